@@ -1,0 +1,172 @@
+//! What goes wrong, as plain data: a stable code, a sentence, the places, and what to do next. Nothing is printed here.
+
+use crate::source::Place;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing; changes nothing.
+    Note,
+    /// Done, but look at it; with `--strict` it fails the run.
+    Warning,
+    /// The run fails and nothing is written.
+    Error,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The stable code.
+    pub code: Code,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong, in the user's terms, without a full stop.
+    pub message: String,
+    /// Where; the first is the place to show.
+    pub labels: Vec<Label>,
+    /// What to do next.
+    pub help: Option<String>,
+}
+
+/// A place with a few words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// Where.
+    pub place: Place,
+    /// What is there.
+    pub text: String,
+}
+
+impl Diagnostic {
+    /// An error without a place yet.
+    pub fn error(code: Code, message: impl Into<String>) -> Self {
+        Self::new(code, Severity::Error, message)
+    }
+
+    /// A warning without a place yet.
+    pub fn warning(code: Code, message: impl Into<String>) -> Self {
+        Self::new(code, Severity::Warning, message)
+    }
+
+    /// A note without a place yet.
+    pub fn note(code: Code, message: impl Into<String>) -> Self {
+        Self::new(code, Severity::Note, message)
+    }
+
+    fn new(code: Code, severity: Severity, message: impl Into<String>) -> Self {
+        Diagnostic { code, severity, message: message.into(), labels: Vec::new(), help: None }
+    }
+
+    /// Adds a place with a few words.
+    pub fn at(mut self, place: Place, text: impl Into<String>) -> Self {
+        self.labels.push(Label { place, text: text.into() });
+        self
+    }
+
+    /// Says what to do next.
+    pub fn help(mut self, text: impl Into<String>) -> Self {
+        self.help = Some(text.into());
+        self
+    }
+
+    /// The same thing, less bad.
+    pub fn with_severity(mut self, severity: Severity) -> Self {
+        self.severity = severity;
+        self
+    }
+
+    /// Whether it fails the run.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+macro_rules! codes {
+    ($($(#[doc = $page:literal])+ $variant:ident = $name:literal,)+) => {
+        /// The stable name of a kind of problem.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code {
+            $($(#[doc = $page])+ $variant,)+
+        }
+
+        impl Code {
+            /// Every code, in the order of the list.
+            pub const ALL: &'static [Code] = &[$(Code::$variant,)+];
+
+            /// The name that users see and machines match.
+            pub fn name(self) -> &'static str {
+                match self { $(Code::$variant => $name,)+ }
+            }
+
+            /// A paragraph on what it means.
+            pub fn page(self) -> &'static str {
+                match self { $(Code::$variant => concat!($($page, "\n",)+),)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The text is not YAML. podgraft shows the place at which the parser gave up; nothing is written.
+    NotYaml = "not-yaml",
+    /// The manifest is a template that has not been rendered: `{{` stands where a value or a line begins. Render it
+    /// first (`helm template`), then give podgraft the result.
+    NotRendered = "not-rendered",
+    /// The file's encoding is not UTF-8. kubectl reads UTF-16, so a workload may be in it: convert it first.
+    NotUtf8 = "not-utf8",
+    /// A document nests deeper than podgraft reads.
+    TooDeep = "too-deep",
+    /// A document is larger than podgraft reads (4 GiB).
+    TooLong = "too-long",
+    /// An alias `*name` has no anchor `&name` before it in its document.
+    UnknownAlias = "unknown-alias",
+    /// A key stands twice in one mapping. Readers disagree about which one counts, so nothing is edited there.
+    DuplicateKey = "duplicate-key",
+    /// Readers of YAML disagree about this text, or an edit of it could not be shown to be safe; podgraft does not edit
+    /// where it would have to guess.
+    CannotEdit = "cannot-edit",
+    /// An anchor, an alias or a merge key stands on the way to the edit, so the edit would change more than the one place.
+    SharedNode = "shared-node",
+    /// There is nothing to read: no file, no document, or a folder without a manifest.
+    NoManifests = "no-manifests",
+    /// A file or folder cannot be read or written.
+    File = "file",
+    /// The policy is not what it must be: a wrong type, a missing field, or a contradiction.
+    BadPolicy = "bad-policy",
+    /// A policy has a field that does not exist; usually a typing error.
+    UnknownField = "unknown-field",
+    /// A value has another type than its field.
+    WrongType = "wrong-type",
+    /// Two given policies have the same identity.
+    DuplicatePolicy = "duplicate-policy",
+    /// No given or built-in policy has this name.
+    UnknownPolicy = "unknown-policy",
+    /// A parameter that no given policy declares, or that several declare.
+    UnknownParam = "unknown-param",
+    /// A value for a parameter that the policy does not accept, or a required one that is missing.
+    BadParam = "bad-param",
+    /// An expression `${...}` that cannot be read or evaluated.
+    BadExpression = "bad-expression",
+    /// The policy language has this, but this version of podgraft does not do it yet; it is refused rather than ignored.
+    NotSupported = "not-supported",
+    /// What the policy wants to put there is already there with other content.
+    Conflict = "conflict",
+    /// The result is nothing that an API server would take.
+    Invalid = "invalid",
+    /// An item is to stand before or after another one that is not there.
+    UnknownPosition = "unknown-position",
+    /// The namespace of a workload decides, and it is not stated in the manifest. Give it with `--namespace`.
+    UnknownNamespace = "unknown-namespace",
+    /// A variable is set, but the image's own variable of that name, or one that `envFrom` brings, cannot be seen here.
+    HiddenEnv = "hidden-env",
+    /// An object of a kind that podgraft does not know holds something shaped like a pod template.
+    UnknownKind = "unknown-kind",
+    /// Items of a list do not state what they are.
+    UntypedItems = "untyped-items",
+    /// A policy asks for an image by `latest`, or without any version.
+    UnpinnedImage = "unpinned-image",
+    /// A policy was to change a workload and was told to leave it alone on any problem (`failurePolicy: Ignore`).
+    Ignored = "ignored",
+    /// podgraft's own check of its output failed. This is a bug of podgraft; nothing was written.
+    Internal = "internal",
+}

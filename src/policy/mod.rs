@@ -1,0 +1,309 @@
+//! Policies: every format becomes the one internal [`Policy`] that the later stages know.
+
+use globset::GlobMatcher;
+use serde_json::Value;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::source::{Place, Source};
+
+/// One policy, checked, its parameters filled in.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    /// `[Kind/][namespace/]name`; the kind is left out for `InjectionPolicy`.
+    pub identity: String,
+    /// The policy's own namespace: it touches only workloads of it.
+    pub namespace: Option<String>,
+    /// For people.
+    pub description: Option<String>,
+    /// Lower first.
+    pub weight: i64,
+    /// Injects nothing.
+    pub suspend: bool,
+    /// What a problem with one workload does.
+    pub failure_policy: FailurePolicy,
+    /// Which workloads.
+    pub selects: Filter,
+    /// Which of these not.
+    pub excludes: Vec<Filter>,
+    /// What to inject, in order.
+    pub rules: Vec<Rule>,
+    /// The file it came from.
+    pub text: Arc<PolicyText>,
+}
+
+/// The text of a policy's file, kept for diagnostics.
+#[derive(Debug)]
+pub struct PolicyText {
+    /// As the user calls it.
+    pub name: Arc<str>,
+    /// The whole file.
+    pub text: String,
+}
+
+impl PolicyText {
+    /// The place of a byte range of the file.
+    pub fn place(&self, span: Range<usize>) -> Place {
+        Source::new(Arc::clone(&self.name), &self.text).place(span)
+    }
+}
+
+/// `failurePolicy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FailurePolicy {
+    /// The run fails.
+    #[default]
+    Fail,
+    /// The workload is left alone, with a warning.
+    Ignore,
+}
+
+/// `onConflict`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnConflict {
+    /// Other content of the same identity is an error.
+    #[default]
+    Error,
+    /// Ours wins.
+    Replace,
+}
+
+/// `match` or one item of `exclude`: all given fields must hold.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Where the filter stands in the policy's file.
+    pub at: Range<usize>,
+    /// Empty: any kind.
+    pub kinds: Vec<KindPattern>,
+    /// Empty: any name.
+    pub names: Vec<GlobMatcher>,
+    /// Empty: any namespace.
+    pub namespaces: Vec<GlobMatcher>,
+    /// On the pod template's labels.
+    pub selector: Option<LabelSelector>,
+    /// On the workload's own labels.
+    pub workload_selector: Option<LabelSelector>,
+    /// Key and glob, on template or workload.
+    pub annotations: Vec<(String, GlobMatcher)>,
+    /// Some container's image matches one of them. Empty: any.
+    pub images: Vec<GlobMatcher>,
+    /// `None`: the default, which is `Exclude` in `match` and no condition in `exclude`.
+    pub hooks: Option<Hooks>,
+    /// A stable share of the workloads.
+    pub sample: Option<Sample>,
+    /// One must hold. Empty: no condition.
+    pub any: Vec<Filter>,
+}
+
+/// `Deployment`, `apps/v1/Deployment`, `apps/*/Deployment` or `*`.
+#[derive(Debug, Clone)]
+pub struct KindPattern {
+    /// The apiVersion's glob, where one is stated.
+    pub api_version: Option<GlobMatcher>,
+    /// The kind's glob.
+    pub kind: GlobMatcher,
+}
+
+/// Kubernetes' label selector: all requirements must hold. `matchLabels` are requirements of one value.
+#[derive(Debug, Clone, Default)]
+pub struct LabelSelector {
+    /// In the order in which they stand in the policy.
+    pub requirements: Vec<Requirement>,
+}
+
+/// One requirement of a label selector.
+#[derive(Debug, Clone)]
+pub struct Requirement {
+    /// Where it stands in the policy's file.
+    pub at: Range<usize>,
+    /// The label.
+    pub key: String,
+    /// The operator.
+    pub operator: Operator,
+    /// For `In` and `NotIn`.
+    pub values: Vec<String>,
+}
+
+/// <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors>
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    /// The label is there with one of the values.
+    In,
+    /// The label is absent, or there with another value.
+    NotIn,
+    /// The label is there.
+    Exists,
+    /// The label is absent.
+    DoesNotExist,
+}
+
+/// Objects annotated `helm.sh/hook` or `argocd.argoproj.io/hook`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hooks {
+    /// Not these.
+    Exclude,
+    /// These as well.
+    Include,
+    /// Nothing else.
+    Only,
+}
+
+/// `sample`: a stable share of the workloads.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// 0 to 100.
+    pub percent: f64,
+    /// Chooses another share of the same size.
+    pub salt: String,
+}
+
+/// What to inject into which containers.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// For messages; `None` when the policy has only one rule.
+    pub name: Option<String>,
+    /// Which containers get the container-level parts.
+    pub containers: ContainerChoice,
+    /// What other content of the same identity means.
+    pub on_conflict: OnConflict,
+    /// What to put there.
+    pub inject: Inject,
+}
+
+/// `containers`.
+#[derive(Debug, Clone, Default)]
+pub struct ContainerChoice {
+    /// Empty: any name.
+    pub names: Vec<GlobMatcher>,
+    /// Empty: any image.
+    pub images: Vec<GlobMatcher>,
+    /// Not these.
+    pub exclude_names: Vec<GlobMatcher>,
+    /// Not these.
+    pub exclude_images: Vec<GlobMatcher>,
+    /// Containers of these lists.
+    pub include: Vec<ContainerList>,
+    /// All that fit, or the first.
+    pub mode: ContainerMode,
+}
+
+/// The lists of containers of a pod, as `include` names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContainerList {
+    /// `spec.containers`.
+    Containers,
+    /// `spec.initContainers` that end.
+    InitContainers,
+    /// `spec.initContainers` with `restartPolicy: Always`.
+    Sidecars,
+}
+
+/// `mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ContainerMode {
+    /// Every container that fits.
+    #[default]
+    All,
+    /// The first that fits.
+    First,
+}
+
+/// A value of the policy and where it stands in the policy's file.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// The Kubernetes value, without podgraft's own words (`op`, `position`, `type`).
+    pub value: Value,
+    /// Where it stands.
+    pub at: Range<usize>,
+}
+
+/// `inject`. Every list is in the policy's order.
+#[derive(Debug, Clone, Default)]
+pub struct Inject {
+    /// Init containers.
+    pub init_containers: Vec<(Item, Position)>,
+    /// Sidecars in either form. A native one carries `restartPolicy: Always` in its value.
+    pub sidecars: Vec<(Item, SidecarType, Position)>,
+    /// Volumes.
+    pub volumes: Vec<Item>,
+    /// In each chosen container.
+    pub volume_mounts: Vec<Item>,
+    /// In each chosen container.
+    pub env: Vec<EnvChange>,
+    /// In each chosen container.
+    pub env_from: Vec<Item>,
+    /// In each chosen container.
+    pub ports: Vec<Item>,
+    /// On the pod template. Values are strings.
+    pub pod_annotations: Vec<(String, Item)>,
+    /// On the pod template.
+    pub pod_labels: Vec<(String, Item)>,
+    /// On the workload.
+    pub annotations: Vec<(String, Item)>,
+    /// On the workload.
+    pub labels: Vec<(String, Item)>,
+    /// `{name}` each.
+    pub image_pull_secrets: Vec<Item>,
+    /// Other fields of the pod spec, a mapping.
+    pub pod_spec: Option<Item>,
+    /// Absent leaves of the chosen containers: `resources`, `securityContext`, `imagePullPolicy`, a mapping.
+    pub container_defaults: Option<Item>,
+    /// Absent leaves of the pod's `securityContext`, a mapping.
+    pub pod_security_context: Option<Item>,
+}
+
+/// `position`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Position {
+    /// Before all others.
+    First,
+    /// Behind all others.
+    #[default]
+    Last,
+    /// Just before the one of this name.
+    Before(String),
+    /// Just behind the one of this name.
+    After(String),
+}
+
+/// `type` of a sidecar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SidecarType {
+    /// An init container with `restartPolicy: Always` (Kubernetes 1.29).
+    Native,
+    /// One more app container.
+    Container,
+}
+
+/// One entry of `env`.
+#[derive(Debug, Clone)]
+pub struct EnvChange {
+    /// The EnvVar: `name` and `value` or `valueFrom`.
+    pub item: Item,
+    /// The variable's name.
+    pub name: String,
+    /// What to do.
+    pub op: EnvOp,
+    /// Between what is there and what is appended.
+    pub separator: String,
+    /// Where a new variable goes.
+    pub position: Position,
+}
+
+/// `op` of an env entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EnvOp {
+    /// Another value there is a conflict.
+    #[default]
+    Set,
+    /// Only where no variable of that name is.
+    SetIfAbsent,
+    /// Behind what is there.
+    Append,
+    /// In front of what is there.
+    Prepend,
+    /// `k=v,k=v`: pairs that are there win.
+    MergeKeys,
+    /// Take the variable out.
+    Remove,
+}

@@ -1,0 +1,110 @@
+//! A piece of text and where it stands: a name, the text, and the line at which the text begins.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A text with its name, as diagnostics show it. The text may be a part of a file; `first_line` says which.
+#[derive(Debug, Clone)]
+pub struct Source<'a> {
+    /// What the user calls it: a path as it was typed, `builtin:NAME`, or `<stdin>`.
+    pub name: Arc<str>,
+    /// The text itself.
+    pub text: &'a str,
+    /// The 1-based number of the text's first line in the file that it was cut from.
+    pub first_line: usize,
+}
+
+impl<'a> Source<'a> {
+    /// A whole file.
+    pub fn new(name: impl Into<Arc<str>>, text: &'a str) -> Self {
+        Source { name: name.into(), text, first_line: 1 }
+    }
+
+    /// The place of a byte range of the text, with the lines around it. A range past the end is cut at the end.
+    pub fn place(&self, span: Range<usize>) -> Place {
+        let start = floor_char(self.text, span.start);
+        let end = floor_char(self.text, span.end.max(span.start)).max(start);
+        let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_in_text = self.text[..start].bytes().filter(|&byte| byte == b'\n').count();
+        // An excerpt is one line: a span that runs on is shown from its first line.
+        let line_end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
+        let end = end.min(line_end);
+        let (excerpt, cut) = shorten(&self.text[line_start..line_end], start - line_start);
+        Place {
+            source: Arc::clone(&self.name),
+            line: self.first_line + line_in_text,
+            column: self.text[line_start..start].chars().count() + 1,
+            start: start - line_start - cut,
+            end: (end - line_start - cut).min(excerpt.len()),
+            excerpt: excerpt.trim_end_matches('\r').to_owned(),
+        }
+    }
+}
+
+/// A place in a text that outlives the text: file, line, column and the line itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The name of the source.
+    pub source: Arc<str>,
+    /// 1-based line.
+    pub line: usize,
+    /// 1-based column, in characters.
+    pub column: usize,
+    /// The line that the place is on, without its line end; very long lines are cut around the place.
+    pub excerpt: String,
+    /// Byte offset in `excerpt` at which the place begins.
+    pub start: usize,
+    /// Byte offset in `excerpt` at which it ends.
+    pub end: usize,
+}
+
+impl Place {
+    /// `file:line:column`, the form that editors and terminals turn into a link.
+    pub fn link(&self) -> String {
+        format!("{}:{}:{}", self.source, self.line, self.column)
+    }
+}
+
+const EXCERPT_BEFORE: usize = 120;
+const EXCERPT_MOST: usize = 400;
+
+/// Cuts a very long line around `at`; returns the part and how many bytes were cut off its front.
+fn shorten(line: &str, at: usize) -> (&str, usize) {
+    if line.len() <= EXCERPT_MOST {
+        return (line, 0);
+    }
+    let from = floor_char(line, at.saturating_sub(EXCERPT_BEFORE));
+    let to = floor_char(line, from + EXCERPT_MOST);
+    (&line[from..to], from)
+}
+
+fn floor_char(text: &str, at: usize) -> usize {
+    text.floor_char_boundary(at.min(text.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_counts_lines_from_the_start_of_the_file_and_columns_in_characters() {
+        let source = Source { name: "a.yaml".into(), text: "x: 1\nü: value\n", first_line: 10 };
+        let place = source.place(9..14);
+        assert_eq!(place.link(), "a.yaml:11:4");
+        assert_eq!(&place.excerpt[place.start..place.end], "value");
+    }
+
+    #[test]
+    fn a_span_over_several_lines_is_shown_from_its_first() {
+        let source = Source::new("a", "a: |\n  x\n  y\n");
+        let place = source.place(3..12);
+        assert_eq!((place.line, place.excerpt.as_str(), place.start, place.end), (1, "a: |", 3, 4));
+    }
+
+    #[test]
+    fn a_place_at_the_end_of_the_text_is_shown_there() {
+        let source = Source::new("a", "a: 1");
+        let place = source.place(90..99);
+        assert_eq!((place.line, place.column), (1, 5));
+    }
+}

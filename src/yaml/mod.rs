@@ -1,0 +1,8 @@
+//! YAML only, no Kubernetes word in here: text to documents, documents to trees of nodes with byte spans, and scalars
+//! from text to value and back.
+
+mod granit;
+pub mod parse;
+pub mod scalar;
+pub mod stream;
+pub mod tree;

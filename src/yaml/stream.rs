@@ -1,0 +1,101 @@
+//! A text of many documents, cut at its `---` lines. Nothing is parsed here.
+//!
+//! A `---` at the start of a line, before a blank or the line's end, begins a document in every YAML reader: inside
+//! a block scalar all lines are indented, and inside quotes or brackets it is an error (YAML 1.2.2, 9.2).
+
+/// The chunks of a text, in order; together they are the text, byte for byte. A chunk begins with its own `---` line,
+/// but for the first, and holds one document, or several where `...` ends one.
+pub fn chunks(text: &[u8]) -> Chunks<'_> {
+    Chunks { text, start: 0 }
+}
+
+/// See [`chunks`].
+#[derive(Debug, Clone)]
+pub struct Chunks<'a> {
+    text: &'a [u8],
+    start: usize,
+}
+
+/// A piece of a text and where it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk<'a> {
+    /// Byte offset in the whole text.
+    pub start: usize,
+    /// The piece.
+    pub text: &'a [u8],
+}
+
+impl<'a> Iterator for Chunks<'a> {
+    type Item = Chunk<'a>;
+
+    fn next(&mut self) -> Option<Chunk<'a>> {
+        if self.start >= self.text.len() {
+            return None;
+        }
+        let start = self.start;
+        let mut end = next_separator(self.text, start + 1);
+        // A `%` directive belongs to the document whose `---` follows it.
+        while end < self.text.len() && ends_in_directive(&self.text[start..end]) {
+            end = next_separator(self.text, end + 1);
+        }
+        self.start = end;
+        Some(Chunk { start, text: &self.text[start..end] })
+    }
+}
+
+/// The start of the next separator line at or behind `from`, or the text's end.
+fn next_separator(bytes: &[u8], from: usize) -> usize {
+    let mut at = from - 1;
+    while let Some(found) = memchr::memmem::find(&bytes[at..], b"\n---") {
+        let line = at + found + 1;
+        if is_separator(&bytes[line..]) {
+            return line;
+        }
+        at = line;
+    }
+    bytes.len()
+}
+
+/// Whether a line is a document separator: `---`, then a blank, the line's end or the text's.
+pub fn is_separator(line: &[u8]) -> bool {
+    line.starts_with(b"---") && matches!(line.get(3), None | Some(b' ' | b'\t' | b'\r' | b'\n'))
+}
+
+fn ends_in_directive(chunk: &[u8]) -> bool {
+    let lines = chunk.rsplit(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    let mut content = lines.skip_while(|line| line.is_empty() || line.starts_with(b"#"));
+    content.next().is_some_and(|line| line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).starts_with(b"%"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(text: &str) -> Vec<&str> {
+        chunks(text.as_bytes()).map(|chunk| std::str::from_utf8(chunk.text).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_chunk_keeps_its_own_separator() {
+        assert_eq!(cut("a: 1\n---\nb: 2\n--- # c\nc: 3"), ["a: 1\n", "---\nb: 2\n", "--- # c\nc: 3"]);
+        assert_eq!(cut("---\na: 1\n---\n"), ["---\na: 1\n", "---\n"]);
+        assert_eq!(cut("---"), ["---"]);
+        assert!(cut("").is_empty());
+    }
+
+    #[test]
+    fn lookalikes_are_no_separators() {
+        let text = "a: |\n  x\n----\n---x: 1\n-----BEGIN\n ---\n";
+        assert_eq!(cut(text), [text]);
+    }
+
+    #[test]
+    fn a_directive_stays_with_its_document() {
+        assert_eq!(cut("%YAML 1.1\n# c\n---\na: 1\n---\nb: 1\n"), ["%YAML 1.1\n# c\n---\na: 1\n", "---\nb: 1\n"]);
+    }
+
+    #[test]
+    fn carriage_returns_and_tabs_may_follow_the_dashes() {
+        assert_eq!(cut("a: 1\r\n---\r\nb: 2\r\n---\tx\n"), ["a: 1\r\n", "---\r\nb: 2\r\n", "---\tx\n"]);
+    }
+}

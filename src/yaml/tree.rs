@@ -1,0 +1,238 @@
+//! YAML text as a flat arena of nodes with byte spans: what is where, and in which style. Nothing is copied that
+//! can be read from the text.
+//!
+//! Nodes stand in document order, a parent before its children, so a node and all that it holds are the ids from the
+//! node up to [`Tree::after`] it. A mapping's children are key, value, key, value.
+//!
+//! Spans are the content's: a quoted scalar with its quotes, a block scalar from its `|` or `>` to the end of its last
+//! content line without the line end (with keep chomping, `|+`, with all its blank lines and the last line end), a flow
+//! collection with its brackets, a block mapping from its first key, a block sequence from its first dash, both to the
+//! end of their last content. A value that is not written at all has an empty span behind its `:` or `-`.
+//! Properties (anchor, tag) stand before the span.
+
+use std::ops::Range;
+
+/// A node of a [`Tree`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub(crate) u32);
+
+/// What a node is, and how it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `key: value` lines.
+    BlockMapping,
+    /// `{key: value}`.
+    FlowMapping,
+    /// `- item` lines.
+    BlockSequence,
+    /// `[item]`.
+    FlowSequence,
+    /// Text without quotes.
+    Plain,
+    /// `'text'`.
+    SingleQuoted,
+    /// `"text"`.
+    DoubleQuoted,
+    /// `|` and lines.
+    Literal,
+    /// `>` and lines.
+    Folded,
+    /// A value that is not written: `key:` and nothing.
+    Absent,
+    /// `*name`.
+    Alias,
+}
+
+impl Kind {
+    /// A mapping of either style.
+    pub fn is_mapping(self) -> bool {
+        matches!(self, Kind::BlockMapping | Kind::FlowMapping)
+    }
+
+    /// A sequence of either style.
+    pub fn is_sequence(self) -> bool {
+        matches!(self, Kind::BlockSequence | Kind::FlowSequence)
+    }
+
+    /// A collection in flow style.
+    pub fn is_flow(self) -> bool {
+        matches!(self, Kind::FlowMapping | Kind::FlowSequence)
+    }
+
+    /// A mapping or sequence.
+    pub fn is_collection(self) -> bool {
+        self.is_mapping() || self.is_sequence()
+    }
+}
+
+/// One node: 20 bytes, so that a document of a few kilobytes stays in the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Node {
+    pub kind: Kind,
+    /// Has an entry in `properties`.
+    pub has_properties: bool,
+    /// Some alias of the document points here.
+    pub is_aliased: bool,
+    pub start: u32,
+    pub end: u32,
+    /// The id after the last descendant.
+    pub after: u32,
+    /// Scalars: index into `decoded`, or `VERBATIM`. Aliases: the target.
+    pub extra: u32,
+}
+
+/// `extra` of a scalar whose value is its text between the quotes, byte for byte.
+pub(crate) const VERBATIM: u32 = u32::MAX;
+
+/// An anchor and a tag in front of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Properties {
+    pub node: NodeId,
+    /// Where the first of them begins.
+    pub start: u32,
+    pub anchor: Option<Range<u32>>,
+    /// The resolved tag, `tag:yaml.org,2002:str` for `!!str`.
+    pub tag: Option<Box<str>>,
+}
+
+/// The documents of one piece of text.
+#[derive(Debug, Clone)]
+pub struct Tree<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) decoded: Vec<Box<str>>,
+    pub(crate) properties: Vec<Properties>,
+    pub(crate) roots: Vec<NodeId>,
+}
+
+impl<'a> Tree<'a> {
+    pub(crate) fn empty(text: &'a str) -> Self {
+        Tree { text, nodes: Vec::new(), decoded: Vec::new(), properties: Vec::new(), roots: Vec::new() }
+    }
+
+    /// The text that was parsed.
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// The root of every document that has content, in order.
+    pub fn roots(&self) -> &[NodeId] {
+        &self.roots
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// What the node is and how it is written.
+    pub fn kind(&self, id: NodeId) -> Kind {
+        self.node(id).kind
+    }
+
+    /// The content's bytes, see the module's text.
+    pub fn span(&self, id: NodeId) -> Range<usize> {
+        let node = self.node(id);
+        node.start as usize..node.end as usize
+    }
+
+    /// The content as it is written.
+    pub fn slice(&self, id: NodeId) -> &'a str {
+        &self.text[self.span(id)]
+    }
+
+    /// The id behind the node and all that it holds.
+    pub fn after(&self, id: NodeId) -> NodeId {
+        NodeId(self.node(id).after)
+    }
+
+    /// The direct children; of a mapping keys and values in turn.
+    pub fn children(&self, id: NodeId) -> Children<'_, 'a> {
+        let node = self.node(id);
+        let end = if node.kind.is_collection() { node.after } else { id.0 + 1 };
+        Children { tree: self, next: id.0 + 1, end }
+    }
+
+    /// The key and value of every entry of a mapping, as written: aliases and `<<` are not followed.
+    pub fn entries(&self, id: NodeId) -> Entries<'_, 'a> {
+        let end = if self.kind(id).is_mapping() { self.node(id).after } else { id.0 + 1 };
+        Entries(Children { tree: self, next: id.0 + 1, end })
+    }
+
+    /// The target of an alias (never an alias itself), or the node as it is.
+    pub fn follow(&self, id: NodeId) -> NodeId {
+        let node = self.node(id);
+        if node.kind == Kind::Alias { NodeId(node.extra) } else { id }
+    }
+
+    /// A scalar's value as text, before any typing: quotes, escapes and folding undone. `None` for collections;
+    /// aliases are followed. Not written is the empty text.
+    pub fn scalar(&self, id: NodeId) -> Option<&str> {
+        let id = self.follow(id);
+        let node = self.node(id);
+        if node.kind.is_collection() {
+            return None;
+        }
+        if node.extra != VERBATIM {
+            return Some(&self.decoded[node.extra as usize]);
+        }
+        let span = self.span(id);
+        let quoted = matches!(node.kind, Kind::SingleQuoted | Kind::DoubleQuoted);
+        Some(if quoted { &self.text[span.start + 1..span.end - 1] } else { &self.text[span] })
+    }
+
+    /// Whether an alias of the document points at the node.
+    pub fn is_aliased(&self, id: NodeId) -> bool {
+        self.node(id).is_aliased
+    }
+
+    pub(crate) fn properties_of(&self, id: NodeId) -> Option<&Properties> {
+        if !self.node(id).has_properties {
+            return None;
+        }
+        let at = self.properties.binary_search_by_key(&id, |properties| properties.node).ok()?;
+        Some(&self.properties[at])
+    }
+
+    /// The node's tag, resolved: `tag:yaml.org,2002:str` for `!!str`.
+    pub fn tag(&self, id: NodeId) -> Option<&str> {
+        self.properties_of(id)?.tag.as_deref()
+    }
+
+    /// Where the node begins with its properties.
+    pub fn start_with_properties(&self, id: NodeId) -> usize {
+        self.properties_of(id).map_or(self.node(id).start, |properties| properties.start) as usize
+    }
+}
+
+/// See [`Tree::children`].
+#[derive(Debug, Clone)]
+pub struct Children<'t, 'a> {
+    tree: &'t Tree<'a>,
+    next: u32,
+    end: u32,
+}
+
+impl Iterator for Children<'_, '_> {
+    type Item = NodeId;
+
+    fn next(&mut self) -> Option<NodeId> {
+        if self.next >= self.end {
+            return None;
+        }
+        let id = NodeId(self.next);
+        self.next = self.tree.node(id).after;
+        Some(id)
+    }
+}
+
+/// See [`Tree::entries`].
+#[derive(Debug, Clone)]
+pub struct Entries<'t, 'a>(Children<'t, 'a>);
+
+impl Iterator for Entries<'_, '_> {
+    type Item = (NodeId, NodeId);
+
+    fn next(&mut self) -> Option<(NodeId, NodeId)> {
+        Some((self.0.next()?, self.0.next()?))
+    }
+}
