@@ -1,67 +1,396 @@
 //! The pipeline: one file's text and the policies in, edits and a report out.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::lower;
+use crate::manifest::object::{Found, Object, find_objects, find_pod_template, find_template_braces};
+use crate::manifest::pod::{NoTemplate, Workload};
+use crate::manifest::prefilter::{Glance, glance};
+use crate::manifest::workload::PodKinds;
+pub use crate::options::{ImageEnv, Options, PodTemplatePath};
+use crate::plan::draft::Draft;
+use crate::plan::{Planned, plan};
 use crate::policy::Policy;
-use crate::report::FileReport;
+use crate::report::{Edit, FileReport, Outcome, PolicyReport, Skip, WorkloadReport, splice};
+use crate::source::Source;
+use crate::verify::verify;
+use crate::yaml::doubt::{Place, find_doubt, find_doubt_in_tree};
+use crate::yaml::parse::{ParseError, ParseErrorKind, parse};
+use crate::yaml::stream::chunks;
+use crate::yaml::tree::{NodeId, Tree};
 
-/// What holds for a whole run, whatever the file.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// For objects that state no namespace.
-    pub namespace: Option<String>,
-    /// `--pod-template group/version/Kind=path`: more kinds that hold a pod template.
-    pub pod_templates: Vec<PodTemplatePath>,
-    /// The cluster's minor version (1.x), where it is stated.
-    pub kube_minor: Option<u32>,
-    /// Write `podgraft.dev/applied`.
-    pub marker: bool,
-    /// Parse documents that no policy can concern, too.
-    pub parse_all: bool,
-    /// `--workload kind/namespace/name`, globs: only these. Empty: all.
-    pub workloads: Vec<String>,
-    /// `--image-env CONTAINER:NAME=VALUE`: variables that the image sets.
-    pub image_env: Vec<ImageEnv>,
+/// Plans and edits one file. Nothing is changed where a diagnostic of the report is an error.
+pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Options) -> FileReport {
+    let mut report = FileReport::default();
+    if let Some(problem) = refuse_encoding(name, text) {
+        report.diagnostics.push(problem);
+        report.documents = 1;
+        return report;
+    }
+    let paths = options.pod_templates.iter();
+    let more = paths.map(|row| (row.api_version.clone(), row.kind.clone(), row.path.clone()));
+    let kinds = PodKinds::with(more);
+    let mut first_line = 1;
+    for chunk in chunks(text) {
+        let place = ChunkPlace { name, start: chunk.start, first_line };
+        let mut work = Chunk { place, bytes: chunk.text, policies, options, kinds: &kinds, report: &mut report };
+        work.run();
+        first_line += memchr::memchr_iter(b'\n', chunk.text).count();
+    }
+    report
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Options {
+/// kubectl reads UTF-16 and would see a workload in what looks like noise here.
+fn refuse_encoding(name: &Arc<str>, text: &[u8]) -> Option<Diagnostic> {
+    let has_mark = text.starts_with(&[0xff, 0xfe]) || text.starts_with(&[0xfe, 0xff]);
+    if !has_mark && !text.iter().take(4).any(|&byte| byte == 0) {
+        return None;
+    }
+    let place = Source::new(Arc::clone(name), "").place(0..0);
+    let problem =
+        Diagnostic::error(Code::NotUtf8, format!("`{name}` is not UTF-8; it looks like UTF-16 or binary data"));
+    Some(problem.at(place, "the file's first bytes").help("convert it: iconv -f UTF-16 -t UTF-8"))
+}
+
+struct ChunkPlace<'a> {
+    name: &'a Arc<str>,
+    start: usize,
+    first_line: usize,
+}
+
+struct Chunk<'a> {
+    place: ChunkPlace<'a>,
+    bytes: &'a [u8],
+    policies: &'a [Policy],
+    options: &'a Options,
+    kinds: &'a PodKinds,
+    report: &'a mut FileReport,
+}
+
+impl Chunk<'_> {
+    fn run(&mut self) {
+        if let Glance::LetThrough { kind, is_object, has_content } = glance(self.bytes, self.kinds) {
+            let may_hold_pods = kind.is_some() && memchr::memmem::find(self.bytes, b"containers:").is_some();
+            if !self.options.parse_all && !may_hold_pods {
+                self.report.documents += usize::from(has_content);
+                self.report.objects += usize::from(is_object);
+                return;
+            }
+            // Nothing here can be edited; only `--parse-all` asks whether it is right.
+            self.read(self.options.parse_all);
+            return;
+        }
+        self.read(true);
+    }
+
+    fn read(&mut self, is_strict: bool) {
+        let (text, error) = match std::str::from_utf8(self.bytes) {
+            Ok(text) => (text, None),
+            Err(error) => (std::str::from_utf8(&self.bytes[..error.valid_up_to()]).unwrap_or_default(), Some(error)),
+        };
+        let source = Source { name: Arc::clone(self.place.name), text, first_line: self.place.first_line };
+        if let Some(error) = error {
+            self.report.documents += 1;
+            if is_strict {
+                let at = error.valid_up_to();
+                let problem = Diagnostic::error(Code::NotUtf8, "these bytes are not UTF-8");
+                self.report
+                    .diagnostics
+                    .push(problem.at(source.place(at..at), "from here on").help("save the file as UTF-8"));
+            }
+            return;
+        }
+        match parse(text) {
+            Ok(tree) => {
+                self.report.documents += tree.roots().len();
+                self.objects(&tree, &source);
+            }
+            Err(error) => {
+                self.report.documents += 1;
+                self.report.objects += 1;
+                if is_strict {
+                    self.report.diagnostics.push(parse_problem(&error, &source));
+                }
+            }
+        }
+    }
+
+    fn objects(&mut self, tree: &Tree<'_>, source: &Source<'_>) {
+        let mut drafts: Vec<(NodeId, Draft<'_>)> = Vec::new();
+        let mut edits: Vec<Edit> = Vec::new();
+        if let Some(problem) = refuse_root(tree, source) {
+            self.report.objects += 1;
+            self.report.diagnostics.push(problem);
+            return;
+        }
+        let problems_before = self.report.diagnostics.iter().filter(|problem| problem.is_error()).count();
+        for found in find_objects(tree, self.kinds) {
+            self.report.objects += 1;
+            match found {
+                Found::Untyped { list_kind, node } => {
+                    self.report.diagnostics.push(untyped(&list_kind, source.place(tree.span(node))))
+                }
+                Found::Object(object) => match self.kinds.find(&object.api_version, &object.kind) {
+                    Some(pod_kind) => {
+                        let namespace = self.options.namespace.as_deref();
+                        match Workload::read(tree, source, object.clone(), pod_kind, namespace) {
+                            Ok(workload) => self.workload(&workload, &mut drafts, &mut edits),
+                            Err(NoTemplate::Absent) => self.without_template(&object, tree, source),
+                            Err(NoTemplate::WrongShape(node)) => {
+                                let message =
+                                    format!("this {} has something else where its pod template should be", object.kind);
+                                let problem = Diagnostic::error(Code::Invalid, message);
+                                self.report
+                                    .diagnostics
+                                    .push(problem.at(source.place(tree.span(node)), "not a mapping"));
+                            }
+                        }
+                    }
+                    None => self.unknown_kind(&object, tree, source),
+                },
+            }
+        }
+        let problems = self.report.diagnostics.iter().filter(|problem| problem.is_error()).count();
+        if !drafts.is_empty() && problems == problems_before {
+            self.check(tree, source, &drafts, &edits);
+        }
+        let start = self.place.start;
+        let in_file = |edit: Edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text };
+        self.report.edits.extend(edits.into_iter().map(in_file));
+    }
+
+    fn workload<'t>(&mut self, workload: &Workload<'t>, drafts: &mut Vec<(NodeId, Draft<'t>)>, edits: &mut Vec<Edit>) {
+        let first = self.report.edits.len() + edits.len();
+        let reason = (!self.is_wanted(workload)).then(|| "not among those of --workload".to_owned());
+        let refused = refuse_workload(workload).filter(|_| reason.is_none());
+        let mut policies = match (&reason, &refused) {
+            (Some(reason), _) => self.all(|| Outcome::Skipped(Skip { reason: reason.clone(), is_near_miss: false })),
+            (None, Some(_)) => self.all(|| Outcome::Failed),
+            (None, None) => Vec::new(),
+        };
+        if reason.is_none() && refused.is_none() {
+            let Planned { draft, policies: reports, diagnostics } = plan(workload, self.policies, self.options);
+            policies = reports;
+            self.add_diagnostics(diagnostics);
+            if draft.is_changed() {
+                match write(&draft, workload) {
+                    Ok(own) => edits.extend(own),
+                    Err(problem) => self.report.diagnostics.push(*problem),
+                }
+                drafts.push((workload.object.node, draft));
+            }
+        }
+        self.report.diagnostics.extend(refused);
+        let last = self.report.edits.len() + edits.len();
+        self.report.workloads.push(self.describe(workload, policies, first..last));
+    }
+
+    /// A warning about an image is said once a file, not once a workload.
+    fn add_diagnostics(&mut self, diagnostics: Vec<Diagnostic>) {
+        for diagnostic in diagnostics {
+            let is_said = diagnostic.code == Code::HiddenEnv
+                && self.report.diagnostics.iter().any(|other| other.message == diagnostic.message);
+            if !is_said {
+                self.report.diagnostics.push(diagnostic);
+            }
+        }
+    }
+
+    fn all(&self, outcome: impl Fn() -> Outcome) -> Vec<PolicyReport> {
+        let report = |policy: &Policy| PolicyReport { policy: Arc::from(policy.identity.as_str()), outcome: outcome() };
+        self.policies.iter().map(report).collect()
+    }
+
+    fn describe(&self, workload: &Workload<'_>, policies: Vec<PolicyReport>, edits: Range<usize>) -> WorkloadReport {
+        WorkloadReport {
+            api_version: workload.object.api_version.clone(),
+            kind: workload.object.kind.clone(),
+            namespace: workload.namespace.clone(),
+            name: workload.name.clone(),
+            line: workload.place(workload.object.node).line,
+            document: self.place.start..self.place.start + self.bytes.len(),
+            edits,
+            policies,
+        }
+    }
+
+    fn is_wanted(&self, workload: &Workload<'_>) -> bool {
+        let patterns = &self.options.workloads;
+        patterns.is_empty()
+            || patterns
+                .iter()
+                .any(|pattern| pattern.matches(&workload.object.kind, workload.namespace.as_deref(), &workload.name))
+    }
+
+    fn without_template(&mut self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) {
+        let name = tree.get(object.node, "metadata").and_then(|metadata| tree.scalar(tree.get(metadata, "name")?));
+        let skip = Skip { reason: "it has no pod template".to_owned(), is_near_miss: false };
+        let edits = self.report.edits.len()..self.report.edits.len();
+        self.report.workloads.push(WorkloadReport {
+            api_version: object.api_version.clone(),
+            kind: object.kind.clone(),
             namespace: None,
-            pod_templates: Vec::new(),
-            kube_minor: None,
-            marker: true,
-            parse_all: false,
-            workloads: Vec::new(),
-            image_env: Vec::new(),
+            name: name.unwrap_or_default().to_owned(),
+            line: source.place(tree.span(object.node)).line,
+            document: self.place.start..self.place.start + self.bytes.len(),
+            edits,
+            policies: self.all(|| Outcome::Skipped(skip.clone())),
+        });
+    }
+
+    fn unknown_kind(&mut self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) {
+        let Some(path) = find_pod_template(tree, object.node) else { return };
+        let path = if path.is_empty() { ".".to_owned() } else { path.join(".") };
+        let message = format!(
+            "a {} of {} holds something like a pod template, and podgraft does not know this kind",
+            object.kind, object.api_version
+        );
+        let note = Diagnostic::note(Code::UnknownKind, message)
+            .at(source.place(tree.span(object.node)), "left as it is")
+            .help(format!("to inject into it: --pod-template {}/{}={path}", object.api_version, object.kind));
+        self.report.diagnostics.push(note);
+    }
+
+    /// The edited document is parsed again and compared with the plan before it leaves.
+    fn check(&mut self, tree: &Tree<'_>, source: &Source<'_>, drafts: &[(NodeId, Draft<'_>)], edits: &[Edit]) {
+        let mut ordered = edits.to_vec();
+        ordered.sort_by_key(|edit| edit.at.start);
+        let edited = String::from_utf8(splice(source.text.as_bytes(), &ordered));
+        let what = match edited.as_deref().map(parse) {
+            Err(_) => "it is not UTF-8".to_owned(),
+            Ok(Err(error)) => format!("it cannot be parsed ({:?})", error.kind),
+            Ok(Ok(output)) => match verify(&output, tree, drafts) {
+                Ok(()) => return,
+                Err(difference) => {
+                    let at = difference.node.map_or(String::new(), |node| format!(" at `{}`", output.slice(node)));
+                    format!("there is {}{at}", difference.what)
+                }
+            },
+        };
+        let message = format!("the edited document is not what was planned: {what}");
+        let node = drafts.first().map_or(0..0, |(node, _)| tree.span(*node));
+        let problem = Diagnostic::error(Code::Internal, message).at(source.place(node), "in this document");
+        self.report
+            .diagnostics
+            .push(problem.help("this is a bug of podgraft; nothing was written. Please report it with the document"));
+    }
+}
+
+/// The edits of one workload. Text on which readers of YAML disagree is not edited.
+fn write(draft: &Draft<'_>, workload: &Workload<'_>) -> Result<Vec<Edit>, Box<Diagnostic>> {
+    let source = workload.source;
+    let place = if source.first_line == 1 { Place::Start } else { Place::Inside };
+    if let Some(doubt) = find_doubt(source.text, place).or_else(|| find_doubt_in_tree(workload.tree)) {
+        let message = format!("{} cannot be edited safely: {}", workload.title(), doubt.what);
+        return Err(Box::new(Diagnostic::error(Code::CannotEdit, message).at(source.place(doubt.at), "here")));
+    }
+    lower(draft, workload.object.node).map_err(|refusal| {
+        let message = format!("{} cannot be edited: what stands here {}", workload.title(), refusal.why);
+        let problem = Diagnostic::error(Code::CannotEdit, message).at(workload.place(refusal.node), "here");
+        Box::new(problem.help("write it in block style, `key: value` lines and `- item` lines"))
+    })
+}
+
+/// A root that hides what it is, or a document on its separator's line, which kubectl refuses.
+fn refuse_root(tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagnostic> {
+    for &root in tree.roots() {
+        let root = tree.follow(root);
+        let is_key_of_identity =
+            |key: &NodeId| matches!(tree.scalar(*key), Some("kind" | "apiVersion" | "items" | "metadata" | "spec"));
+        if let Some(key) =
+            tree.kind(root).is_mapping().then(|| tree.duplicate_key(root)).flatten().filter(is_key_of_identity)
+        {
+            return Some(duplicate(source.place(tree.span(key)), tree.scalar(key).unwrap_or_default()));
+        }
+        let tagged = ["kind", "apiVersion"]
+            .into_iter()
+            .filter_map(|key| tree.get(root, key))
+            .find(|&value| tree.scalar_value(value).is_err());
+        if let Some(value) = tagged {
+            let problem = Diagnostic::error(Code::CannotEdit, "this object hides its kind behind a tag");
+            return Some(
+                problem.at(source.place(tree.span(value)), "readers disagree about this").help("write the kind out"),
+            );
+        }
+        let start = tree.span(root).start;
+        let line = source.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        if tree.kind(root).is_collection() && source.text[line..].starts_with("---") {
+            let problem = Diagnostic::error(
+                Code::CannotEdit,
+                "a document begins on the line of its `---`, which kubectl refuses",
+            );
+            return Some(problem.at(source.place(start..start), "begins here").help("put it on the next line"));
+        }
+    }
+    None
+}
+
+fn refuse_workload(workload: &Workload<'_>) -> Option<Diagnostic> {
+    if let Some(node) = find_template_braces(workload.tree, workload.object.node) {
+        return Some(not_rendered(workload.place(node)));
+    }
+    let key = workload.duplicate_key()?;
+    Some(duplicate(workload.place(key), workload.tree.scalar(key).unwrap_or_default()))
+}
+
+fn duplicate(place: crate::source::Place, key: &str) -> Diagnostic {
+    let problem = Diagnostic::error(Code::DuplicateKey, format!("the key `{key}` stands twice in one mapping"));
+    problem.at(place, "the second one").help("readers disagree about which one counts: take one of them out")
+}
+
+fn untyped(list_kind: &str, place: crate::source::Place) -> Diagnostic {
+    let problem = Diagnostic::error(
+        Code::UntypedItems,
+        format!("an item of this {list_kind} does not state its apiVersion and kind"),
+    );
+    problem
+        .at(place, "what is this?")
+        .help("state apiVersion and kind in every item, as `kubectl get -o yaml` does in its `kind: List`")
+}
+
+fn not_rendered(place: crate::source::Place) -> Diagnostic {
+    Diagnostic::error(Code::NotRendered, "this is a template that has not been rendered")
+        .at(place, "`{{` stands where a value or a line begins")
+        .help("render it first, and give podgraft the result: helm template RELEASE CHART | podgraft apply -p POLICY -")
+}
+
+fn parse_problem(error: &ParseError, source: &Source<'_>) -> Diagnostic {
+    if let Some(at) = find_template_line(source.text) {
+        return not_rendered(source.place(at));
+    }
+    let place = source.place(error.at.clone());
+    match &error.kind {
+        ParseErrorKind::Syntax(message) => {
+            let problem = Diagnostic::error(Code::NotYaml, format!("this is not YAML: {message}"))
+                .at(place, "the parser stopped here");
+            let is_json_stream = source.text.trim_start().starts_with('{');
+            if is_json_stream {
+                problem.help("JSON objects one after the other need a `---` line between them")
+            } else {
+                problem
+            }
+        }
+        ParseErrorKind::TooDeep => {
+            Diagnostic::error(Code::TooDeep, "this document nests deeper than 256 levels").at(place, "here")
+        }
+        ParseErrorKind::UnknownAlias => {
+            Diagnostic::error(Code::UnknownAlias, "this alias has no anchor before it in its document")
+                .at(place, "here")
+        }
+        ParseErrorKind::TooLong => {
+            Diagnostic::error(Code::TooLong, "this document is larger than 4 GiB").at(place, "here")
         }
     }
 }
 
-/// A kind and where its pod template stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PodTemplatePath {
-    /// `argoproj.io/v1alpha1`.
-    pub api_version: String,
-    /// `Rollout`.
-    pub kind: String,
-    /// `spec.template`.
-    pub path: Vec<String>,
-}
-
-/// A variable that a container's image sets.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImageEnv {
-    /// The container's name.
-    pub container: String,
-    /// The variable.
-    pub name: String,
-    /// Its value in the image.
-    pub value: String,
-}
-
-/// Plans and edits one file.
-pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Options) -> FileReport {
-    let _ = (name, text, policies, options);
-    FileReport::default()
+/// The first `{{` that begins a line or a value.
+fn find_template_line(text: &str) -> Option<Range<usize>> {
+    let begins = |at: &usize| {
+        let line = text[..*at].rfind('\n').map_or(0, |found| found + 1);
+        let before = text[line..*at].trim_end();
+        before.is_empty() || before.ends_with(':') || before.ends_with('-')
+    };
+    text.match_indices("{{").map(|(at, _)| at).find(begins).map(|at| at..at + 2)
 }

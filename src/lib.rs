@@ -7,8 +7,14 @@
 //! The library is text in, text out: files, environment, terminal and exit codes are the program's (`src/bin/podgraft`).
 
 pub mod diagnostic;
+pub mod edit;
 pub mod graft;
+pub mod manifest;
+pub mod options;
+pub mod plan;
 pub mod policy;
 pub mod report;
+pub mod select;
 pub mod source;
+pub mod verify;
 pub mod yaml;

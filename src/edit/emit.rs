@@ -1,0 +1,268 @@
+//! Values to text: block style for YAML around it in block style, flow style inside brackets and for JSON.
+
+use serde_json::Value;
+
+use crate::yaml::scalar;
+
+/// How block text is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockStyle {
+    /// Columns from a mapping to one in it.
+    pub step: usize,
+    /// Columns from a key to the dashes of the list under it: 0 or more.
+    pub list_offset: usize,
+    /// `\n` or `\r\n`.
+    pub line_end: &'static str,
+}
+
+/// How flow text is laid out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowStyle {
+    /// JSON: every key in quotes.
+    pub is_json: bool,
+    /// A blank behind `:`.
+    pub colon_space: bool,
+    /// A blank behind `,`.
+    pub comma_space: bool,
+    /// A blank inside `{ }`.
+    pub brace_space: bool,
+}
+
+/// A list of scalars is written on one line when the line stays within this width.
+const ONE_LINE: usize = 100;
+
+/// The text of a value behind `key:` or a dash, from the blank on: `" scalar"`, or line ends and lines.
+///
+/// `column` is the column of the key or of the dash's content, `inline` whether the text continues the line of a dash
+/// (then a mapping or list begins right there).
+pub fn block_value(value: &Value, column: usize, style: BlockStyle) -> String {
+    let mut text = String::new();
+    write_value(&mut text, value, column, style);
+    text
+}
+
+/// The lines `key: value` of a mapping's fields, the first without its indentation, without the last line end.
+pub fn block_fields<'v>(
+    fields: impl IntoIterator<Item = (&'v str, &'v Value)>,
+    column: usize,
+    style: BlockStyle,
+) -> String {
+    let mut text = String::new();
+    for (index, (key, value)) in fields.into_iter().enumerate() {
+        if index > 0 {
+            new_line(&mut text, column, style);
+        }
+        text.push_str(&plain_or_quoted(key));
+        text.push(':');
+        write_value(&mut text, value, column, style);
+    }
+    text
+}
+
+/// One item of a list from its dash on, without the last line end. `column` is the dash's, `width` the columns from
+/// the dash to the content.
+pub fn block_item(value: &Value, column: usize, width: usize, style: BlockStyle) -> String {
+    let mut text = String::from("-");
+    let content = column + width;
+    let pad = " ".repeat(width - 1);
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            text.push_str(&pad);
+            text.push_str(&block_fields(map.iter().map(|(key, value)| (key.as_str(), value)), content, style));
+        }
+        Value::Array(items) if !items.is_empty() && !fits_on_one_line(items, content) => {
+            text.push_str(&pad);
+            text.push_str(&block_items(items, content, 2, style));
+        }
+        scalar_or_short => {
+            let mut tail = String::new();
+            // The content of a literal block must be indented more than the dash's own column.
+            write_value(&mut tail, scalar_or_short, column, style);
+            text.push_str(&pad);
+            text.push_str(tail.strip_prefix(' ').unwrap_or(&tail));
+        }
+    }
+    text
+}
+
+/// Several items, the first without its indentation, without the last line end.
+pub fn block_items(items: &[Value], column: usize, width: usize, style: BlockStyle) -> String {
+    let mut text = String::new();
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            new_line(&mut text, column, style);
+        }
+        text.push_str(&block_item(item, column, width, style));
+    }
+    text
+}
+
+fn write_value(text: &mut String, value: &Value, column: usize, style: BlockStyle) {
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            let inner = column + style.step;
+            new_line(text, inner, style);
+            text.push_str(&block_fields(map.iter().map(|(key, value)| (key.as_str(), value)), inner, style));
+        }
+        Value::Array(items) if !items.is_empty() && !fits_on_one_line(items, column) => {
+            let inner = column + style.list_offset;
+            new_line(text, inner, style);
+            text.push_str(&block_items(items, inner, 2, style));
+        }
+        Value::String(string) if scalar::is_literal_safe(string) => write_literal(text, string, column, style),
+        Value::String(string) => {
+            text.push(' ');
+            text.push_str(&plain_or_quoted(string));
+        }
+        other => {
+            text.push(' ');
+            text.push_str(&flow_value(other, &FlowStyle::in_block()));
+        }
+    }
+}
+
+/// A list of scalars, such as a command, reads best on one line.
+fn fits_on_one_line(items: &[Value], column: usize) -> bool {
+    let are_scalars = items.iter().all(|item| !item.is_object() && !item.is_array());
+    are_scalars && column + flow_items_width(items) <= ONE_LINE && !items.iter().any(has_line_end)
+}
+
+fn has_line_end(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.contains('\n'))
+}
+
+fn flow_items_width(items: &[Value]) -> usize {
+    items.iter().map(|item| flow_value(item, &FlowStyle::in_block()).chars().count() + 2).sum()
+}
+
+fn write_literal(text: &mut String, string: &str, column: usize, style: BlockStyle) {
+    let body = string.trim_end_matches('\n');
+    let chomping = match string.len() - body.len() {
+        0 => "|-",
+        1 => "|",
+        _ => "|+",
+    };
+    text.push(' ');
+    text.push_str(chomping);
+    // The last line end of the text is the line end that follows it in the file.
+    let lines = if chomping == "|-" { string } else { &string[..string.len() - 1] };
+    for line in lines.split('\n') {
+        text.push_str(style.line_end);
+        if !line.is_empty() {
+            text.push_str(&" ".repeat(column + style.step.max(2)));
+            text.push_str(line);
+        }
+    }
+}
+
+fn new_line(text: &mut String, column: usize, style: BlockStyle) {
+    text.push_str(style.line_end);
+    text.push_str(&" ".repeat(column));
+}
+
+/// A string in block style.
+pub fn plain_or_quoted(text: &str) -> String {
+    if scalar::is_plain_safe(text) { text.to_owned() } else { scalar::double_quoted(text) }
+}
+
+impl FlowStyle {
+    /// Short lists and empty collections in the midst of block text.
+    pub fn in_block() -> Self {
+        FlowStyle { is_json: false, colon_space: true, comma_space: true, brace_space: false }
+    }
+
+    fn key(&self, key: &str) -> String {
+        if !self.is_json && scalar::is_flow_key_safe(key) { key.to_owned() } else { scalar::double_quoted(key) }
+    }
+
+    /// `key: text`.
+    pub fn field(&self, key: &str, text: &str) -> String {
+        format!("{}{}{text}", self.key(key), self.colon())
+    }
+
+    fn colon(&self) -> &'static str {
+        if self.colon_space { ": " } else { ":" }
+    }
+
+    /// What stands between two items on one line.
+    pub fn comma(&self) -> &'static str {
+        if self.comma_space { ", " } else { "," }
+    }
+}
+
+/// `key: value` in flow style on one line.
+pub fn flow_field(key: &str, value: &Value, style: &FlowStyle) -> String {
+    style.field(key, &flow_value(value, style))
+}
+
+/// A value in flow style on one line.
+pub fn flow_value(value: &Value, style: &FlowStyle) -> String {
+    let brace = if style.brace_space { " " } else { "" };
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(bool) => bool.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => scalar::double_quoted(text),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(|item| flow_value(item, style)).collect();
+            format!("[{}]", items.join(style.comma()))
+        }
+        Value::Object(map) if map.is_empty() => "{}".to_owned(),
+        Value::Object(map) => {
+            let fields: Vec<String> = map.iter().map(|(key, value)| flow_field(key, value, style)).collect();
+            format!("{{{brace}{}{brace}}}", fields.join(style.comma()))
+        }
+    }
+}
+
+/// A value in flow style over several lines, as pretty-printed JSON has it: `indent` is what the line of the value
+/// begins with, `unit` one more level.
+pub fn flow_lines(value: &Value, indent: &str, unit: &str, line_end: &str, style: &FlowStyle) -> String {
+    let inner = format!("{indent}{unit}");
+    let lines: Vec<String> = match value {
+        Value::Array(items) if !items.is_empty() => {
+            items.iter().map(|item| flow_lines(item, &inner, unit, line_end, style)).collect()
+        }
+        Value::Object(map) if !map.is_empty() => {
+            let lines = |value| flow_lines(value, &inner, unit, line_end, style);
+            map.iter().map(|(key, value)| style.field(key, &lines(value))).collect()
+        }
+        other => return flow_value(other, style),
+    };
+    let (open, close) = if value.is_array() { ('[', ']') } else { ('{', '}') };
+    let separator = format!(",{line_end}{inner}");
+    format!("{open}{line_end}{inner}{}{line_end}{indent}{close}", lines.join(&separator))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const STYLE: BlockStyle = BlockStyle { step: 2, list_offset: 0, line_end: "\n" };
+
+    #[test]
+    fn an_item_is_written_in_block_style_with_short_lists_on_one_line() {
+        let item = json!({"name": "a", "command": ["cp", "/a"], "env": [{"name": "X", "value": "1"}], "e": {}});
+        let text = block_item(&item, 2, 2, STYLE);
+        assert_eq!(
+            text,
+            "- name: a\n    command: [\"cp\", \"/a\"]\n    env:\n    - name: X\n      value: \"1\"\n    e: {}"
+        );
+    }
+
+    #[test]
+    fn scripts_are_literal_blocks() {
+        assert_eq!(block_value(&json!("a\n  b\n"), 2, STYLE), " |\n    a\n      b");
+        assert_eq!(block_value(&json!("a\nb"), 2, STYLE), " |-\n    a\n    b");
+        assert_eq!(block_value(&json!("a\n\n"), 0, STYLE), " |+\n  a\n");
+        assert_eq!(block_value(&json!(" a\n"), 0, STYLE), " \" a\\n\"");
+    }
+
+    #[test]
+    fn json_over_several_lines() {
+        let style = FlowStyle { is_json: true, colon_space: true, comma_space: true, brace_space: false };
+        let text = flow_lines(&json!({"a": [1], "b": {}}), "  ", "  ", "\n", &style);
+        assert_eq!(text, "{\n    \"a\": [\n      1\n    ],\n    \"b\": {}\n  }");
+    }
+}

@@ -1,0 +1,172 @@
+//! New entries inside brackets: YAML flow collections and JSON, on one line or over several.
+
+use serde_json::Value;
+
+use crate::plan::draft::{Field, Key, Part};
+use crate::report::Edit;
+use crate::yaml::tree::{NodeId, Tree};
+
+use super::emit::{FlowStyle, flow_field, flow_lines, flow_value};
+use super::layout::{flow_style, line_end, line_end_at, line_start};
+use super::lower::{Around, CannotWrite, Lowering};
+
+/// An entry of the draft: as in the input, with its first and last node, or new.
+enum Slot {
+    Kept { first: NodeId, last: NodeId, part: Part },
+    New(Option<String>, Value),
+}
+
+pub(super) fn mapping(lowering: &mut Lowering<'_, '_>, origin: NodeId, fields: &[Field]) -> Result<(), CannotWrite> {
+    let mut slots = Vec::new();
+    for field in fields {
+        slots.push(match &field.key {
+            Key::New(key) => Slot::New(Some(key.to_string()), lowering.value_of(&field.value, origin)?),
+            Key::Node(key) => {
+                let value = lowering.tree.entries(origin).find(|(own, _)| own == key).map_or(*key, |(_, value)| value);
+                Slot::Kept { first: *key, last: value, part: field.value.clone() }
+            }
+        });
+    }
+    collection(lowering, origin, slots)
+}
+
+pub(super) fn sequence(lowering: &mut Lowering<'_, '_>, origin: NodeId, items: &[Part]) -> Result<(), CannotWrite> {
+    let mut slots = Vec::new();
+    for item in items {
+        slots.push(match lowering.draft.origin(item) {
+            Some(node) => Slot::Kept { first: node, last: node, part: item.clone() },
+            None => Slot::New(None, lowering.value_of(item, origin)?),
+        });
+    }
+    collection(lowering, origin, slots)
+}
+
+fn collection(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: Vec<Slot>) -> Result<(), CannotWrite> {
+    let tree = lowering.tree;
+    let children: Vec<NodeId> = tree.children(origin).collect();
+    let step = if tree.kind(origin).is_mapping() { 2 } else { 1 };
+    let is_kept =
+        |first: &NodeId| slots.iter().any(|slot| matches!(slot, Slot::Kept { first: kept, .. } if kept == first));
+    if !tree.slice(origin).starts_with(['{', '[']) || !children.iter().step_by(step).all(is_kept) {
+        return Err(CannotWrite { node: origin, why: "is written in a flow style that is not edited" });
+    }
+    let writer = Writer::new(tree, origin);
+    let mut previous: Option<(NodeId, NodeId)> = None;
+    let mut waiting: Vec<String> = Vec::new();
+    for slot in slots {
+        match slot {
+            Slot::New(key, value) => {
+                let text = writer.entry(key.as_deref(), &value);
+                match previous {
+                    Some((first, last)) => writer.behind(first, last, &text, &mut lowering.edits),
+                    None => waiting.push(text),
+                }
+            }
+            Slot::Kept { first, last, part } => {
+                for text in waiting.drain(..) {
+                    writer.before(first, &text, &mut lowering.edits);
+                }
+                lowering.part(&part, Around::Flow)?;
+                previous = Some((first, last));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What stands in the place of a value inside brackets.
+pub(super) fn inner_value(tree: &Tree<'_>, of: NodeId, value: &Value) -> String {
+    let style = flow_style(tree, of);
+    let text = tree.text();
+    let Some(unit) = json_unit(tree, of).filter(|_| style.is_json) else { return flow_value(value, &style) };
+    let start = tree.span(of).start;
+    let line = &text[line_start(text, start)..start];
+    let indent = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
+    flow_lines(value, indent, &unit, line_end_at(text, start), &style)
+}
+
+/// One level of indentation of a JSON document over several lines; `None` when it is on one.
+fn json_unit(tree: &Tree<'_>, of: NodeId) -> Option<String> {
+    let root = tree.roots().iter().copied().find(|&root| root <= of && of < tree.after(root))?;
+    let first = tree.children(root).next()?;
+    own_indent(tree.text(), tree.span(first).start).filter(|indent| !indent.is_empty()).map(str::to_owned)
+}
+
+/// The blanks before an offset that begins its line.
+fn own_indent(text: &str, at: usize) -> Option<&str> {
+    let before = &text[line_start(text, at)..at];
+    before.bytes().all(|byte| matches!(byte, b' ' | b'\t')).then_some(before)
+}
+
+struct Writer<'t> {
+    text: &'t str,
+    tree: &'t Tree<'t>,
+    style: FlowStyle,
+    /// Every entry begins a line with this indentation.
+    indent: Option<&'t str>,
+    unit: String,
+}
+
+impl<'t> Writer<'t> {
+    fn new(tree: &'t Tree<'t>, origin: NodeId) -> Self {
+        let text = tree.text();
+        let last =
+            tree.children(origin).enumerate().filter(|(at, _)| !tree.kind(origin).is_mapping() || at % 2 == 0).last();
+        let begins_line = |node: NodeId| own_indent(text, tree.start_with_properties(node));
+        let spans_lines = tree.slice(origin).contains('\n');
+        let indent = last.and_then(|(_, node)| begins_line(node)).filter(|_| spans_lines);
+        let unit = json_unit(tree, origin).unwrap_or_else(|| "  ".to_owned());
+        Writer { text, tree, style: flow_style(tree, origin), indent, unit }
+    }
+
+    fn entry(&self, key: Option<&str>, value: &Value) -> String {
+        match (self.indent, key) {
+            (Some(indent), key) if self.style.is_json => {
+                let line_end = line_end_at(self.text, 0);
+                let value = flow_lines(value, indent, &self.unit, line_end, &self.style);
+                key.map_or(value.clone(), |key| self.style.field(key, &value))
+            }
+            (_, Some(key)) => flow_field(key, value, &self.style),
+            (_, None) => flow_value(value, &self.style),
+        }
+    }
+
+    fn before(&self, first: NodeId, entry: &str, edits: &mut Vec<Edit>) {
+        let at = self.tree.start_with_properties(first);
+        let text = match self.indent.filter(|_| own_indent(self.text, at).is_some()) {
+            Some(indent) => format!("{entry},{}{indent}", line_end_at(self.text, at)),
+            None => format!("{entry}{}", self.style.comma()),
+        };
+        edits.push(Edit { at: at..at, text });
+    }
+
+    /// Behind an entry: on its own line where the entries have lines of their own, else right behind it.
+    fn behind(&self, first: NodeId, last: NodeId, entry: &str, edits: &mut Vec<Edit>) {
+        let end = self.tree.span(last).end.max(self.tree.span(first).end);
+        let insert = |at: usize, text: String| Edit { at: at..at, text };
+        let comma = self.comma_behind(end);
+        let line_tail = comma.map_or(end, |comma| comma + 1);
+        let is_line_done = {
+            let rest = self.text[line_tail..line_end(self.text, line_tail)].trim_start();
+            rest.is_empty() || rest.starts_with('#')
+        };
+        let Some(indent) = self.indent.filter(|_| is_line_done) else {
+            edits.push(insert(end, format!("{}{entry}", self.style.comma())));
+            return;
+        };
+        let eol = line_end_at(self.text, end);
+        let at = line_end(self.text, line_tail);
+        if comma.is_some() {
+            edits.push(insert(at, format!("{eol}{indent}{entry},")));
+        } else {
+            edits.push(insert(end, ",".to_owned()));
+            edits.push(insert(at, format!("{eol}{indent}{entry}")));
+        }
+    }
+
+    /// The comma that follows on the same line.
+    fn comma_behind(&self, end: usize) -> Option<usize> {
+        let blanks = self.text[end..].bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        (self.text.as_bytes().get(end + blanks) == Some(&b',')).then_some(end + blanks)
+    }
+}

@@ -1,0 +1,131 @@
+//! How the text around an edit is laid out: indentation, list style, line ends. New text takes these from it.
+
+use crate::yaml::tree::{Kind, NodeId, Tree};
+
+use super::emit::{BlockStyle, FlowStyle};
+
+/// What the document's own text prefers.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    /// Block style; the line end is the document's first.
+    pub block: BlockStyle,
+}
+
+impl Layout {
+    /// Reads the preferences of an object: the majority of its block collections.
+    pub fn read(tree: &Tree<'_>, object: NodeId) -> Self {
+        let mut steps = Votes::default();
+        let mut offsets = Votes::default();
+        for id in (object.0..tree.after(object).0).map(NodeId) {
+            if tree.kind(id) != Kind::BlockMapping {
+                continue;
+            }
+            let own = column(tree, id);
+            for (_, value) in tree.entries(id) {
+                let Some(offset) = column(tree, value).checked_sub(own) else { continue };
+                match tree.kind(value) {
+                    Kind::BlockSequence => offsets.cast(offset),
+                    Kind::BlockMapping => steps.cast(offset),
+                    _ => {}
+                }
+            }
+        }
+        let step = steps.winner().filter(|&step| step > 0).unwrap_or(2);
+        let line_end = line_end_of(tree.text());
+        Layout { block: BlockStyle { step, list_offset: offsets.winner().unwrap_or(0), line_end } }
+    }
+}
+
+/// Counts of small numbers; the first of several winners wins.
+#[derive(Default)]
+struct Votes(Vec<(usize, usize)>);
+
+impl Votes {
+    fn cast(&mut self, value: usize) {
+        match self.0.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, votes)) => *votes += 1,
+            None => self.0.push((value, 1)),
+        }
+    }
+
+    fn winner(&self) -> Option<usize> {
+        let most = self.0.iter().map(|(_, votes)| *votes).max()?;
+        self.0.iter().find(|(_, votes)| *votes == most).map(|(value, _)| *value)
+    }
+}
+
+/// The column at which a node's content begins, in bytes from the start of its line. A byte order mark takes no column.
+pub fn column(tree: &Tree<'_>, id: NodeId) -> usize {
+    column_of(tree.text(), tree.span(id).start)
+}
+
+/// The column of an offset.
+pub fn column_of(text: &str, at: usize) -> usize {
+    let start = line_start(text, at);
+    let mark = if start == 0 && text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    at - start - mark.min(at - start)
+}
+
+/// The start of the line of an offset.
+pub fn line_start(text: &str, at: usize) -> usize {
+    text[..at].rfind('\n').map_or(0, |found| found + 1)
+}
+
+/// The end of the line of an offset, before its line end.
+pub fn line_end(text: &str, at: usize) -> usize {
+    let end = text[at..].find('\n').map_or(text.len(), |found| at + found);
+    if end > at && text.as_bytes()[end - 1] == b'\r' { end - 1 } else { end }
+}
+
+/// The start of the next line, or the text's end.
+pub fn next_line(text: &str, at: usize) -> usize {
+    text[at..].find('\n').map_or(text.len(), |found| at + found + 1)
+}
+
+/// The line end in use at an offset: that of its own line, of the line before it, or the text's first.
+pub fn line_end_at(text: &str, at: usize) -> &'static str {
+    match text[at..].find('\n').map(|found| at + found).or_else(|| text[..at].rfind('\n')) {
+        Some(end) if end > 0 && text.as_bytes()[end - 1] == b'\r' => "\r\n",
+        Some(_) => "\n",
+        None => line_end_of(text),
+    }
+}
+
+fn line_end_of(text: &str) -> &'static str {
+    match text.find('\n') {
+        Some(at) if at > 0 && text.as_bytes()[at - 1] == b'\r' => "\r\n",
+        _ => "\n",
+    }
+}
+
+/// The flow style of a flow collection and its surroundings.
+pub fn flow_style(tree: &Tree<'_>, id: NodeId) -> FlowStyle {
+    let text = tree.text();
+    let root = tree.roots().iter().copied().find(|&root| root <= id && id < tree.after(root));
+    let outer = root.filter(|&root| tree.kind(root).is_flow());
+    let is_json = outer.is_some_and(|root| tree.slice(root).starts_with('{') && keys_are_quoted(tree, root));
+    let written = tree.slice(outer.unwrap_or(id));
+    let bytes = text.as_bytes();
+    let behind = |end: usize, sign: u8| {
+        let at = end + bytes[end..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        (bytes.get(at) == Some(&sign)).then(|| bytes.get(at + 1).is_some_and(|byte| byte.is_ascii_whitespace()))
+    };
+    let inner = (outer.unwrap_or(id).0..tree.after(outer.unwrap_or(id)).0).map(NodeId);
+    let mut colon_space = None;
+    let mut comma_space = None;
+    for node in inner {
+        let end = tree.span(node).end;
+        colon_space = colon_space.or_else(|| behind(end, b':'));
+        comma_space = comma_space.or_else(|| behind(end, b','));
+    }
+    FlowStyle {
+        is_json,
+        colon_space: !is_json || colon_space.unwrap_or(true),
+        comma_space: comma_space.unwrap_or(colon_space.unwrap_or(true)),
+        brace_space: written.starts_with("{ "),
+    }
+}
+
+fn keys_are_quoted(tree: &Tree<'_>, mapping: NodeId) -> bool {
+    tree.entries(mapping).all(|(key, _)| tree.kind(key) == Kind::DoubleQuoted)
+}

@@ -1,0 +1,347 @@
+//! From draft to edits: walks what was opened, and writes each new or changed part where it belongs.
+
+use serde_json::Value;
+
+use crate::plan::draft::{Draft, Field, Key, OpenId, Opened, Part};
+use crate::report::Edit;
+use crate::yaml::tree::{Kind, NodeId, Tree};
+
+use super::emit::{block_fields, block_item, block_items, block_value};
+use super::layout::{Layout, column, column_of, line_end, line_end_at, line_start, next_line};
+use super::{flow, scalar};
+
+/// A change that has no safe way to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CannotWrite {
+    /// Where.
+    pub node: NodeId,
+    /// Why, as the end of a sentence.
+    pub why: &'static str,
+}
+
+/// The edits that turn the input's text into the draft's, in order.
+///
+/// # Errors
+/// Where the text is written in a way that leaves no safe place for the change.
+pub fn lower(draft: &Draft<'_>, object: NodeId) -> Result<Vec<Edit>, CannotWrite> {
+    let layout = Layout::read(draft.tree, object);
+    let mut lowering = Lowering { draft, tree: draft.tree, layout, edits: Vec::new() };
+    lowering.part(&draft.root(), Around::Root)?;
+    let mut edits = lowering.edits;
+    // Stable: insertions at one offset keep the order in which the walk made them, inner ones first.
+    edits.sort_by_key(|edit| edit.at.start);
+    Ok(edits)
+}
+
+/// What a part stands in.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Around {
+    Root,
+    /// The value of this key of a block mapping.
+    BlockField(NodeId),
+    /// An item of a block sequence, behind the dash at this offset.
+    BlockItem(usize),
+    /// Inside brackets.
+    Flow,
+}
+
+pub(super) struct Lowering<'d, 't> {
+    pub draft: &'d Draft<'t>,
+    pub tree: &'t Tree<'t>,
+    pub layout: Layout,
+    pub edits: Vec<Edit>,
+}
+
+impl Lowering<'_, '_> {
+    pub(super) fn part(&mut self, part: &Part, around: Around) -> Result<(), CannotWrite> {
+        match part {
+            Part::Node(_) | Part::New(_) => Ok(()),
+            Part::Instead { of, value } => self.replace(*of, value, around),
+            Part::Open(id) => self.opened(*id, around),
+        }
+    }
+
+    fn opened(&mut self, id: OpenId, around: Around) -> Result<(), CannotWrite> {
+        match self.draft.opened(id).clone() {
+            Opened::Mapping { origin: Some(origin), fields } => {
+                let keeps_some = fields.iter().any(|field| matches!(field.key, Key::Node(_)));
+                match self.tree.kind(origin) {
+                    Kind::BlockMapping if keeps_some => self.block_mapping(origin, &fields),
+                    Kind::FlowMapping if keeps_some => flow::mapping(self, origin, &fields),
+                    _ if fields.is_empty() && self.tree.is_null(origin) => Ok(()),
+                    _ => self.rewrite(id, origin, around),
+                }
+            }
+            Opened::List { origin: Some(origin), items } => {
+                let keeps_some = items.iter().any(|item| self.draft.origin(item).is_some());
+                match self.tree.kind(origin) {
+                    Kind::BlockSequence if keeps_some => self.block_sequence(origin, &items),
+                    Kind::FlowSequence if keeps_some => flow::sequence(self, origin, &items),
+                    _ if items.is_empty() && self.tree.is_null(origin) => Ok(()),
+                    _ => self.rewrite(id, origin, around),
+                }
+            }
+            Opened::Mapping { origin: None, .. } | Opened::List { origin: None, .. } => Ok(()),
+        }
+    }
+
+    /// An empty or null value gets content, or all content is replaced.
+    fn rewrite(&mut self, id: OpenId, origin: NodeId, around: Around) -> Result<(), CannotWrite> {
+        let value = self.draft.value(&Part::Open(id)).ok_or(CannotWrite { node: origin, why: "has no plain value" })?;
+        self.write_instead(origin, &value, around)
+    }
+
+    fn replace(&mut self, of: NodeId, value: &Value, around: Around) -> Result<(), CannotWrite> {
+        if let Some(edit) = value.as_str().and_then(|text| scalar::restyle(self.tree, of, text, around)) {
+            self.edits.push(edit);
+            return Ok(());
+        }
+        self.write_instead(of, value, around)
+    }
+
+    fn write_instead(&mut self, of: NodeId, value: &Value, around: Around) -> Result<(), CannotWrite> {
+        let style = self.layout.block;
+        let end = self.tree.span(of).end;
+        match around {
+            Around::Root => Err(CannotWrite { node: of, why: "is the whole document" }),
+            Around::Flow => {
+                let text = flow::inner_value(self.tree, of, value);
+                self.edits.push(Edit { at: self.tree.start_with_properties(of)..end, text });
+                Ok(())
+            }
+            Around::BlockField(key) => {
+                let from = self.behind_colon(key, of)?;
+                let text = block_value(value, column(self.tree, key), style);
+                self.put_from(from, end, &text);
+                Ok(())
+            }
+            Around::BlockItem(dash) => {
+                let width = self.item_width(dash, of);
+                let text = block_item(value, column_of(self.tree.text(), dash), width, style);
+                self.put_from(dash + 1, end, &text[1..]);
+                Ok(())
+            }
+        }
+    }
+
+    /// Behind the `:` of a field, and behind the properties of a value that keeps them.
+    fn behind_colon(&self, key: NodeId, value: NodeId) -> Result<usize, CannotWrite> {
+        let text = self.tree.text();
+        let key_end = self.tree.span(key).end;
+        let blanks = text[key_end..].bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        if text.as_bytes().get(key_end + blanks) != Some(&b':') {
+            return Err(CannotWrite { node: key, why: "is not written as `key: value`" });
+        }
+        let colon = key_end + blanks + 1;
+        let start = self.tree.start_with_properties(value);
+        if start == self.tree.span(value).start {
+            // Comments between the key and a value on another line would be lost with it.
+            let has_comment = text[colon..start.max(colon)].contains('#');
+            return if has_comment {
+                Err(CannotWrite { node: value, why: "has a comment before it" })
+            } else {
+                Ok(colon)
+            };
+        }
+        let span = self.tree.span(value);
+        Ok(text[..span.start].trim_end().len().max(colon))
+    }
+
+    /// Puts a text in the place of a range. What goes on further lines is put behind a comment that ends the range's line.
+    fn put_from(&mut self, from: usize, to: usize, text: &str) {
+        let source = self.tree.text();
+        let (head, tail) = text.find(['\r', '\n']).map_or((text, ""), |at| text.split_at(at));
+        self.edits.push(Edit { at: from..to, text: head.to_owned() });
+        if !tail.is_empty() {
+            let at = line_end(source, to);
+            self.edits.push(Edit { at: at..at, text: tail.to_owned() });
+        }
+    }
+
+    fn block_mapping(&mut self, origin: NodeId, fields: &[Field]) -> Result<(), CannotWrite> {
+        let own_column = column(self.tree, origin);
+        let mut previous: Option<NodeId> = None;
+        let mut pending: Vec<(String, Value)> = Vec::new();
+        for field in fields {
+            match &field.key {
+                Key::New(key) => {
+                    let value = self.value_of(&field.value, origin)?;
+                    pending.push((key.to_string(), value));
+                }
+                Key::Node(key) => {
+                    self.flush_fields(&mut pending, previous, Some(*key), own_column)?;
+                    self.part(&field.value, Around::BlockField(*key))?;
+                    previous = Some(self.value_node(origin, *key));
+                }
+            }
+        }
+        self.flush_fields(&mut pending, previous, None, own_column)
+    }
+
+    /// The node of the value that stands under a key in the input.
+    fn value_node(&self, mapping: NodeId, key: NodeId) -> NodeId {
+        let found = self.tree.entries(mapping).find(|(own, _)| *own == key);
+        found.map_or(key, |(_, value)| value)
+    }
+
+    pub(super) fn value_of(&self, part: &Part, near: NodeId) -> Result<Value, CannotWrite> {
+        self.draft.value(part).ok_or(CannotWrite { node: near, why: "has no plain value" })
+    }
+
+    fn flush_fields(
+        &mut self,
+        pending: &mut Vec<(String, Value)>,
+        previous: Option<NodeId>,
+        next: Option<NodeId>,
+        column: usize,
+    ) -> Result<(), CannotWrite> {
+        if pending.is_empty() {
+            return Ok(());
+        }
+        let fields = pending.iter().map(|(key, value)| (key.as_str(), value));
+        let text = block_fields(fields, column, self.layout.block);
+        pending.clear();
+        match (previous, next) {
+            (Some(previous), _) => self.insert_behind(previous, column, &text),
+            (None, Some(next)) => self.insert_before(next, self.tree.start_with_properties(next), column, &text),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// New lines behind the line on which a node's content ends.
+    fn insert_behind(&mut self, previous: NodeId, column: usize, lines: &str) -> Result<(), CannotWrite> {
+        let text = self.tree.text();
+        let end = self.tree.span(previous).end;
+        let pad = " ".repeat(column);
+        let ends_in_line_end = end > 0 && text.as_bytes()[end - 1] == b'\n' && !self.tree.span(previous).is_empty();
+        let at = if ends_in_line_end { end } else { next_line(text, end) };
+        let eol = line_end_at(text, end.saturating_sub(usize::from(ends_in_line_end)));
+        if at == text.len() && !text.ends_with('\n') {
+            self.close_open_block(previous);
+            self.edits.push(Edit { at: at..at, text: format!("{eol}{pad}{lines}") });
+        } else {
+            self.edits.push(Edit { at: at..at, text: format!("{pad}{lines}{eol}") });
+        }
+        Ok(())
+    }
+
+    /// A block scalar that the file's end cuts off has no last line end; text behind it would give it one. `|-` keeps
+    /// its value.
+    fn close_open_block(&mut self, within: NodeId) {
+        let text = self.tree.text();
+        let last = (within.0..self.tree.after(within).0).map(NodeId).filter(|&id| self.tree.span(id).end == text.len());
+        let Some(block) = last.into_iter().find(|&id| matches!(self.tree.kind(id), Kind::Literal | Kind::Folded))
+        else {
+            return;
+        };
+        let start = self.tree.span(block).start;
+        let header = text[start..].bytes().take_while(|byte| !byte.is_ascii_whitespace()).count();
+        let is_closed = text[start..start + header].contains('-');
+        let edit = match text[start..start + header].find('+') {
+            Some(at) => Edit { at: start + at..start + at + 1, text: "-".to_owned() },
+            None => Edit { at: start + header..start + header, text: "-".to_owned() },
+        };
+        if !is_closed && !self.edits.contains(&edit) {
+            self.edits.push(edit);
+        }
+    }
+
+    /// New lines before what begins at `at`, which may share its line with dashes.
+    fn insert_before(&mut self, next: NodeId, at: usize, column: usize, lines: &str) -> Result<(), CannotWrite> {
+        let text = self.tree.text();
+        let before = text[line_start(text, at)..at].trim_start_matches('\u{feff}');
+        if !before.bytes().all(|byte| matches!(byte, b' ' | b'-')) {
+            return Err(CannotWrite { node: next, why: "does not begin its line" });
+        }
+        let eol = line_end_at(text, at);
+        self.edits.push(Edit { at: at..at, text: format!("{lines}{eol}{}", " ".repeat(column)) });
+        Ok(())
+    }
+
+    fn block_sequence(&mut self, origin: NodeId, items: &[Part]) -> Result<(), CannotWrite> {
+        let dashes = self.dashes(origin);
+        let own_column = column(self.tree, origin);
+        let width = dashes.first().map_or(2, |&(dash, node)| self.item_width(dash, node));
+        let kept: Vec<NodeId> = items.iter().filter_map(|item| self.item_node(item)).collect();
+        for &(dash, node) in &dashes {
+            if !kept.contains(&node) {
+                self.remove_item(dash, node)?;
+            }
+        }
+        let mut previous: Option<NodeId> = None;
+        let mut pending = Vec::new();
+        for item in items {
+            match self.item_node(item) {
+                None => pending.push(self.value_of(item, origin)?),
+                Some(node) => {
+                    let dash = dashes.iter().find(|(_, own)| *own == node).map(|(dash, _)| *dash);
+                    let dash = dash.ok_or(CannotWrite { node, why: "is not an item of this list" })?;
+                    let text = block_items(&pending, own_column, width, self.layout.block);
+                    match previous {
+                        _ if pending.is_empty() => {}
+                        Some(previous) => self.insert_behind(previous, own_column, &text)?,
+                        None => self.insert_before(node, dash, own_column, &text)?,
+                    }
+                    pending.clear();
+                    self.part(item, Around::BlockItem(dash))?;
+                    previous = Some(node);
+                }
+            }
+        }
+        match previous {
+            Some(previous) if !pending.is_empty() => {
+                let text = block_items(&pending, own_column, width, self.layout.block);
+                self.insert_behind(previous, own_column, &text)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The input's item that an item of the draft is, or stands for; aliases as written.
+    fn item_node(&self, item: &Part) -> Option<NodeId> {
+        self.draft.origin(item)
+    }
+
+    /// The offset of every item's dash, with the item.
+    fn dashes(&self, sequence: NodeId) -> Vec<(usize, NodeId)> {
+        let mut from = self.tree.span(sequence).start;
+        let children = self.tree.children(sequence);
+        children
+            .map(|child| {
+                let dash = seek_dash(self.tree.text(), from);
+                from = self.tree.span(child).end.max(dash + 1);
+                (dash, child)
+            })
+            .collect()
+    }
+
+    /// Columns from a dash to its content, when both are on one line.
+    fn item_width(&self, dash: usize, item: NodeId) -> usize {
+        let start = self.tree.start_with_properties(item);
+        let is_on_line = start > dash && !self.tree.text()[dash..start].contains('\n');
+        if is_on_line && self.tree.kind(item) != Kind::Absent { start - dash } else { 2 }
+    }
+
+    fn remove_item(&mut self, dash: usize, node: NodeId) -> Result<(), CannotWrite> {
+        let text = self.tree.text();
+        let start = line_start(text, dash);
+        if !text[start..dash].bytes().all(|byte| byte == b' ') {
+            return Err(CannotWrite { node, why: "shares its line with the list around it" });
+        }
+        let end = self.tree.span(node).end;
+        let end = if end > dash + 1 && text.as_bytes()[end - 1] == b'\n' { end } else { next_line(text, end) };
+        let is_cut_off = end == text.len() && !text.ends_with('\n') && start > 0;
+        let start = if is_cut_off { line_end(text, start - 1) } else { start };
+        self.edits.push(Edit { at: start..end, text: String::new() });
+        Ok(())
+    }
+}
+
+fn seek_dash(text: &str, from: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    while at < bytes.len() && bytes[at] != b'-' {
+        at = if bytes[at] == b'#' { next_line(text, at) } else { at + 1 };
+    }
+    at
+}

@@ -1,0 +1,9 @@
+//! The draft and the text in, replacements of bytes out: the only place that makes manifest text. It decides nothing.
+
+mod emit;
+mod flow;
+mod layout;
+mod lower;
+mod scalar;
+
+pub use lower::{CannotWrite, lower};

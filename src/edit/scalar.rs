@@ -1,0 +1,74 @@
+//! A scalar that gets longer at one end, in the style in which it is written: `-Xmx1g` and ` -javaagent:...` behind it.
+
+use serde_json::Value;
+
+use crate::report::Edit;
+use crate::yaml::scalar::{double_quoted, resolve};
+use crate::yaml::tree::{Kind, NodeId, Tree};
+
+use super::lower::Around;
+
+/// The edit that makes a scalar read as `new` and touches only what is new; `None` where its style has no room for that.
+pub(super) fn restyle(tree: &Tree<'_>, of: NodeId, new: &str, around: Around) -> Option<Edit> {
+    if tree.tag(of).is_some_and(|tag| tag != "tag:yaml.org,2002:str") {
+        return None;
+    }
+    let old = tree.scalar(of)?;
+    let body = old.trim_end_matches('\n');
+    if let Some(added) = new.strip_suffix(&old[body.len()..]).and_then(|rest| rest.strip_prefix(body)) {
+        return append(tree, of, added, new, around);
+    }
+    prepend(tree, of, new.strip_suffix(old)?)
+}
+
+fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -> Option<Edit> {
+    let end = tree.span(of).end;
+    let insert = |at: usize, text: String| Some(Edit { at: at..at, text });
+    if added.chars().any(char::is_control) {
+        return None;
+    }
+    match tree.kind(of) {
+        Kind::Plain if is_plain_tail(added) && resolve(new) == Value::String(new.to_owned()) => {
+            insert(end, added.to_owned())
+        }
+        Kind::SingleQuoted => insert(end - 1, added.replace('\'', "''")),
+        Kind::DoubleQuoted => insert(end - 1, escaped(added)),
+        // Inside brackets there are no block scalars, so a block scalar's line ends at its end.
+        Kind::Literal | Kind::Folded if !matches!(around, Around::Flow) => {
+            let content = tree.slice(of);
+            let last = content.trim_end_matches(['\n', '\r']);
+            let has_content = last.contains('\n') && !added.ends_with(' ');
+            has_content.then(|| Edit {
+                at: end - content.len() + last.len()..end - content.len() + last.len(),
+                text: added.to_owned(),
+            })
+        }
+        _ => None,
+    }
+}
+
+fn prepend(tree: &Tree<'_>, of: NodeId, added: &str) -> Option<Edit> {
+    let start = tree.span(of).start;
+    let insert = |text: String| Some(Edit { at: start + 1..start + 1, text });
+    match tree.kind(of) {
+        _ if added.chars().any(char::is_control) => None,
+        Kind::SingleQuoted => insert(added.replace('\'', "''")),
+        Kind::DoubleQuoted => insert(escaped(added)),
+        _ => None,
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let quoted = double_quoted(text);
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// Text that may follow plain text and stays plain: no `: `, no ` #`, nothing that flow style uses, no blank at the end.
+fn is_plain_tail(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_body = |byte: u8| byte.is_ascii_alphanumeric() || b"_./@%+=-$()".contains(&byte);
+    bytes.iter().enumerate().all(|(at, &byte)| match byte {
+        b' ' | b':' => bytes.get(at + 1).is_some_and(|&next| is_body(next)),
+        _ => is_body(byte),
+    })
+}

@@ -1,0 +1,6 @@
+//! Kubernetes over the tree, read only: which nodes are objects, which of these hold a pod template, and where.
+
+pub mod object;
+pub mod pod;
+pub mod prefilter;
+pub mod workload;

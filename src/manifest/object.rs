@@ -1,0 +1,105 @@
+//! The Kubernetes objects of a document: the root, or the items of a list.
+
+use crate::yaml::tree::{Kind, NodeId, Tree};
+
+use super::workload::PodKinds;
+
+/// A Kubernetes object: a mapping with an `apiVersion` and a `kind`.
+#[derive(Debug, Clone)]
+pub struct Object {
+    /// Its node.
+    pub node: NodeId,
+    /// `apps/v1`.
+    pub api_version: String,
+    /// `Deployment`.
+    pub kind: String,
+}
+
+/// What a document holds.
+#[derive(Debug, Clone)]
+pub enum Found {
+    /// An object.
+    Object(Object),
+    /// An item of a list of workloads that does not say what it is.
+    Untyped {
+        /// The list's kind.
+        list_kind: String,
+        /// The item.
+        node: NodeId,
+    },
+}
+
+/// Lists nest (a List of Lists is legal); real ones do not nest deeper than two.
+const MAX_LISTS: usize = 8;
+
+/// All objects of all documents of a tree, in order.
+pub fn find_objects(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<Found> {
+    let mut found = Vec::new();
+    for &root in tree.roots() {
+        collect(tree, tree.follow(root), kinds, MAX_LISTS, &mut found);
+    }
+    found
+}
+
+fn collect(tree: &Tree<'_>, node: NodeId, kinds: &PodKinds, lists: usize, found: &mut Vec<Found>) {
+    let Some(object) = as_object(tree, node) else { return };
+    let items = tree.get(node, "items").filter(|&items| tree.kind(items).is_sequence());
+    let (Some(item_kind), Some(items)) = (object.kind.strip_suffix("List"), items) else {
+        found.push(Found::Object(object));
+        return;
+    };
+    if lists == 0 {
+        return;
+    }
+    let is_of_pods = kinds.has_kind(item_kind);
+    for item in tree.children(items) {
+        if as_object(tree, item).is_some() {
+            collect(tree, item, kinds, lists - 1, found);
+        } else if is_of_pods {
+            found.push(Found::Untyped { list_kind: object.kind.clone(), node: item });
+        }
+    }
+}
+
+fn as_object(tree: &Tree<'_>, node: NodeId) -> Option<Object> {
+    let text = |key| Some(tree.scalar(tree.get(node, key)?)?.to_owned()).filter(|text: &String| !text.is_empty());
+    Some(Object { node, api_version: text("apiVersion")?, kind: text("kind")? })
+}
+
+/// Where an object of an unknown kind holds something shaped like a pod template: the keys to what has
+/// `spec.containers` with named containers.
+pub fn find_pod_template(tree: &Tree<'_>, object: NodeId) -> Option<Vec<String>> {
+    let mut path = Vec::new();
+    search(tree, object, &mut path).then_some(path)
+}
+
+fn search(tree: &Tree<'_>, node: NodeId, path: &mut Vec<String>) -> bool {
+    if !tree.kind(node).is_mapping() {
+        return false;
+    }
+    if is_pod_template(tree, node) {
+        return true;
+    }
+    for (key, value) in tree.entries(node) {
+        let Some(name) = tree.scalar(key) else { continue };
+        path.push(name.to_owned());
+        if search(tree, value, path) {
+            return true;
+        }
+        path.pop();
+    }
+    false
+}
+
+fn is_pod_template(tree: &Tree<'_>, node: NodeId) -> bool {
+    let containers = tree.get(node, "spec").and_then(|spec| tree.get(spec, "containers"));
+    let Some(containers) = containers.filter(|&list| tree.kind(list).is_sequence()) else { return false };
+    let mut items = tree.items(containers).peekable();
+    items.peek().is_some() && items.all(|item| tree.get(item, "name").is_some() && tree.get(item, "image").is_some())
+}
+
+/// Where an unrendered template stands in a parsed document: `key: {{ value }}` parses as a mapping in a mapping.
+pub fn find_template_braces(tree: &Tree<'_>, within: NodeId) -> Option<NodeId> {
+    let ids = (within.0..tree.after(within).0).map(NodeId);
+    ids.into_iter().find(|&id| tree.kind(id) == Kind::FlowMapping && tree.slice(id).starts_with("{{"))
+}

@@ -1,0 +1,186 @@
+//! One workload, read from its tree: what selection and planning ask about it.
+
+use std::ops::Range;
+
+use crate::source::{Place, Source};
+use crate::yaml::tree::{NodeId, Tree};
+
+use super::object::Object;
+use super::workload::PodKind;
+
+/// An object with a pod template.
+#[derive(Debug, Clone)]
+pub struct Workload<'t> {
+    /// The document's nodes.
+    pub tree: &'t Tree<'t>,
+    /// The document's text and where it stands.
+    pub source: &'t Source<'t>,
+    /// The object.
+    pub object: Object,
+    /// The row of its kind.
+    pub pod_kind: &'t PodKind,
+    /// What holds the pod's `metadata` and `spec`; the object itself for a Pod.
+    pub template: NodeId,
+    /// The pod's `spec`.
+    pub pod_spec: NodeId,
+    /// `metadata.name`, or `metadata.generateName` and `*`, or empty.
+    pub name: String,
+    /// As stated, or as given for the run.
+    pub namespace: Option<String>,
+}
+
+/// Why an object of a known kind is no workload that could be edited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoTemplate {
+    /// It has none, which its kind allows (a Rollout with a `workloadRef`).
+    Absent,
+    /// Something else stands on the way.
+    WrongShape(NodeId),
+}
+
+/// The lists of containers of a pod spec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ListKey {
+    /// `containers`
+    Containers,
+    /// `initContainers`
+    InitContainers,
+}
+
+impl ListKey {
+    /// The key in the pod spec.
+    pub fn key(self) -> &'static str {
+        match self {
+            ListKey::Containers => "containers",
+            ListKey::InitContainers => "initContainers",
+        }
+    }
+}
+
+/// A container of the input.
+#[derive(Debug, Clone)]
+pub struct Container<'t> {
+    /// Its node.
+    pub node: NodeId,
+    /// The list that it stands in.
+    pub list: ListKey,
+    /// Its place in that list.
+    pub index: usize,
+    /// `name`, empty when there is none.
+    pub name: &'t str,
+    /// `image`, empty when there is none.
+    pub image: &'t str,
+    /// An init container with `restartPolicy: Always`.
+    pub is_native_sidecar: bool,
+}
+
+impl<'t> Workload<'t> {
+    /// Reads an object of a known kind.
+    ///
+    /// # Errors
+    /// When there is no pod template at the place that the kind has for it.
+    pub fn read(
+        tree: &'t Tree<'t>,
+        source: &'t Source<'t>,
+        object: Object,
+        pod_kind: &'t PodKind,
+        default_namespace: Option<&str>,
+    ) -> Result<Self, NoTemplate> {
+        let mut template = object.node;
+        for key in &pod_kind.path {
+            template = descend(tree, template, key)?;
+        }
+        let pod_spec = descend(tree, template, "spec")?;
+        let metadata = tree.get(object.node, "metadata");
+        let text =
+            |key| metadata.and_then(|metadata| tree.scalar(tree.get(metadata, key)?)).filter(|text| !text.is_empty());
+        let name = match (text("name"), text("generateName")) {
+            (Some(name), _) => name.to_owned(),
+            (None, Some(prefix)) => format!("{prefix}*"),
+            (None, None) => String::new(),
+        };
+        let namespace = text("namespace").or(default_namespace).map(str::to_owned);
+        Ok(Workload { tree, source, object, pod_kind, template, pod_spec, name, namespace })
+    }
+
+    /// `Deployment shop/orders`.
+    pub fn title(&self) -> String {
+        match &self.namespace {
+            Some(namespace) => format!("{} {namespace}/{}", self.object.kind, self.name),
+            None => format!("{} {}", self.object.kind, self.name),
+        }
+    }
+
+    /// The place of a node in the file.
+    pub fn place(&self, node: NodeId) -> Place {
+        self.place_of(self.tree.span(node))
+    }
+
+    /// The place of a byte range of the document.
+    pub fn place_of(&self, span: Range<usize>) -> Place {
+        self.source.place(span)
+    }
+
+    /// The place of the object's name, or of its kind.
+    pub fn own_place(&self) -> Place {
+        let name = self.tree.get(self.object.node, "metadata").and_then(|metadata| self.tree.get(metadata, "name"));
+        let node = name.or_else(|| self.tree.get(self.object.node, "kind")).unwrap_or(self.object.node);
+        self.place(node)
+    }
+
+    /// The pod template's metadata.
+    pub fn pod_metadata(&self) -> Option<NodeId> {
+        self.tree.get(self.template, "metadata")
+    }
+
+    /// The workload's own metadata.
+    pub fn metadata(&self) -> Option<NodeId> {
+        self.tree.get(self.object.node, "metadata")
+    }
+
+    /// The containers in the order in which they stand: init containers, then app containers.
+    pub fn containers(&self) -> Vec<Container<'t>> {
+        let mut containers = Vec::new();
+        for list in [ListKey::InitContainers, ListKey::Containers] {
+            let Some(sequence) = self.tree.get(self.pod_spec, list.key()) else { continue };
+            for (index, node) in self.tree.items(sequence).enumerate() {
+                if self.tree.kind(node).is_mapping() {
+                    containers.push(self.container(node, list, index));
+                }
+            }
+        }
+        containers
+    }
+
+    fn container(&self, node: NodeId, list: ListKey, index: usize) -> Container<'t> {
+        let text = |key| self.tree.get(node, key).and_then(|value| self.tree.scalar(value)).unwrap_or_default();
+        let is_native_sidecar = list == ListKey::InitContainers && text("restartPolicy") == "Always";
+        Container { node, list, index, name: text("name"), image: text("image"), is_native_sidecar }
+    }
+
+    /// The second of two equal keys, where selection reads or an edit may pass.
+    pub fn duplicate_key(&self) -> Option<NodeId> {
+        let tree = self.tree;
+        let mut on_the_way = vec![self.object.node];
+        for key in &self.pod_kind.path {
+            on_the_way.extend(on_the_way.last().and_then(|&node| tree.get(node, key)));
+        }
+        on_the_way.push(self.pod_spec);
+        for metadata in [self.metadata(), self.pod_metadata()].into_iter().flatten() {
+            on_the_way.push(metadata);
+            on_the_way.extend(["labels", "annotations"].iter().filter_map(|key| tree.get(metadata, key)));
+        }
+        let containers = self.containers().into_iter().map(|container| container.node);
+        let mut mappings = on_the_way.into_iter().chain(containers);
+        mappings.find_map(|node| tree.duplicate_key(tree.follow(node)))
+    }
+}
+
+fn descend(tree: &Tree<'_>, node: NodeId, key: &str) -> Result<NodeId, NoTemplate> {
+    match tree.get(node, key) {
+        None => Err(NoTemplate::Absent),
+        Some(value) if tree.is_null(value) => Err(NoTemplate::Absent),
+        Some(value) if tree.kind(value).is_mapping() => Ok(value),
+        Some(value) => Err(NoTemplate::WrongShape(value)),
+    }
+}

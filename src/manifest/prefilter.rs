@@ -1,0 +1,134 @@
+//! Which documents cannot hold a workload, seen without parsing them.
+//!
+//! A document is let through only if its root is certainly a block mapping with plain keys in column 0, and at most one
+//! of these lines is `kind`, with a bare value that names no kind of interest. Then the root's kind is that value, or
+//! there is none: every other spelling of a key (quotes, escapes, `?`, tags, anchors, merge keys, flow style) begins
+//! its line with a character that sends the document to the parser.
+
+use super::workload::PodKinds;
+
+/// What a document is without parsing it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Glance<'a> {
+    /// It may hold a workload, or is written in a way that only the parser understands.
+    Parse,
+    /// No workload of a known kind. `kind` is what it states.
+    LetThrough {
+        /// The value of the one `kind` line.
+        kind: Option<&'a str>,
+        /// It has a `kind` and an `apiVersion`.
+        is_object: bool,
+        /// It has a line that is no comment and no separator.
+        has_content: bool,
+    },
+}
+
+/// Looks at the lines of one chunk, which begins with its own `---` line if it has one.
+pub fn glance<'a>(chunk: &'a [u8], kinds: &PodKinds) -> Glance<'a> {
+    if has_odd_breaks(chunk) {
+        return Glance::Parse;
+    }
+    let mut kind = None;
+    let mut has_api_version = false;
+    let mut has_content = false;
+    for (index, line) in chunk.split(|&byte| byte == b'\n').enumerate() {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if index == 0 && crate::yaml::stream::is_separator(line) {
+            let rest = line[3..].trim_ascii_start();
+            if !rest.is_empty() && !rest.starts_with(b"#") {
+                return Glance::Parse;
+            }
+            continue;
+        }
+        match line.first() {
+            None | Some(b'#') => continue,
+            Some(b' ') if has_content => continue,
+            // Indented before any key: the root may stand anywhere. Blank lines do not matter.
+            Some(b' ') if line.trim_ascii_start().is_empty() || line.trim_ascii_start().starts_with(b"#") => continue,
+            Some(b'-') if has_content && matches!(line.get(1), None | Some(b' ')) => continue,
+            Some(_) => {}
+        }
+        let Some((key, value)) = plain_key(line) else { return Glance::Parse };
+        has_content = true;
+        has_api_version |= key == b"apiVersion";
+        if key == b"kind" {
+            match (bare_word(value), kind) {
+                (Some(word), None) if !kinds.has_kind(word) && !word.ends_with("List") => kind = Some(word),
+                _ => return Glance::Parse,
+            }
+        }
+    }
+    Glance::LetThrough { kind, is_object: kind.is_some() && has_api_version, has_content }
+}
+
+/// Line breaks that some readers see and a search for `\n` does not: a bare CR, NEL, LS, PS; and a byte order mark.
+fn has_odd_breaks(chunk: &[u8]) -> bool {
+    let has_bare_return = memchr::memchr_iter(b'\r', chunk).any(|at| chunk.get(at + 1) != Some(&b'\n'));
+    let odd: [&[u8]; 4] = ["\u{85}".as_bytes(), "\u{2028}".as_bytes(), "\u{2029}".as_bytes(), "\u{feff}".as_bytes()];
+    has_bare_return || (!chunk.is_ascii() && odd.iter().any(|bytes| memchr::memmem::find(chunk, bytes).is_some()))
+}
+
+/// `[A-Za-z][A-Za-z0-9_./-]*:` and a blank or the end.
+fn plain_key(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    if !line.first()?.is_ascii_alphabetic() {
+        return None;
+    }
+    let is_key = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./-".contains(byte);
+    let length = line.iter().take_while(|byte| is_key(byte)).count();
+    let rest = line[length..].strip_prefix(b":")?;
+    matches!(rest.first(), None | Some(b' ')).then_some((&line[..length], rest))
+}
+
+/// `[A-Za-z0-9]+`, then nothing or a comment.
+fn bare_word(value: &[u8]) -> Option<&str> {
+    let value = value.trim_ascii();
+    let length = value.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let (word, rest) = value.split_at(length);
+    let is_alone = rest.is_empty() || (rest.starts_with(b" ") && rest.trim_ascii_start().starts_with(b"#"));
+    (length > 0 && is_alone).then(|| std::str::from_utf8(word).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_let_through(text: &str) -> bool {
+        matches!(glance(text.as_bytes(), &PodKinds::with([])), Glance::LetThrough { .. })
+    }
+
+    #[test]
+    fn plain_documents_of_other_kinds_are_let_through() {
+        assert!(is_let_through(
+            "---\n# Source: x\napiVersion: v1\nkind: ConfigMap # c\ndata:\n  a: |\n    kind: Pod\n- x\n"
+        ));
+        assert!(is_let_through("---\n\n# nothing\n"));
+        assert!(is_let_through("a: 1\n"));
+    }
+
+    #[test]
+    fn whatever_may_hide_a_kind_is_parsed() {
+        for text in [
+            "kind: Pod\n",
+            "kind: DeploymentList\n",
+            "\"kind\": Pod\n",
+            "? kind\n: Pod\n",
+            "<<: *x\n",
+            "{kind: Pod}\n",
+            "kind: *x\n",
+            "kind: \"x\"\n",
+            "kind: Service\nkind: Pod\n",
+            "--- {a: b}\n",
+            "  kind: Pod\n",
+            "a: 1\r kind: Pod\n",
+            "a: x\u{2028}kind: Pod\n",
+            "- kind: Pod\n",
+            "a: 1\n...\n",
+            "kind:\n  Pod\n",
+            "%YAML 1.1\n",
+            "\u{feff}kind: x\n",
+            "kind : Pod\n",
+        ] {
+            assert!(!is_let_through(text), "{text:?}");
+        }
+    }
+}

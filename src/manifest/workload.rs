@@ -1,0 +1,110 @@
+//! Which kinds hold a pod template, and where: a table.
+
+/// A kind with a pod template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodKind {
+    /// API group; empty is the core group.
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+    /// Keys from the object to what holds the pod's `metadata` and `spec`; empty when that is the object itself.
+    pub path: Vec<String>,
+    /// It runs to completion, so a container that never ends would keep it from completing.
+    pub completes: bool,
+}
+
+/// Group, kind, path. A group serves a kind with the same path in all its versions.
+/// Sources: the Kubernetes API reference, and for custom kinds their CustomResourceDefinitions.
+const KINDS: &[(&str, &str, &str)] = &[
+    ("", "Pod", ""),
+    ("", "PodTemplate", "template"),
+    ("", "ReplicationController", "spec.template"),
+    ("apps", "Deployment", "spec.template"),
+    ("apps", "StatefulSet", "spec.template"),
+    ("apps", "DaemonSet", "spec.template"),
+    ("apps", "ReplicaSet", "spec.template"),
+    ("extensions", "Deployment", "spec.template"),
+    ("extensions", "DaemonSet", "spec.template"),
+    ("extensions", "ReplicaSet", "spec.template"),
+    ("batch", "Job", "spec.template"),
+    ("batch", "CronJob", "spec.jobTemplate.spec.template"),
+    // Argo Rollouts
+    ("argoproj.io", "Rollout", "spec.template"),
+    // Knative Serving
+    ("serving.knative.dev", "Service", "spec.template"),
+    ("serving.knative.dev", "Configuration", "spec.template"),
+    // OpenKruise
+    ("apps.kruise.io", "CloneSet", "spec.template"),
+    ("apps.kruise.io", "StatefulSet", "spec.template"),
+    ("apps.kruise.io", "DaemonSet", "spec.template"),
+    ("apps.kruise.io", "BroadcastJob", "spec.template"),
+    ("apps.kruise.io", "AdvancedCronJob", "spec.template.jobTemplate.spec.template"),
+    // Agones
+    ("agones.dev", "Fleet", "spec.template.spec.template"),
+    ("agones.dev", "GameServerSet", "spec.template.spec.template"),
+    ("agones.dev", "GameServer", "spec.template"),
+    // KEDA
+    ("keda.sh", "ScaledJob", "spec.jobTargetRef.template"),
+    // OpenShift
+    ("apps.openshift.io", "DeploymentConfig", "spec.template"),
+    // Strimzi and the like embed only parts of a pod template; they are not in the table.
+];
+
+const COMPLETING: &[&str] = &["Job", "CronJob", "BroadcastJob", "AdvancedCronJob", "ScaledJob"];
+
+/// The kinds that a run knows: the table, and what the user added.
+#[derive(Debug, Clone)]
+pub struct PodKinds {
+    kinds: Vec<PodKind>,
+}
+
+impl PodKinds {
+    /// The table with more kinds: apiVersion, kind and path each.
+    pub fn with(more: impl IntoIterator<Item = (String, String, Vec<String>)>) -> Self {
+        let added = more.into_iter().map(|(api_version, kind, path)| PodKind {
+            group: group_of(&api_version).to_owned(),
+            completes: COMPLETING.contains(&kind.as_str()),
+            kind,
+            path,
+        });
+        let known = KINDS.iter().map(|&(group, kind, path)| PodKind {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            path: path.split('.').filter(|key| !key.is_empty()).map(str::to_owned).collect(),
+            completes: COMPLETING.contains(&kind),
+        });
+        // What the user says comes first, so that it wins.
+        PodKinds { kinds: added.chain(known).collect() }
+    }
+
+    /// The row of a kind.
+    pub fn find(&self, api_version: &str, kind: &str) -> Option<&PodKind> {
+        let group = group_of(api_version);
+        self.kinds.iter().find(|row| row.kind == kind && row.group == group)
+    }
+
+    /// Whether some group has a kind of this name.
+    pub fn has_kind(&self, kind: &str) -> bool {
+        self.kinds.iter().any(|row| row.kind == kind)
+    }
+}
+
+/// `apps` of `apps/v1`; empty for `v1`.
+pub fn group_of(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_known_by_group_and_name_in_every_version() {
+        let kinds = PodKinds::with([]);
+        let path = |api_version, kind| kinds.find(api_version, kind).map(|row| row.path.join("."));
+        assert_eq!(path("batch/v1beta1", "CronJob").as_deref(), Some("spec.jobTemplate.spec.template"));
+        assert_eq!(path("v1", "Pod").as_deref(), Some(""));
+        assert_eq!(path("v1", "Service"), None);
+        assert_eq!(path("serving.knative.dev/v1", "Service").as_deref(), Some("spec.template"));
+    }
+}

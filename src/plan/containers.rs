@@ -1,0 +1,220 @@
+//! Init containers, sidecars, and what goes into the chosen containers, env aside.
+
+use serde_json::Value;
+
+use crate::diagnostic::Code;
+use crate::manifest::pod::{Container, ListKey};
+use crate::policy::{Item, Position, SidecarType};
+
+use super::draft::Part;
+use super::order;
+use super::planner::{Planner, Step};
+use super::same::is_same;
+
+/// Kubernetes 1.29 is the first that runs native sidecars by default (KEP-753).
+const NATIVE_SIDECARS_SINCE: u32 = 29;
+
+const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
+
+impl Planner<'_, '_> {
+    pub(super) fn sidecar(&mut self, item: &Item, kind: SidecarType, position: &Position) -> Step {
+        let name = text_of(item, "name");
+        match kind {
+            SidecarType::Native => {
+                if let Some(minor) = self.options.kube_minor.filter(|minor| *minor < NATIVE_SIDECARS_SINCE) {
+                    let message = format!("Kubernetes 1.{minor} does not run native sidecars, and `{name}` is one");
+                    let problem = self.problem(Code::Invalid, message, item);
+                    return Err(Box::new(problem.help("use `type: Container`, or Kubernetes 1.29 or later")));
+                }
+                self.container(ListKey::InitContainers, item, position)
+            }
+            SidecarType::Container if self.workload.pod_kind.completes => {
+                let message = format!(
+                    "{} would never complete with the sidecar `{name}` among its containers",
+                    self.workload.title()
+                );
+                Err(Box::new(
+                    self.problem(Code::Invalid, message, item).help("use `type: Native`, which ends with the others"),
+                ))
+            }
+            SidecarType::Container => self.container(ListKey::Containers, item, position),
+        }
+    }
+
+    /// Adds a container to a list. Init and app containers share one name space.
+    pub(super) fn container(&mut self, list: ListKey, item: &Item, position: &Position) -> Step {
+        let name = text_of(item, "name");
+        let what = format!("the container `{name}`");
+        let other = if list == ListKey::Containers { ListKey::InitContainers } else { ListKey::Containers };
+        let elsewhere = self.pod_items(other.key(), "name");
+        if let Some((there, _)) = elsewhere.iter().find(|(_, own)| own.as_deref() == Some(name)) {
+            return Err(self.conflict(there, &what, item));
+        }
+        let own = self.pod_items(list.key(), "name");
+        if let Some(at) = own.iter().position(|(_, own)| own.as_deref() == Some(name)) {
+            return self.same_or_replace(&own[at].0, item, &what, |planner| {
+                let opened = planner.open_pod_list(list.key())?;
+                let replaced = planner.draft.replace(opened, at, item.value.clone());
+                replaced.map_err(|refusal| planner.refused(&refusal))
+            });
+        }
+        let names: Vec<Option<String>> = own.into_iter().map(|(_, name)| name).collect();
+        let at = self.index_for(position, &names, item)?;
+        if list == ListKey::Containers && at == 0 {
+            self.check_default_container(item)?;
+        }
+        let opened = self.open_pod_list(list.key())?;
+        self.draft.insert(opened, at, item.value.clone());
+        let word = match list {
+            ListKey::Containers => "sidecar",
+            ListKey::InitContainers if item.value.get("restartPolicy").is_some() => "native sidecar",
+            ListKey::InitContainers => "init container",
+        };
+        self.report(format!("{word} {name}"));
+        Ok(())
+    }
+
+    /// `kubectl logs` and `exec` go to the first container unless an annotation names another.
+    fn check_default_container(&self, item: &Item) -> Step {
+        let metadata = self.draft.get(&self.template_part(), "metadata");
+        let annotations = metadata.and_then(|metadata| self.draft.get(&metadata, "annotations"));
+        let is_stated =
+            annotations.is_some_and(|annotations| self.draft.get(&annotations, DEFAULT_CONTAINER).is_some());
+        let is_planned = self.rule.inject.pod_annotations.iter().any(|(key, _)| key == DEFAULT_CONTAINER);
+        if is_stated || is_planned {
+            return Ok(());
+        }
+        let message = format!(
+            "the sidecar `{}` would become the first container, which kubectl takes by default",
+            text_of(item, "name")
+        );
+        let help = format!("let it stand last, or add the pod annotation `{DEFAULT_CONTAINER}`");
+        Err(Box::new(self.problem(Code::Invalid, message, item).help(help)))
+    }
+
+    /// Nothing to do when the same is there; otherwise a conflict, or what is there goes.
+    pub(super) fn same_or_replace(
+        &mut self,
+        there: &Part,
+        item: &Item,
+        what: &str,
+        replace: impl FnOnce(&mut Self) -> Step,
+    ) -> Step {
+        let existing = self.draft.value(there).unwrap_or(Value::Null);
+        if is_same(&existing, &item.value) {
+            return Ok(());
+        }
+        if !self.replaces() {
+            return Err(self.conflict(there, what, item));
+        }
+        replace(self)?;
+        self.report(format!("{what} replaced"));
+        Ok(())
+    }
+
+    pub(super) fn volume_mount(&mut self, container: &Container<'_>, item: &Item) -> Step {
+        let path = text_of(item, "mountPath").to_owned();
+        self.container_item(container, "volumeMounts", item, &format!("mount {path}"), |planner, part| {
+            planner
+                .draft
+                .text_at(part, "mountPath")
+                .is_some_and(|own| own.trim_end_matches('/') == path.trim_end_matches('/'))
+        })
+    }
+
+    pub(super) fn env_from(&mut self, container: &Container<'_>, item: &Item) -> Step {
+        let identity = env_from_identity(&item.value);
+        self.container_item(container, "envFrom", item, &format!("envFrom {}", identity.1), |planner, part| {
+            planner.draft.value(part).is_some_and(|value| env_from_identity(&value) == identity)
+        })
+    }
+
+    pub(super) fn port(&mut self, container: &Container<'_>, item: &Item) -> Step {
+        let number = item.value.get("containerPort").map(Value::to_string).unwrap_or_default();
+        let wanted = (number.clone(), text_or(item.value.get("protocol"), "TCP"));
+        let name = item.value.get("name").and_then(Value::as_str);
+        for list in [ListKey::Containers, ListKey::InitContainers] {
+            for (other, _) in self.pod_items(list.key(), "name") {
+                let is_own = self.draft.origin(&other) == Some(container.node);
+                let ports = self.draft.get(&other, "ports");
+                for (port, port_name) in self.items_by(ports.as_ref(), "name") {
+                    let is_same_number = self.port_identity(&port) == wanted;
+                    let is_same_name = name.is_some() && port_name.as_deref() == name;
+                    if (is_same_number && !is_own) || (is_same_name && !(is_own && is_same_number)) {
+                        return Err(self.conflict(
+                            &port,
+                            &format!("a port {number} or one named `{}`", name.unwrap_or("")),
+                            item,
+                        ));
+                    }
+                }
+            }
+        }
+        self.container_item(container, "ports", item, &format!("port {number}"), |planner, part| {
+            planner.port_identity(part) == wanted
+        })
+    }
+
+    fn port_identity(&self, port: &Part) -> (String, String) {
+        let number = self.draft.text_at(port, "containerPort").unwrap_or_default();
+        (number, self.draft.text_at(port, "protocol").unwrap_or_else(|| "TCP".to_owned()))
+    }
+
+    /// Adds an item to a list of a container, unless one of its identity is there.
+    fn container_item(
+        &mut self,
+        container: &Container<'_>,
+        list: &str,
+        item: &Item,
+        what: &str,
+        is_same_identity: impl Fn(&Self, &Part) -> bool,
+    ) -> Step {
+        let what = format!("{}: {what}", container.name);
+        let part = self.container_part(container).and_then(|part| self.draft.get(&part, list));
+        let items = part.map(|part| self.draft.items(&part)).unwrap_or_default();
+        if let Some(at) = items.iter().position(|own| is_same_identity(self, own)) {
+            return self.same_or_replace(&items[at], item, &what, |planner| {
+                let opened = planner.open_container_list(container, list)?;
+                let replaced = planner.draft.replace(opened, at, item.value.clone());
+                replaced.map_err(|refusal| planner.refused(&refusal))
+            });
+        }
+        let opened = self.open_container_list(container, list)?;
+        self.draft.insert(opened, items.len(), item.value.clone());
+        self.report(what);
+        Ok(())
+    }
+
+    /// Fills what the container leaves open.
+    pub(super) fn container_defaults(&mut self, container: &Container<'_>, item: &Item) -> Step {
+        let mut missing = Vec::new();
+        let part = self.container_part(container);
+        super::pod::leaves(&item.value, &mut Vec::new(), &mut |path, value| {
+            if part.as_ref().is_none_or(|part| self.is_open(part, path)) {
+                missing.push((path.to_vec(), value.clone()));
+            }
+        });
+        for (path, value) in missing {
+            let opened = self.open_container(container)?;
+            self.set_leaf(opened, &path, value, order::CONTAINER)?;
+            self.report(format!("{}: default {}", container.name, path.join(".")));
+        }
+        Ok(())
+    }
+}
+
+/// The text under a key of an item.
+pub(super) fn text_of<'i>(item: &'i Item, key: &str) -> &'i str {
+    item.value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn text_or(value: Option<&Value>, default: &str) -> String {
+    value.and_then(Value::as_str).unwrap_or(default).to_owned()
+}
+
+/// Prefix, kind and name of an EnvFromSource.
+fn env_from_identity(value: &Value) -> (String, String) {
+    let named = |kind: &str| Some(format!("{kind} {}", value.get(kind)?.get("name")?.as_str()?));
+    let source = named("configMapRef").or_else(|| named("secretRef")).unwrap_or_default();
+    (text_or(value.get("prefix"), ""), source)
+}

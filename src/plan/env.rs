@@ -1,0 +1,306 @@
+//! Environment variables: set, append, prepend, merge, remove, and the order that `$(X)` needs.
+//! <https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/>
+
+use serde_json::Value;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::pod::Container;
+use crate::policy::{EnvChange, EnvOp, Position};
+
+use super::draft::Part;
+use super::order;
+use super::planner::{Planner, Step};
+
+/// The entries of a policy, one that uses `$(X)` of another behind that one; otherwise in the policy's order.
+pub(super) fn in_order_of_use(changes: &[EnvChange]) -> Vec<&EnvChange> {
+    let mut waiting: Vec<&EnvChange> = changes.iter().collect();
+    let mut ordered = Vec::with_capacity(waiting.len());
+    while !waiting.is_empty() {
+        let is_free = |change: &EnvChange| {
+            let used = value_of(change).map(references).unwrap_or_default();
+            !waiting.iter().any(|other| other.name != change.name && used.contains(&other.name.as_str()))
+        };
+        // In a circle nobody is free: the first goes, and is refused where it is placed.
+        let at = waiting.iter().position(|change| is_free(change)).unwrap_or(0);
+        ordered.push(waiting.remove(at));
+    }
+    ordered
+}
+
+fn value_of(change: &EnvChange) -> Option<&str> {
+    change.item.value.get("value").and_then(Value::as_str)
+}
+
+/// The names that a value uses as `$(NAME)`; `$$(NAME)` is text.
+fn references(value: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut rest = value;
+    while let Some(at) = rest.find('$') {
+        rest = &rest[at + 1..];
+        if let Some(escaped) = rest.strip_prefix('$') {
+            rest = escaped;
+        } else if let Some((name, behind)) = rest.strip_prefix('(').and_then(|inner| inner.split_once(')')) {
+            names.push(name);
+            rest = behind;
+        }
+    }
+    names
+}
+
+/// A variable of a container as it stands in the draft.
+struct Variable {
+    index: usize,
+    part: Part,
+}
+
+impl Planner<'_, '_> {
+    pub(super) fn env(&mut self, container: &Container<'_>, change: &EnvChange) -> Step {
+        let there = self.variable(container, &change.name);
+        match (change.op, there) {
+            (EnvOp::Remove, None) => Ok(()),
+            (EnvOp::Remove, Some(variable)) => self.remove_variable(container, change, variable.index),
+            (EnvOp::Set | EnvOp::SetIfAbsent, None) => self.add_variable(container, change, change.item.value.clone()),
+            (EnvOp::SetIfAbsent, Some(_)) => Ok(()),
+            (EnvOp::Set, Some(variable)) => self.set_variable(container, change, &variable),
+            (EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys, None) => self.add_joined(container, change),
+            (EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys, Some(variable)) => {
+                self.join(container, change, &variable)
+            }
+        }
+    }
+
+    fn variables(&self, container: &Container<'_>) -> Vec<(Part, Option<String>)> {
+        let list = self.container_part(container).and_then(|part| self.draft.get(&part, "env"));
+        self.items_by(list.as_ref(), "name")
+    }
+
+    /// The variable of a name; of several the last, which is the one that counts.
+    fn variable(&self, container: &Container<'_>, name: &str) -> Option<Variable> {
+        let variables = self.variables(container);
+        let index = variables.iter().rposition(|(_, own)| own.as_deref() == Some(name))?;
+        Some(Variable { index, part: variables[index].0.clone() })
+    }
+
+    fn set_variable(&mut self, container: &Container<'_>, change: &EnvChange, variable: &Variable) -> Step {
+        let what = format!("{}: env {}", container.name, change.name);
+        self.same_or_replace(&variable.part, &change.item, &what, |planner| {
+            let list = planner.open_container_list(container, "env")?;
+            let replaced = planner.draft.replace(list, variable.index, change.item.value.clone());
+            replaced.map_err(|refusal| planner.refused(&refusal))
+        })
+    }
+
+    fn remove_variable(&mut self, container: &Container<'_>, change: &EnvChange, index: usize) -> Step {
+        let list = self.open_container_list(container, "env")?;
+        self.draft.remove(list, index).map_err(|refusal| self.refused(&refusal))?;
+        self.report(format!("{}: env {} removed", container.name, change.name));
+        Ok(())
+    }
+
+    /// Appending to a variable that is not there: what the image sets comes first, where the user has said it.
+    fn add_joined(&mut self, container: &Container<'_>, change: &EnvChange) -> Step {
+        self.refuse_env_from(container, change)?;
+        let in_image =
+            self.options.image_env.iter().find(|env| env.container == container.name && env.name == change.name);
+        let ours = value_of(change).unwrap_or_default();
+        let value = match in_image {
+            Some(env) => joined(&env.value, ours, change),
+            None => {
+                self.warn_of_hidden_env(change);
+                ours.to_owned()
+            }
+        };
+        let mut item = change.item.value.clone();
+        item["value"] = Value::String(value);
+        self.add_variable(container, change, item)
+    }
+
+    fn warn_of_hidden_env(&mut self, change: &EnvChange) {
+        let name = &change.name;
+        let message = format!(
+            "policy `{}` sets `{name}` where the manifest has none, which hides a `{name}` that an image sets",
+            self.policy.identity
+        );
+        let warning = Diagnostic::warning(Code::HiddenEnv, message)
+            .at(self.policy.text.place(change.item.at.clone()), "set by this")
+            .help(format!("if an image sets it, say so: --image-env CONTAINER:{name}=VALUE"));
+        self.problems.push(warning);
+    }
+
+    fn refuse_env_from(&self, container: &Container<'_>, change: &EnvChange) -> Step {
+        let part = self.container_part(container);
+        let sources = part.as_ref().and_then(|part| self.draft.get(part, "envFrom"));
+        if sources.is_none_or(|sources| self.draft.items(&sources).is_empty()) {
+            return Ok(());
+        }
+        let message = format!(
+            "`{}` of container `{}` may come from `envFrom`, which this version does not look into",
+            change.name, container.name
+        );
+        let problem = self.problem(Code::NotSupported, message, &change.item);
+        Err(Box::new(problem.help("state the variable in `env`, so that it can be appended to")))
+    }
+
+    fn join(&mut self, container: &Container<'_>, change: &EnvChange, variable: &Variable) -> Step {
+        let has_source = self.draft.get(&variable.part, "valueFrom").is_some_and(|from| !self.draft.is_empty(&from));
+        if has_source {
+            let message = format!(
+                "`{}` of container `{}` comes from `valueFrom`, which this version does not append to",
+                change.name, container.name
+            );
+            let problem = self.problem(Code::NotSupported, message, &change.item);
+            return Err(Box::new(problem.help("state its value in the manifest, or leave the container out")));
+        }
+        let old = self.draft.text_at(&variable.part, "value").unwrap_or_default();
+        let ours = value_of(change).unwrap_or_default();
+        let new = joined(&old, ours, change);
+        if new == old {
+            return Ok(());
+        }
+        self.check_references(container, change, &new, variable.index)?;
+        let list = self.open_container_list(container, "env")?;
+        let set = self
+            .draft
+            .open_item(list, variable.index)
+            .and_then(|item| self.draft.set(item, "value", Value::String(new), order::ENV_VAR));
+        set.map_err(|refusal| self.refused(&refusal))?;
+        let verb = match change.op {
+            EnvOp::Prepend => "prepended to",
+            EnvOp::MergeKeys => "merged into",
+            EnvOp::Set | EnvOp::SetIfAbsent | EnvOp::Append | EnvOp::Remove => "appended to",
+        };
+        self.report(format!("{}: {verb} env {}", container.name, change.name));
+        Ok(())
+    }
+
+    fn add_variable(&mut self, container: &Container<'_>, change: &EnvChange, item: Value) -> Step {
+        let names: Vec<Option<String>> = self.variables(container).into_iter().map(|(_, name)| name).collect();
+        let at = self.index_for(&change.position, &names, &change.item)?;
+        let value = item.get("value").and_then(Value::as_str).unwrap_or_default();
+        let needed =
+            references(value).into_iter().filter_map(|name| names.iter().rposition(|own| own.as_deref() == Some(name)));
+        let needed = needed.max().map_or(0, |at| at + 1);
+        let at = match change.position {
+            Position::First | Position::Last => at.max(needed),
+            Position::Before(_) | Position::After(_) => at,
+        };
+        self.check_references(container, change, value, at)?;
+        let list = self.open_container_list(container, "env")?;
+        self.draft.insert(list, at, item);
+        self.report(format!("{}: env {}", container.name, change.name));
+        Ok(())
+    }
+
+    /// Kubernetes expands `$(X)` only where X is set before it; otherwise the program gets the literal text.
+    fn check_references(&self, container: &Container<'_>, change: &EnvChange, value: &str, index: usize) -> Step {
+        let variables = self.variables(container);
+        let has_sources = self.container_part(container).is_some_and(|part| self.draft.get(&part, "envFrom").is_some());
+        let own = value_of(change).map(references).unwrap_or_default();
+        for name in references(value).into_iter().filter(|name| own.contains(name)) {
+            let stands = variables.iter().position(|(_, own)| own.as_deref() == Some(name));
+            let is_set = match stands {
+                Some(at) => at < index,
+                None => has_sources || is_service_variable(name),
+            };
+            if !is_set {
+                let message = format!(
+                    "`{}` uses `$({name})`, which is not set before it in container `{}`",
+                    change.name, container.name
+                );
+                let problem = self.problem(Code::Invalid, message, &change.item);
+                return Err(Box::new(
+                    problem.help(format!("set `{name}` before it, or write `$$({name})` for the text itself")),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Variables that the kubelet sets for every service.
+fn is_service_variable(name: &str) -> bool {
+    name.contains("_SERVICE_") || name.contains("_PORT")
+}
+
+/// What stands there and ours, by the entry's operation. Nothing changes when ours is there already.
+fn joined(old: &str, ours: &str, change: &EnvChange) -> String {
+    // A block scalar's last line end is no part of the flags that it holds: ours goes before it.
+    let body = old.trim_end_matches('\n');
+    let tail = &old[body.len()..];
+    let separator = &change.separator;
+    if ours.is_empty() || body.is_empty() {
+        return if body.is_empty() { ours.to_owned() } else { old.to_owned() };
+    }
+    match change.op {
+        EnvOp::MergeKeys => merged(body, ours, separator) + tail,
+        _ if has_token(body, ours, separator) => old.to_owned(),
+        EnvOp::Prepend => format!("{ours}{separator}{old}"),
+        EnvOp::Set | EnvOp::SetIfAbsent | EnvOp::Append | EnvOp::Remove => {
+            let between = if body.ends_with(separator.as_str()) { "" } else { separator };
+            format!("{body}{between}{ours}{tail}")
+        }
+    }
+}
+
+/// Whether ours stands in the text between separators.
+fn has_token(text: &str, ours: &str, separator: &str) -> bool {
+    let is_edge_before = |before: &str| {
+        before.is_empty() || before.ends_with(separator) || (separator == " " && before.ends_with(char::is_whitespace))
+    };
+    let is_edge_behind = |behind: &str| {
+        behind.is_empty()
+            || behind.starts_with(separator)
+            || (separator == " " && behind.starts_with(char::is_whitespace))
+    };
+    text.match_indices(ours).any(|(at, _)| is_edge_before(&text[..at]) && is_edge_behind(&text[at + ours.len()..]))
+}
+
+/// `k=v` pairs: those that are there win.
+fn merged(old: &str, ours: &str, separator: &str) -> String {
+    let key = |pair: &str| pair.split_once('=').map_or(pair, |(key, _)| key).trim().to_owned();
+    let own: Vec<String> = old.split(separator).map(key).collect();
+    let added = ours.split(separator).filter(|pair| !pair.is_empty() && !own.contains(&key(pair)));
+    added.fold(
+        old.to_owned(),
+        |text, pair| if text.ends_with(separator) { text + pair } else { text + separator + pair },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Item;
+    use serde_json::json;
+
+    fn change(op: EnvOp, separator: &str) -> EnvChange {
+        let item = Item { value: json!({"name": "X"}), at: 0..0 };
+        EnvChange { item, name: "X".into(), op, separator: separator.into(), position: Position::Last }
+    }
+
+    #[test]
+    fn a_token_is_appended_once() {
+        let append = change(EnvOp::Append, " ");
+        assert_eq!(joined("-Xmx1g", "-javaagent:/a.jar", &append), "-Xmx1g -javaagent:/a.jar");
+        assert_eq!(joined("-Xmx1g -javaagent:/a.jar", "-javaagent:/a.jar", &append), "-Xmx1g -javaagent:/a.jar");
+        assert_eq!(
+            joined("-javaagent:/a.jar=x", "-javaagent:/a.jar", &append),
+            "-javaagent:/a.jar=x -javaagent:/a.jar"
+        );
+        assert_eq!(joined("-Xmx1g\n", "-Da", &append), "-Xmx1g -Da\n");
+        assert_eq!(joined("", "-Da", &append), "-Da");
+        assert_eq!(joined("/bin", "/opt/bin", &change(EnvOp::Prepend, ":")), "/opt/bin:/bin");
+    }
+
+    #[test]
+    fn pairs_that_are_there_win() {
+        let merge = change(EnvOp::MergeKeys, ",");
+        assert_eq!(joined("a=1,b=2", "b=9,c=3", &merge), "a=1,b=2,c=3");
+        assert_eq!(joined("a=1,b=2,c=3", "b=9,c=3", &merge), "a=1,b=2,c=3");
+    }
+
+    #[test]
+    fn references_are_names_in_parentheses_that_are_not_escaped() {
+        assert_eq!(references("a$(X)b$$(Y)$(Z"), ["X"]);
+        assert_eq!(references("$(A),$(B)"), ["A", "B"]);
+    }
+}

@@ -1,0 +1,150 @@
+//! Policies and a workload in, the workload as it will be out: pure, no text.
+
+mod base;
+mod check;
+mod containers;
+pub mod draft;
+mod env;
+mod order;
+mod planner;
+mod pod;
+mod quantity;
+mod same;
+
+use serde_json::Value;
+use std::sync::Arc;
+
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::manifest::pod::Workload;
+use crate::options::Options;
+use crate::policy::{FailurePolicy, Policy, Rule};
+use crate::report::{Outcome, PolicyReport, Skip};
+use crate::select::{Base, No, choose_containers, select};
+
+use draft::{Draft, Refusal};
+use planner::Planner;
+
+/// The annotation that names the policies applied.
+pub const MARKER: &str = "podgraft.dev/applied";
+
+/// A workload as all policies together want it.
+#[derive(Debug, Clone)]
+pub struct Planned<'t> {
+    /// The result.
+    pub draft: Draft<'t>,
+    /// What each policy did.
+    pub policies: Vec<PolicyReport>,
+    /// What is wrong.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Folds the policies over a workload, in order; each plans on the result of those before it.
+pub fn plan<'t>(workload: &Workload<'t>, policies: &[Policy], options: &Options) -> Planned<'t> {
+    let base = base::base_of(workload, policies);
+    let draft = Draft::new(workload.tree, workload.object.node);
+    let mut planned = Planned { draft, policies: Vec::new(), diagnostics: Vec::new() };
+    for policy in policies {
+        let outcome = apply(workload, policy, &base, options, &mut planned);
+        planned.policies.push(PolicyReport { policy: Arc::from(policy.identity.as_str()), outcome });
+    }
+    if options.marker
+        && let Err(refusal) = mark(workload, &mut planned)
+    {
+        planned.diagnostics.push(refusal_diagnostic(&refusal, workload));
+    }
+    planned
+}
+
+fn apply<'t>(
+    workload: &Workload<'t>,
+    policy: &Policy,
+    base: &Base,
+    options: &Options,
+    planned: &mut Planned<'t>,
+) -> Outcome {
+    match select(policy, workload, base, &mut planned.diagnostics) {
+        Ok(()) => {}
+        Err(No::Skip(skip)) => return Outcome::Skipped(skip),
+        Err(No::Undecided(problem)) => return failed(policy, vec![*problem], planned),
+    }
+    let before = planned.draft.clone();
+    let mut done = Vec::new();
+    let mut problems = Vec::new();
+    let mut applies = false;
+    for rule in &policy.rules {
+        let chosen = choose_containers(&rule.containers, workload, base);
+        if chosen.is_empty() {
+            continue;
+        }
+        applies = true;
+        let draft = planned.draft.clone();
+        let mut planner =
+            Planner { workload, policy, rule, options, chosen, draft, done: Vec::new(), problems: Vec::new() };
+        planner.run();
+        let Planner { draft, done: added, problems: found, .. } = planner;
+        planned.draft = draft;
+        done.extend(added);
+        problems.extend(found);
+    }
+    let (errors, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) = problems.into_iter().partition(Diagnostic::is_error);
+    if !errors.is_empty() {
+        // Never half an injection.
+        planned.draft = before;
+        return failed(policy, errors, planned);
+    }
+    planned.diagnostics.extend(warnings);
+    if !applies {
+        return Outcome::Skipped(Skip { reason: no_container(&policy.rules), is_near_miss: true });
+    }
+    if done.is_empty() { Outcome::UpToDate } else { Outcome::Injected(done) }
+}
+
+fn no_container(rules: &[Rule]) -> String {
+    let names: Vec<&str> =
+        rules.iter().flat_map(|rule| &rule.containers.names).map(|glob| glob.glob().glob()).collect();
+    match names.is_empty() {
+        true => "matched, no container".to_owned(),
+        false => format!("matched, no container (wants {})", names.join(", ")),
+    }
+}
+
+/// `failurePolicy`: the run fails, or the workload is left alone with a warning.
+fn failed(policy: &Policy, problems: Vec<Diagnostic>, planned: &mut Planned<'_>) -> Outcome {
+    match policy.failure_policy {
+        FailurePolicy::Fail => planned.diagnostics.extend(problems),
+        FailurePolicy::Ignore => planned.diagnostics.extend(problems.into_iter().map(|problem| {
+            let help =
+                format!("policy `{}` says `failurePolicy: Ignore`, so it leaves this workload alone", policy.identity);
+            problem.with_severity(Severity::Warning).help(help)
+        })),
+    }
+    Outcome::Failed
+}
+
+/// Names the policies that changed the workload in its own annotations, behind those that are named there already.
+fn mark(workload: &Workload<'_>, planned: &mut Planned<'_>) -> Result<(), Refusal> {
+    let draft = &planned.draft;
+    let metadata = draft.get(&draft.root(), "metadata");
+    let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
+    let own = annotations.and_then(|annotations| draft.text_at(&annotations, MARKER)).unwrap_or_default();
+    let mut names: Vec<&str> = own.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let injected = planned.policies.iter().filter(|report| matches!(report.outcome, Outcome::Injected(_)));
+    let added: Vec<&str> = injected.map(|report| &*report.policy).filter(|name| !names.contains(name)).collect();
+    if added.is_empty() {
+        return Ok(());
+    }
+    names.extend(added);
+    let value = Value::String(names.join(","));
+    let root = planned.draft.open_root()?;
+    let metadata = planned.draft.open_mapping(root, "metadata", order::OBJECT)?;
+    let annotations = planned.draft.open_mapping(metadata, "annotations", order::METADATA)?;
+    debug_assert_eq!(planned.draft.origin(&planned.draft.root()), Some(workload.object.node));
+    planned.draft.set(annotations, MARKER, value, &[])
+}
+
+fn refusal_diagnostic(refusal: &Refusal, workload: &Workload<'_>) -> Diagnostic {
+    let (code, why, help) = planner::explain(refusal.why);
+    let message = format!("{} cannot be edited here: {why}", workload.title());
+    let code = if code == Code::WrongType { Code::Invalid } else { code };
+    Diagnostic::error(code, message).at(workload.place(refusal.node), "here").help(help)
+}

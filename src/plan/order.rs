@@ -1,0 +1,45 @@
+//! Where a new key goes among those that are there: behind the nearest that comes before it in these lists.
+
+/// Of an object.
+pub const OBJECT: &[&str] = &["apiVersion", "kind", "metadata", "spec"];
+/// Of any `metadata`.
+pub const METADATA: &[&str] = &["name", "generateName", "namespace", "labels", "annotations"];
+/// Of a pod template.
+pub const TEMPLATE: &[&str] = &["metadata", "spec"];
+/// Of a pod spec, as far as podgraft adds keys; others go last.
+pub const POD_SPEC: &[&str] = &[
+    "serviceAccountName",
+    "automountServiceAccountToken",
+    "hostNetwork",
+    "hostPID",
+    "shareProcessNamespace",
+    "imagePullSecrets",
+    "securityContext",
+    "initContainers",
+    "containers",
+    "volumes",
+];
+/// Of a container.
+pub const CONTAINER: &[&str] = &[
+    "name",
+    "image",
+    "imagePullPolicy",
+    "restartPolicy",
+    "command",
+    "args",
+    "workingDir",
+    "ports",
+    "envFrom",
+    "env",
+    "resources",
+    "volumeMounts",
+    "startupProbe",
+    "livenessProbe",
+    "readinessProbe",
+    "lifecycle",
+    "securityContext",
+    "stdin",
+    "tty",
+];
+/// Of an env var.
+pub const ENV_VAR: &[&str] = &["name", "value", "valueFrom"];

@@ -1,0 +1,246 @@
+//! One policy's rule on one workload: the draft, and what every kind of item needs.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::pod::{Container, ListKey, Workload};
+use crate::options::Options;
+use crate::policy::{Item, OnConflict, Policy, Position, Rule};
+
+use super::draft::{Draft, OpenId, Part, Refusal, WhyNot};
+use super::order;
+
+/// A step either is done (or needs nothing), or says why it cannot be.
+pub(super) type Step = Result<(), Box<Diagnostic>>;
+
+pub(super) struct Planner<'c, 't> {
+    pub workload: &'c Workload<'t>,
+    pub policy: &'c Policy,
+    pub rule: &'c Rule,
+    pub options: &'c Options,
+    pub chosen: Vec<Container<'t>>,
+    pub draft: Draft<'t>,
+    /// What was added or changed, for the report.
+    pub done: Vec<String>,
+    pub problems: Vec<Diagnostic>,
+}
+
+impl Planner<'_, '_> {
+    /// Plans all that the rule injects. Every step is tried, so that all problems are found in one run.
+    pub fn run(&mut self) {
+        let inject = &self.rule.inject;
+        for item in &inject.volumes {
+            self.attempt(|planner| planner.volume(item));
+        }
+        for (item, position) in &inject.init_containers {
+            self.attempt(|planner| planner.container(ListKey::InitContainers, item, position));
+        }
+        for (item, kind, position) in &inject.sidecars {
+            self.attempt(|planner| planner.sidecar(item, *kind, position));
+        }
+        for item in &inject.image_pull_secrets {
+            self.attempt(|planner| planner.image_pull_secret(item));
+        }
+        for container in self.chosen.clone() {
+            self.container_level(&container);
+        }
+        self.pod_level();
+        self.check_result();
+    }
+
+    fn container_level(&mut self, container: &Container<'_>) {
+        let inject = &self.rule.inject;
+        for item in &inject.ports {
+            self.attempt(|planner| planner.port(container, item));
+        }
+        for item in &inject.env_from {
+            self.attempt(|planner| planner.env_from(container, item));
+        }
+        for change in super::env::in_order_of_use(&inject.env) {
+            self.attempt(|planner| planner.env(container, change));
+        }
+        for item in &inject.volume_mounts {
+            self.attempt(|planner| planner.volume_mount(container, item));
+        }
+        if let Some(item) = &inject.container_defaults {
+            self.attempt(|planner| planner.container_defaults(container, item));
+        }
+    }
+
+    pub(super) fn attempt(&mut self, step: impl FnOnce(&mut Self) -> Step) {
+        if let Err(problem) = step(self) {
+            self.problems.push(*problem);
+        }
+    }
+
+    pub(super) fn report(&mut self, what: impl Into<String>) {
+        self.done.push(what.into());
+    }
+
+    pub(super) fn replaces(&self) -> bool {
+        self.rule.on_conflict == OnConflict::Replace
+    }
+
+    /// Opens the mapping at a path of keys that are all there.
+    pub(super) fn open_path(&mut self, keys: &[&str]) -> Result<OpenId, Refusal> {
+        let mut id = self.draft.open_root()?;
+        for key in keys {
+            id = self.draft.open_mapping(id, key, order::OBJECT)?;
+        }
+        Ok(id)
+    }
+
+    pub(super) fn template_part(&self) -> Part {
+        let mut part = self.draft.root();
+        for key in &self.workload.pod_kind.path {
+            let Some(inner) = self.draft.get(&part, key) else { break };
+            part = inner;
+        }
+        part
+    }
+
+    pub(super) fn pod_spec_part(&self) -> Part {
+        let template = self.template_part();
+        self.draft.get(&template, "spec").unwrap_or(template)
+    }
+
+    pub(super) fn open_template(&mut self) -> Result<OpenId, Box<Diagnostic>> {
+        let workload = self.workload;
+        let keys: Vec<&str> = workload.pod_kind.path.iter().map(String::as_str).collect();
+        self.open_path(&keys).map_err(|refusal| self.refused(&refusal))
+    }
+
+    pub(super) fn open_pod_spec(&mut self) -> Result<OpenId, Box<Diagnostic>> {
+        let template = self.open_template()?;
+        let opened = self.draft.open_mapping(template, "spec", order::TEMPLATE);
+        opened.map_err(|refusal| self.refused(&refusal))
+    }
+
+    pub(super) fn open_pod_list(&mut self, key: &str) -> Result<OpenId, Box<Diagnostic>> {
+        let pod_spec = self.open_pod_spec()?;
+        let opened = self.draft.open_list(pod_spec, key, order::POD_SPEC);
+        opened.map_err(|refusal| self.refused(&refusal))
+    }
+
+    /// The items of a list of the pod spec, each with the text under `key`.
+    pub(super) fn pod_items(&self, list: &str, key: &str) -> Vec<(Part, Option<String>)> {
+        let list = self.draft.get(&self.pod_spec_part(), list);
+        self.items_by(list.as_ref(), key)
+    }
+
+    pub(super) fn items_by(&self, list: Option<&Part>, key: &str) -> Vec<(Part, Option<String>)> {
+        let items = list.map(|list| self.draft.items(list)).unwrap_or_default();
+        items
+            .into_iter()
+            .map(|item| {
+                let text = self.draft.text_at(&item, key);
+                (item, text)
+            })
+            .collect()
+    }
+
+    /// A container of the input as it stands in the draft.
+    pub(super) fn container_part(&self, container: &Container<'_>) -> Option<Part> {
+        let list = self.draft.get(&self.pod_spec_part(), container.list.key())?;
+        self.draft.items(&list).into_iter().find(|item| self.draft.origin(item) == Some(container.node))
+    }
+
+    pub(super) fn open_container(&mut self, container: &Container<'_>) -> Result<OpenId, Box<Diagnostic>> {
+        let list = self.open_pod_list(container.list.key())?;
+        // Raw items here: an alias in the list is what stands there, and opening it is refused.
+        let items = self.draft.raw_items(list);
+        let stands_for =
+            |item: &Part| self.draft.origin(item).map(|node| self.draft.tree.follow(node)) == Some(container.node);
+        let nth = items.iter().enumerate().filter(|(_, item)| stands_for(item)).map(|(at, _)| at).next();
+        let Some(at) = nth else {
+            let message = format!("the container `{}` is gone from the plan", container.name);
+            return Err(Box::new(Diagnostic::error(Code::Internal, message)));
+        };
+        self.draft.open_item(list, at).map_err(|refusal| self.refused(&refusal))
+    }
+
+    pub(super) fn open_container_list(
+        &mut self,
+        container: &Container<'_>,
+        key: &str,
+    ) -> Result<OpenId, Box<Diagnostic>> {
+        let container = self.open_container(container)?;
+        self.draft.open_list(container, key, order::CONTAINER).map_err(|refusal| self.refused(&refusal))
+    }
+
+    /// Where in a list of named items a new one goes.
+    pub(super) fn index_for(
+        &self,
+        position: &Position,
+        names: &[Option<String>],
+        item: &Item,
+    ) -> Result<usize, Box<Diagnostic>> {
+        let find = |wanted: &String| {
+            let at = names.iter().position(|name| name.as_ref() == Some(wanted));
+            at.ok_or_else(|| {
+                let message =
+                    format!("`{wanted}` is not in {}, so nothing can stand before or after it", self.workload.title());
+                Box::new(self.problem(Code::UnknownPosition, message, item))
+            })
+        };
+        match position {
+            Position::First => Ok(0),
+            Position::Last => Ok(names.len()),
+            Position::Before(name) => find(name),
+            Position::After(name) => find(name).map(|at| at + 1),
+        }
+    }
+
+    /// An error about an item of the policy on this workload.
+    pub(super) fn problem(&self, code: Code, message: impl Into<String>, item: &Item) -> Diagnostic {
+        Diagnostic::error(code, message)
+            .at(self.workload.own_place(), "this workload")
+            .at(self.policy.text.place(item.at.clone()), format!("policy `{}` wants this", self.policy.identity))
+    }
+
+    /// Other content of the same identity is there.
+    pub(super) fn conflict(&self, there: &Part, what: &str, item: &Item) -> Box<Diagnostic> {
+        let message = format!("{what} is already in {} with other content", self.workload.title());
+        let place = match self.draft.origin(there) {
+            Some(node) => self.workload.place(node),
+            None => self.workload.own_place(),
+        };
+        let whose = if self.draft.origin(there).is_some() {
+            "stands here"
+        } else {
+            "an earlier policy puts it into this workload"
+        };
+        Box::new(
+            Diagnostic::error(Code::Conflict, message)
+                .at(place, whose)
+                .at(self.policy.text.place(item.at.clone()), format!("policy `{}` wants this", self.policy.identity))
+                .help("make both the same, take one out, or let the policy win with `onConflict: Replace`"),
+        )
+    }
+
+    pub(super) fn refused(&self, refusal: &Refusal) -> Box<Diagnostic> {
+        Box::new(super::refusal_diagnostic(refusal, self.workload))
+    }
+}
+
+/// A refusal in words.
+pub(super) fn explain(why: WhyNot) -> (Code, &'static str, &'static str) {
+    match why {
+        WhyNot::IsShown => (
+            Code::SharedNode,
+            "it is written elsewhere and only shown here",
+            "write it out here instead of the alias or merge key",
+        ),
+        WhyNot::IsShared => (
+            Code::SharedNode,
+            "an alias shows it elsewhere, too, so an edit would change both",
+            "write the alias out where it stands",
+        ),
+        WhyNot::NoMapping => (Code::WrongType, "it is no mapping", "give it fields, or take it out"),
+        WhyNot::NoList => (Code::WrongType, "it is no list", "write it as a list, or take it out"),
+        WhyNot::DuplicateKey => (
+            Code::DuplicateKey,
+            "this key stands here twice, and readers disagree about which one counts",
+            "take one of them out",
+        ),
+        WhyNot::Tagged => (Code::CannotEdit, "its tag says that it is something else", "take the tag off"),
+    }
+}

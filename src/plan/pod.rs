@@ -1,0 +1,308 @@
+//! What goes into the pod spec, its metadata and the workload's: volumes, labels, annotations, other fields.
+
+use serde_json::{Map, Value};
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::Item;
+
+use super::containers::text_of;
+use super::draft::{OpenId, Part};
+use super::order;
+use super::planner::{Planner, Step};
+use super::same::is_same;
+
+/// Lists of the pod spec and the field that tells their items apart (the patchMergeKey of the Kubernetes API).
+const MERGE_KEYS: &[(&str, &str)] = &[
+    ("hostAliases", "ip"),
+    ("topologySpreadConstraints", "topologyKey"),
+    ("resourceClaims", "name"),
+    ("schedulingGates", "name"),
+    ("readinessGates", "conditionType"),
+];
+
+/// Lists whose items are told apart by all they say.
+const SETS: &[&str] = &["tolerations", "nameservers", "searches", "supplementalGroups", "hostnames"];
+
+/// Whose metadata a text goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    Pod,
+    Workload,
+}
+
+impl Planner<'_, '_> {
+    pub(super) fn pod_level(&mut self) {
+        let inject = &self.rule.inject;
+        if let Some(item) = &inject.pod_security_context {
+            self.attempt(|planner| planner.pod_defaults(item));
+        }
+        if let Some(item) = &inject.pod_spec {
+            self.attempt(|planner| planner.pod_fields(item));
+        }
+        let texts = [
+            (Whose::Pod, "annotations", &inject.pod_annotations),
+            (Whose::Pod, "labels", &inject.pod_labels),
+            (Whose::Workload, "annotations", &inject.annotations),
+            (Whose::Workload, "labels", &inject.labels),
+        ];
+        for (whose, field, list) in texts {
+            for (key, item) in list {
+                self.attempt(|planner| planner.text(whose, field, key, item));
+            }
+        }
+    }
+
+    pub(super) fn volume(&mut self, item: &Item) -> Step {
+        let name = text_of(item, "name");
+        let what = format!("the volume `{name}`");
+        if let Some(claim) = self.claim_templates().into_iter().find(|(_, own)| own.as_deref() == Some(name)) {
+            return Err(self.conflict(&claim.0, &what, item));
+        }
+        self.pod_list_item("volumes", item, name, &what, &format!("volume {name}"))
+    }
+
+    pub(super) fn image_pull_secret(&mut self, item: &Item) -> Step {
+        let name = text_of(item, "name");
+        self.pod_list_item(
+            "imagePullSecrets",
+            item,
+            name,
+            &format!("the image pull secret `{name}`"),
+            &format!("image pull secret {name}"),
+        )
+    }
+
+    fn pod_list_item(&mut self, list: &str, item: &Item, name: &str, what: &str, done: &str) -> Step {
+        let own = self.pod_items(list, "name");
+        if let Some(at) = own.iter().position(|(_, own)| own.as_deref() == Some(name)) {
+            return self.same_or_replace(&own[at].0, item, what, |planner| {
+                let opened = planner.open_pod_list(list)?;
+                let replaced = planner.draft.replace(opened, at, item.value.clone());
+                replaced.map_err(|refusal| planner.refused(&refusal))
+            });
+        }
+        let opened = self.open_pod_list(list)?;
+        self.draft.insert(opened, own.len(), item.value.clone());
+        self.report(done);
+        Ok(())
+    }
+
+    /// A StatefulSet's volumeClaimTemplates, which its containers mount like volumes, with their names.
+    pub(super) fn claim_templates(&self) -> Vec<(Part, Option<String>)> {
+        let spec = self.draft.get(&self.draft.root(), "spec");
+        let claims = spec.and_then(|spec| self.draft.get(&spec, "volumeClaimTemplates"));
+        let claims = claims.map(|claims| self.draft.items(&claims)).unwrap_or_default();
+        let named = |claim: Part| {
+            let name = self.draft.get(&claim, "metadata").and_then(|metadata| self.draft.text_at(&metadata, "name"));
+            (claim, name)
+        };
+        claims.into_iter().map(named).collect()
+    }
+
+    /// A label or annotation.
+    fn text(&mut self, whose: Whose, field: &str, key: &str, item: &Item) -> Step {
+        let holder = match whose {
+            Whose::Pod => self.template_part(),
+            Whose::Workload => self.draft.root(),
+        };
+        let metadata = self.draft.get(&holder, "metadata");
+        let there =
+            metadata.and_then(|metadata| self.draft.get(&metadata, field)).and_then(|map| self.draft.get(&map, key));
+        let place = if whose == Whose::Pod { "pod " } else { "" };
+        let what = format!("the {place}{} `{key}`", field.trim_end_matches('s'));
+        if let Some(there) = &there {
+            if self.draft.text(there).as_deref() == item.value.as_str() {
+                return Ok(());
+            }
+            if !self.replaces() {
+                return Err(self.conflict(there, &what, item));
+            }
+        }
+        if whose == Whose::Pod && field == "labels" {
+            self.refuse_selector_label(key, item)?;
+        }
+        let holder = match whose {
+            Whose::Pod => self.open_template()?,
+            Whose::Workload => self.draft.open_root().map_err(|refusal| self.refused(&refusal))?,
+        };
+        let order = if whose == Whose::Pod && !self.workload.pod_kind.path.is_empty() {
+            order::TEMPLATE
+        } else {
+            order::OBJECT
+        };
+        let set = self
+            .draft
+            .open_mapping(holder, "metadata", order)
+            .and_then(|metadata| self.draft.open_mapping(metadata, field, order::METADATA))
+            .and_then(|map| self.draft.set(map, key, item.value.clone(), &[]));
+        set.map_err(|refusal| self.refused(&refusal))?;
+        let verb = if there.is_some() { " replaced" } else { "" };
+        self.report(format!("{place}{} {key}{verb}", field.trim_end_matches('s')));
+        Ok(())
+    }
+
+    /// A changed label that the workload's selector uses would cut the workload off from its pods; the API server
+    /// refuses it.
+    fn refuse_selector_label(&self, key: &str, item: &Item) -> Step {
+        let spec = self.draft.get(&self.draft.root(), "spec");
+        let selector =
+            spec.and_then(|spec| self.draft.get(&spec, "selector")).and_then(|selector| self.draft.value(&selector));
+        let Some(selector) = selector else { return Ok(()) };
+        let in_map = |map: &Value| map.as_object().is_some_and(|map| map.contains_key(key));
+        let expressions =
+            selector.get("matchExpressions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let is_used = in_map(&selector)
+            || selector.get("matchLabels").is_some_and(in_map)
+            || expressions.iter().any(|expression| expression.get("key").and_then(Value::as_str) == Some(key));
+        if !is_used {
+            return Ok(());
+        }
+        let message =
+            format!("the selector of {} uses the label `{key}`, so it must not be changed", self.workload.title());
+        Err(Box::new(self.problem(Code::Invalid, message, item)))
+    }
+
+    fn pod_defaults(&mut self, item: &Item) -> Step {
+        let mut missing = Vec::new();
+        let part = self.draft.get(&self.pod_spec_part(), "securityContext");
+        leaves(&item.value, &mut Vec::new(), &mut |path, value| {
+            if part.as_ref().is_none_or(|part| self.is_open(part, path)) {
+                missing.push((path.to_vec(), value.clone()));
+            }
+        });
+        for (path, value) in missing {
+            let pod_spec = self.open_pod_spec()?;
+            let full: Vec<String> = std::iter::once("securityContext".to_owned()).chain(path).collect();
+            self.set_leaf(pod_spec, &full, value, order::POD_SPEC)?;
+            self.report(format!("pod default {}", full.join(".")));
+        }
+        Ok(())
+    }
+
+    /// Whether nothing stands at a path, or on the way to it.
+    pub(super) fn is_open(&self, part: &Part, path: &[String]) -> bool {
+        let mut part = part.clone();
+        for (depth, key) in path.iter().enumerate() {
+            match self.draft.get(&part, key) {
+                None => return true,
+                Some(inner) if self.draft.is_empty(&inner) => {
+                    return depth + 1 < path.len() || self.draft.text(&inner).is_none();
+                }
+                Some(inner) => part = inner,
+            }
+        }
+        false
+    }
+
+    pub(super) fn set_leaf(&mut self, within: OpenId, path: &[String], value: Value, order: &[&str]) -> Step {
+        let Some((last, parents)) = path.split_last() else { return Ok(()) };
+        let mut id = within;
+        let mut order = order;
+        for key in parents {
+            id = self.draft.open_mapping(id, key, order).map_err(|refusal| self.refused(&refusal))?;
+            order = &[];
+        }
+        self.draft.set(id, last, value, order).map_err(|refusal| self.refused(&refusal))
+    }
+
+    fn pod_fields(&mut self, item: &Item) -> Step {
+        let mut fields = Vec::new();
+        leaves(&item.value, &mut Vec::new(), &mut |path, value| fields.push((path.to_vec(), value.clone())));
+        for (path, value) in fields {
+            self.attempt(|planner| planner.pod_field(&path, value, item));
+        }
+        Ok(())
+    }
+
+    fn pod_field(&mut self, path: &[String], value: Value, item: &Item) -> Step {
+        let mut there = Some(self.pod_spec_part());
+        for key in path {
+            there = there.and_then(|part| self.draft.get(&part, key));
+        }
+        let there = there.filter(|part| !self.draft.is_empty(part));
+        let what = format!("the pod's `{}`", path.join("."));
+        let Some(there) = there else {
+            let pod_spec = self.open_pod_spec()?;
+            self.set_leaf(pod_spec, path, value, order::POD_SPEC)?;
+            self.report(format!("pod {}", path.join(".")));
+            return Ok(());
+        };
+        let existing = self.draft.value(&there).unwrap_or(Value::Null);
+        if is_same(&existing, &value) {
+            return Ok(());
+        }
+        let key = path.last().map(String::as_str).unwrap_or_default();
+        if let (Value::Array(own), Value::Array(wanted)) = (&existing, &value)
+            && let Some(added) = self.union(key, own, wanted, &there, item)?
+        {
+            return self.extend_pod_list(path, own.len(), added);
+        }
+        if !self.replaces() {
+            return Err(self.conflict(&there, &what, item));
+        }
+        let pod_spec = self.open_pod_spec()?;
+        self.set_leaf(pod_spec, path, value, order::POD_SPEC)?;
+        self.report(format!("pod {} replaced", path.join(".")));
+        Ok(())
+    }
+
+    /// The items of ours that a list lacks; `None` for a list that is one value as a whole.
+    fn union(
+        &self,
+        key: &str,
+        own: &[Value],
+        wanted: &[Value],
+        there: &Part,
+        item: &Item,
+    ) -> Result<Option<Vec<Value>>, Box<Diagnostic>> {
+        let merge_key = MERGE_KEYS.iter().find(|(list, _)| *list == key).map(|(_, field)| *field);
+        if merge_key.is_none() && !SETS.contains(&key) {
+            return Ok(None);
+        }
+        let mut added = Vec::new();
+        for value in wanted {
+            let twin = own.iter().find(|other| match merge_key {
+                Some(field) => other.get(field) == value.get(field),
+                None => is_same(other, value),
+            });
+            match twin {
+                None => added.push(value.clone()),
+                Some(twin) if is_same(twin, value) => {}
+                Some(_) if self.replaces() => return Ok(None),
+                Some(_) => return Err(self.conflict(there, &format!("an item of the pod's `{key}`"), item)),
+            }
+        }
+        Ok(Some(added))
+    }
+
+    fn extend_pod_list(&mut self, path: &[String], length: usize, added: Vec<Value>) -> Step {
+        let Some((last, parents)) = path.split_last() else { return Ok(()) };
+        if added.is_empty() {
+            return Ok(());
+        }
+        let mut id = self.open_pod_spec()?;
+        for key in parents {
+            id = self.draft.open_mapping(id, key, &[]).map_err(|refusal| self.refused(&refusal))?;
+        }
+        let list = self.draft.open_list(id, last, order::POD_SPEC).map_err(|refusal| self.refused(&refusal))?;
+        for (at, value) in added.into_iter().enumerate() {
+            self.draft.insert(list, length + at, value);
+        }
+        self.report(format!("pod {} extended", path.join(".")));
+        Ok(())
+    }
+}
+
+/// Calls with every leaf of a value: what is no mapping, and empty mappings.
+pub(super) fn leaves(value: &Value, path: &mut Vec<String>, call: &mut dyn FnMut(&[String], &Value)) {
+    let inner: Option<&Map<String, Value>> = value.as_object().filter(|map| !map.is_empty());
+    let Some(map) = inner else {
+        call(path, value);
+        return;
+    };
+    for (key, value) in map {
+        path.push(key.clone());
+        leaves(value, path, call);
+        path.pop();
+    }
+}

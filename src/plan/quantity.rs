@@ -1,0 +1,81 @@
+//! Kubernetes quantities by value: `500m` is `0.5`, `1Gi` is `1073741824`.
+//! <https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/>
+
+use serde_json::Value;
+
+/// Suffix and the factor in nano-units.
+const SUFFIXES: &[(&str, i128)] = &[
+    ("n", 1),
+    ("u", 1_000),
+    ("m", 1_000_000),
+    ("", 1_000_000_000),
+    ("k", 1_000_000_000_000),
+    ("M", 1_000_000_000_000_000),
+    ("G", 1_000_000_000_000_000_000),
+    ("T", 1_000_000_000_000_000_000_000),
+    ("P", 1_000_000_000_000_000_000_000_000),
+    ("E", 1_000_000_000_000_000_000_000_000_000),
+    ("Ki", 1_000_000_000 << 10),
+    ("Mi", 1_000_000_000 << 20),
+    ("Gi", 1_000_000_000 << 30),
+    ("Ti", 1_000_000_000 << 40),
+    ("Pi", 1_000_000_000 << 50),
+    ("Ei", 1_000_000_000 << 60),
+];
+
+/// A quantity in nano-units; `None` for what is none. Digits past nano are cut, as the API server rounds them.
+pub fn parse(value: &Value) -> Option<i128> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => return None,
+    };
+    let digits_end = text.find(|char: char| !matches!(char, '0'..='9' | '.' | '+' | '-')).unwrap_or(text.len());
+    let (number, suffix) = text.split_at(digits_end);
+    if let Some(exponent) = suffix.strip_prefix(['e', 'E']).and_then(|exponent| exponent.parse::<u32>().ok()) {
+        return scaled(number, 1_000_000_000)?.checked_mul(10i128.checked_pow(exponent)?);
+    }
+    let factor = SUFFIXES.iter().find(|(known, _)| *known == suffix)?.1;
+    scaled(number, factor)
+}
+
+fn scaled(number: &str, factor: i128) -> Option<i128> {
+    let (sign, unsigned) = match number.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, number.strip_prefix('+').unwrap_or(number)),
+    };
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let whole = if whole.is_empty() { 0 } else { whole.parse::<i128>().ok()? };
+    let mut total = whole.checked_mul(factor)?;
+    let mut unit = factor;
+    for digit in fraction.chars() {
+        unit /= 10;
+        total = total.checked_add(i128::from(digit.to_digit(10)?).checked_mul(unit)?)?;
+    }
+    Some(sign * total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn quantities_are_compared_by_value() {
+        for (left, right) in [
+            (json!("500m"), json!("0.5")),
+            (json!("1Gi"), json!("1073741824")),
+            (json!(1), json!("1000m")),
+            (json!("1e3"), json!("1k")),
+        ] {
+            assert_eq!(parse(&left), parse(&right), "{left} {right}");
+            assert!(parse(&left).is_some());
+        }
+        for text in ["", "x", "1Q", "."] {
+            assert_eq!(parse(&json!(text)), None, "{text}");
+        }
+    }
+}

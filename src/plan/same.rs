@@ -1,0 +1,120 @@
+//! Whether what is there is what a policy would put there: every leaf of ours, and beyond it only what an API server
+//! fills in by itself. So a dump of a live cluster is up to date instead of full of conflicts.
+
+use serde_json::Value;
+
+use super::quantity;
+
+/// Whether `existing` has every leaf of `ours`, and beyond these only defaults.
+pub fn is_same(existing: &Value, ours: &Value) -> bool {
+    compare(existing, ours, "")
+}
+
+fn compare(existing: &Value, ours: &Value, key: &str) -> bool {
+    match (existing, ours) {
+        (Value::Object(there), Value::Object(wanted)) => {
+            let has_ours = wanted.iter().all(|(name, value)| match there.get(name) {
+                Some(found) => {
+                    let name = if is_of_quantities(key) { QUANTITY } else { name.as_str() };
+                    compare(found, value, name)
+                }
+                None => value.is_null(),
+            });
+            has_ours
+                && there.iter().all(|(name, value)| wanted.contains_key(name) || is_default(key, name, value, existing))
+        }
+        (Value::Array(there), Value::Array(wanted)) => {
+            there.len() == wanted.len() && there.iter().zip(wanted).all(|(found, value)| compare(found, value, key))
+        }
+        _ if existing == ours => true,
+        _ if matches!(key, QUANTITY | "sizeLimit" | "divisor") => {
+            quantity::parse(existing).is_some_and(|quantity| quantity::parse(ours) == Some(quantity))
+        }
+        _ if matches!(key, "containerPort" | "hostPort" | "port") => {
+            as_number(existing).is_some() && as_number(existing) == as_number(ours)
+        }
+        _ => false,
+    }
+}
+
+const QUANTITY: &str = "<quantity>";
+
+fn is_of_quantities(key: &str) -> bool {
+    matches!(key, "limits" | "requests")
+}
+
+fn as_number(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// What the API server sets where nothing is stated: parent key (empty: any), key, value.
+/// Source: `pkg/apis/core/v1/defaults.go` of Kubernetes.
+const DEFAULTS: &[(&str, &str, &str)] = &[
+    ("", "terminationMessagePath", "\"/dev/termination-log\""),
+    ("", "terminationMessagePolicy", "\"File\""),
+    ("", "resources", "{}"),
+    ("", "securityContext", "{}"),
+    ("", "protocol", "\"TCP\""),
+    ("", "defaultMode", "420"),
+    ("", "divisor", "\"0\""),
+    ("", "divisor", "0"),
+    ("", "scheme", "\"HTTP\""),
+    ("", "timeoutSeconds", "1"),
+    ("", "periodSeconds", "10"),
+    ("", "successThreshold", "1"),
+    ("", "failureThreshold", "3"),
+    ("fieldRef", "apiVersion", "\"v1\""),
+    ("hostPath", "type", "\"\""),
+    ("grpc", "service", "\"\""),
+    ("httpGet", "path", "\"/\""),
+    ("serviceAccountToken", "expirationSeconds", "3600"),
+];
+
+fn is_default(parent: &str, key: &str, value: &Value, owner: &Value) -> bool {
+    if key == "imagePullPolicy" {
+        return value.as_str() == owner.get("image").and_then(Value::as_str).map(default_pull_policy);
+    }
+    // A limit without a request is the request, too.
+    if key == "requests" && parent == "resources" {
+        let (Some(requests), Some(limits)) = (value.as_object(), owner.get("limits").and_then(Value::as_object)) else {
+            return false;
+        };
+        return requests
+            .iter()
+            .all(|(name, quantity)| limits.get(name).is_some_and(|limit| compare(quantity, limit, QUANTITY)));
+    }
+    let text = value.to_string();
+    DEFAULTS
+        .iter()
+        .any(|(within, name, default)| *name == key && (within.is_empty() || *within == parent) && *default == text)
+}
+
+/// `Always` for `latest` or no tag at all, else `IfNotPresent`.
+fn default_pull_policy(image: &str) -> &'static str {
+    let name = image.rsplit('/').next().unwrap_or(image);
+    let has_version = image.contains('@') || name.split_once(':').is_some_and(|(_, tag)| tag != "latest");
+    if has_version { "IfNotPresent" } else { "Always" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_the_api_server_fills_in_makes_no_difference() {
+        let ours = json!({"name": "a", "image": "x:1", "ports": [{"containerPort": 80}], "resources": {"limits": {"cpu": "0.5"}}});
+        let live = json!({
+            "name": "a", "image": "x:1", "imagePullPolicy": "IfNotPresent", "terminationMessagePath": "/dev/termination-log",
+            "terminationMessagePolicy": "File", "ports": [{"containerPort": 80, "protocol": "TCP"}],
+            "resources": {"limits": {"cpu": "500m"}, "requests": {"cpu": "500m"}},
+        });
+        assert!(is_same(&live, &ours));
+        let mut other = live.clone();
+        other["imagePullPolicy"] = json!("Always");
+        assert!(!is_same(&other, &ours));
+        let mut more = live;
+        more["ports"] = json!([{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 81, "protocol": "TCP"}]);
+        assert!(!is_same(&more, &ours));
+    }
+}

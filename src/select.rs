@@ -1,0 +1,332 @@
+//! Policies and workloads in, the containers that get something out, or the first reason why nothing does.
+
+use globset::GlobMatcher;
+use std::collections::BTreeSet;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::pod::{Container, ListKey, Workload};
+use crate::policy::{
+    ContainerChoice, ContainerList, ContainerMode, Filter, Hooks, KindPattern, LabelSelector, Operator, Policy,
+    Requirement, Sample,
+};
+use crate::report::Skip;
+use crate::yaml::tree::NodeId;
+
+/// The input minus what podgraft put there before: selection sees this, so that no policy fails to match, or matches,
+/// because of its own output.
+#[derive(Debug, Clone, Default)]
+pub struct Base {
+    /// Nodes of list items and field values that are left out.
+    pub left_out: BTreeSet<NodeId>,
+}
+
+/// Containers that other injectors put into pods; a policy gets them only by naming them.
+const OF_OTHER_INJECTORS: &[&str] = &[
+    "istio-proxy",
+    "linkerd-proxy",
+    "vault-agent",
+    "datadog-agent",
+    "otc-container",
+    "opentelemetry-auto-instrumentation",
+    "jaeger-agent",
+    "daprd",
+    "consul-dataplane",
+    "cloud-sql-proxy",
+];
+
+const HOOKS: &[&str] = &["helm.sh/hook", "argocd.argoproj.io/hook"];
+const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
+
+/// Why a policy does not apply.
+#[derive(Debug, Clone)]
+pub enum No {
+    /// A condition does not hold.
+    Skip(Skip),
+    /// It cannot be decided.
+    Undecided(Box<Diagnostic>),
+}
+
+/// How a filter and a workload meet.
+enum Verdict {
+    Holds,
+    Fails(String),
+    /// Everything else holds, and the namespace is not known.
+    NamespaceUnknown,
+}
+
+/// Decides whether a policy applies to a workload.
+///
+/// # Errors
+/// The first reason why not. Warnings go to `warnings`.
+pub fn select(policy: &Policy, workload: &Workload<'_>, base: &Base, warnings: &mut Vec<Diagnostic>) -> Result<(), No> {
+    let view = View { workload, base };
+    let skip = |reason: String| No::Skip(Skip { reason, is_near_miss: false });
+    if policy.suspend {
+        return Err(skip("the policy is suspended".to_owned()));
+    }
+    if view.annotation(LOCAL_CONFIG).is_some_and(|value| value == "true") {
+        return Err(skip(format!("annotated `{LOCAL_CONFIG}`")));
+    }
+    if let Some(wanted) = &policy.namespace {
+        match &workload.namespace {
+            Some(namespace) if namespace == wanted => {}
+            Some(namespace) => {
+                return Err(skip(format!("the policy is of namespace `{wanted}`, the workload of `{namespace}`")));
+            }
+            None => return Err(unknown_namespace(policy, workload, warnings)),
+        }
+    }
+    match view.filter(&policy.selects, Hooks::Exclude) {
+        Verdict::Holds => {}
+        Verdict::Fails(reason) => return Err(skip(reason)),
+        Verdict::NamespaceUnknown => return Err(unknown_namespace(policy, workload, warnings)),
+    }
+    for exclude in &policy.excludes {
+        match view.filter(exclude, Hooks::Include) {
+            Verdict::Fails(_) => {}
+            Verdict::Holds => return Err(skip("excluded by the policy's `exclude`".to_owned())),
+            Verdict::NamespaceUnknown => return Err(No::Undecided(Box::new(undecided(policy, workload, exclude)))),
+        }
+    }
+    Ok(())
+}
+
+/// A positive condition on a namespace that is not known does not hold.
+fn unknown_namespace(policy: &Policy, workload: &Workload<'_>, warnings: &mut Vec<Diagnostic>) -> No {
+    let message = format!("{} states no namespace, and policy `{}` asks for one", workload.title(), policy.identity);
+    warnings.push(
+        Diagnostic::warning(Code::UnknownNamespace, message)
+            .at(workload.own_place(), "no namespace here, so the policy does not apply")
+            .help("say with `--namespace NAME` where these manifests will be installed"),
+    );
+    No::Skip(Skip { reason: "the workload's namespace is not known".to_owned(), is_near_miss: true })
+}
+
+fn undecided(policy: &Policy, workload: &Workload<'_>, exclude: &Filter) -> Diagnostic {
+    let message = format!(
+        "{} states no namespace, and an `exclude` of policy `{}` depends on it",
+        workload.title(),
+        policy.identity
+    );
+    Diagnostic::error(Code::UnknownNamespace, message)
+        .at(workload.own_place(), "no namespace here")
+        .at(policy.text.place(exclude.at.clone()), "this decides by namespace")
+        .help("say with `--namespace NAME` where these manifests will be installed")
+}
+
+/// The containers that a rule's container-level parts are for, in pod order.
+pub fn choose_containers<'t>(choice: &ContainerChoice, workload: &Workload<'t>, base: &Base) -> Vec<Container<'t>> {
+    let containers = workload.containers().into_iter().filter(|container| !base.left_out.contains(&container.node));
+    let mut chosen: Vec<Container<'t>> = containers.filter(|container| is_chosen(choice, container)).collect();
+    // "First" means the first app container where both lists are included: init containers end before it starts.
+    if choice.mode == ContainerMode::First {
+        let at = chosen.iter().position(|container| container.list == ListKey::Containers).unwrap_or(0);
+        chosen = chosen.into_iter().skip(at).take(1).collect();
+    }
+    chosen
+}
+
+fn is_chosen(choice: &ContainerChoice, container: &Container<'_>) -> bool {
+    let list = match (container.list, container.is_native_sidecar) {
+        (ListKey::Containers, _) => ContainerList::Containers,
+        (ListKey::InitContainers, false) => ContainerList::InitContainers,
+        (ListKey::InitContainers, true) => ContainerList::Sidecars,
+    };
+    let is_named = choice.names.iter().any(|glob| glob.glob().glob() == container.name);
+    choice.include.contains(&list)
+        && (is_named || !OF_OTHER_INJECTORS.contains(&container.name))
+        && matches_any(&choice.names, container.name)
+        && matches_any(&choice.images, container.image)
+        && !choice.exclude_names.iter().any(|glob| glob.is_match(container.name))
+        && !choice.exclude_images.iter().any(|glob| glob.is_match(container.image))
+}
+
+/// An empty list of globs is no condition.
+fn matches_any(globs: &[GlobMatcher], text: &str) -> bool {
+    globs.is_empty() || globs.iter().any(|glob| glob.is_match(text))
+}
+
+fn list(globs: &[GlobMatcher]) -> String {
+    let texts: Vec<&str> = globs.iter().map(|glob| glob.glob().glob()).collect();
+    texts.join(", ")
+}
+
+/// A workload as the base shows it.
+struct View<'v, 't> {
+    workload: &'v Workload<'t>,
+    base: &'v Base,
+}
+
+impl View<'_, '_> {
+    fn filter(&self, filter: &Filter, hooks: Hooks) -> Verdict {
+        let checks = [
+            self.check_kind(&filter.kinds),
+            self.check_name(&filter.names),
+            self.check_hooks(filter.hooks.unwrap_or(hooks)),
+            self.check_selector(filter.selector.as_ref(), self.workload.pod_metadata(), "selector", "the pod template"),
+            self.check_selector(
+                filter.workload_selector.as_ref(),
+                self.workload.metadata(),
+                "workloadSelector",
+                "the workload",
+            ),
+            self.check_annotations(&filter.annotations),
+            self.check_images(&filter.images),
+            self.check_sample(filter.sample.as_ref()),
+        ];
+        if let Some(reason) = checks.into_iter().flatten().next() {
+            return Verdict::Fails(reason);
+        }
+        let mut is_unknown = false;
+        if !filter.any.is_empty() {
+            let verdicts: Vec<Verdict> = filter.any.iter().map(|one| self.filter(one, Hooks::Include)).collect();
+            if !verdicts.iter().any(|verdict| matches!(verdict, Verdict::Holds)) {
+                is_unknown = verdicts.iter().any(|verdict| matches!(verdict, Verdict::NamespaceUnknown));
+                if !is_unknown {
+                    return Verdict::Fails("no item of `any` holds".to_owned());
+                }
+            }
+        }
+        match &self.workload.namespace {
+            _ if filter.namespaces.is_empty() && !is_unknown => Verdict::Holds,
+            None => Verdict::NamespaceUnknown,
+            Some(namespace) if matches_any(&filter.namespaces, namespace) => Verdict::Holds,
+            Some(namespace) => Verdict::Fails(format!(
+                "namespaces wants {}, the workload is in `{namespace}`",
+                list(&filter.namespaces)
+            )),
+        }
+    }
+
+    fn check_kind(&self, kinds: &[KindPattern]) -> Option<String> {
+        let object = &self.workload.object;
+        let fits = |pattern: &KindPattern| {
+            pattern.kind.is_match(&object.kind)
+                && pattern.api_version.as_ref().is_none_or(|glob| glob.is_match(&object.api_version))
+        };
+        let names: Vec<&str> = kinds.iter().map(|pattern| pattern.kind.glob().glob()).collect();
+        let holds = kinds.is_empty() || kinds.iter().any(fits);
+        (!holds)
+            .then(|| format!("kinds wants {}, this is a {} of {}", names.join(", "), object.kind, object.api_version))
+    }
+
+    fn check_name(&self, names: &[GlobMatcher]) -> Option<String> {
+        let holds = matches_any(names, &self.workload.name);
+        (!holds).then(|| format!("names wants {}, the name is `{}`", list(names), self.workload.name))
+    }
+
+    fn check_hooks(&self, hooks: Hooks) -> Option<String> {
+        let hook = HOOKS.iter().find(|key| self.annotation(key).is_some());
+        match (hooks, hook) {
+            (Hooks::Exclude, Some(key)) => Some(format!("it is a hook (annotation `{key}`), and `hooks` is Exclude")),
+            (Hooks::Only, None) => Some("it is no hook, and `hooks` is Only".to_owned()),
+            _ => None,
+        }
+    }
+
+    fn check_selector(
+        &self,
+        selector: Option<&LabelSelector>,
+        metadata: Option<NodeId>,
+        field: &str,
+        whose: &str,
+    ) -> Option<String> {
+        let labels = metadata.and_then(|metadata| self.workload.tree.get(metadata, "labels"));
+        let failed = selector?.requirements.iter().find(|requirement| !self.meets(requirement, labels))?;
+        let wanted = match failed.operator {
+            Operator::In if failed.values.len() == 1 => format!("{}={}", failed.key, failed.values[0]),
+            Operator::In => format!("{} in ({})", failed.key, failed.values.join(", ")),
+            Operator::NotIn => format!("{} not in ({})", failed.key, failed.values.join(", ")),
+            Operator::Exists => failed.key.clone(),
+            Operator::DoesNotExist => format!("!{}", failed.key),
+        };
+        let found = match self.text_under(labels, &failed.key) {
+            Some(value) => format!("{whose} has {}={value}", failed.key),
+            None => format!("{whose} has no label `{}`", failed.key),
+        };
+        Some(format!("{field} wants {wanted}, {found}"))
+    }
+
+    fn meets(&self, requirement: &Requirement, labels: Option<NodeId>) -> bool {
+        let value = self.text_under(labels, &requirement.key);
+        let is_listed = |value: &str| requirement.values.iter().any(|wanted| wanted == value);
+        match requirement.operator {
+            Operator::In => value.is_some_and(is_listed),
+            Operator::NotIn => !value.is_some_and(is_listed),
+            Operator::Exists => value.is_some(),
+            Operator::DoesNotExist => value.is_none(),
+        }
+    }
+
+    fn check_annotations(&self, wanted: &[(String, GlobMatcher)]) -> Option<String> {
+        let fails = |(key, glob): &&(String, GlobMatcher)| {
+            let own = self.pod_annotation(key).or_else(|| self.annotation(key));
+            !own.is_some_and(|value| glob.is_match(value))
+        };
+        let (key, glob) = wanted.iter().find(fails)?;
+        let found = match self.pod_annotation(key).or_else(|| self.annotation(key)) {
+            Some(value) => format!("it is `{value}`"),
+            None => "there is none".to_owned(),
+        };
+        Some(format!("annotations wants {key}: {}, {found}", glob.glob().glob()))
+    }
+
+    fn check_images(&self, images: &[GlobMatcher]) -> Option<String> {
+        let containers = self.workload.containers();
+        let mut own = containers.iter().filter(|container| !self.base.left_out.contains(&container.node));
+        let holds = images.is_empty() || own.any(|container| matches_any(images, container.image));
+        (!holds).then(|| format!("images wants {}, no container has it", list(images)))
+    }
+
+    fn check_sample(&self, sample: Option<&Sample>) -> Option<String> {
+        let sample = sample?;
+        let workload = self.workload;
+        let key =
+            format!("{}/{}/{}", workload.namespace.as_deref().unwrap_or_default(), workload.object.kind, workload.name);
+        let holds = share_of(&key, &sample.salt) < sample.percent;
+        (!holds).then(|| format!("not among the {} % of `sample`", sample.percent))
+    }
+
+    fn annotation(&self, key: &str) -> Option<&str> {
+        let metadata = self.workload.metadata()?;
+        self.text_under(self.workload.tree.get(metadata, "annotations"), key)
+    }
+
+    fn pod_annotation(&self, key: &str) -> Option<&str> {
+        let metadata = self.workload.pod_metadata()?;
+        self.text_under(self.workload.tree.get(metadata, "annotations"), key)
+    }
+
+    fn text_under(&self, mapping: Option<NodeId>, key: &str) -> Option<&str> {
+        let value = self.workload.tree.get(mapping?, key)?;
+        if self.base.left_out.contains(&value) { None } else { self.workload.tree.scalar(value) }
+    }
+}
+
+/// A number from 0 up to 100 that depends only on the texts: FNV-1a, and a finisher that spreads its bits (the plain
+/// hash of short texts that differ in the last letter lies close together).
+fn share_of(key: &str, salt: &str) -> f64 {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for byte in salt.bytes().chain([0]).chain(key.bytes()) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    hash ^= hash >> 33;
+    let share = u32::try_from(hash % 1_000_000).expect("a remainder of a million fits");
+    f64::from(share) / 10_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_stable_and_of_about_its_size() {
+        let shares: Vec<f64> = (0..1000).map(|at| share_of(&format!("shop/Deployment/app-{at}"), "")).collect();
+        let below = shares.iter().filter(|share| **share < 30.0).count();
+        assert!((250..350).contains(&below), "{below}");
+        assert_eq!(shares[7], share_of("shop/Deployment/app-7", ""));
+        assert_ne!(shares[7], share_of("shop/Deployment/app-7", "other"));
+    }
+}

@@ -1,0 +1,151 @@
+//! The output, parsed again, walked in step with the input's tree and the draft: equal, and nothing else.
+
+use serde_json::Value;
+
+use crate::plan::draft::{Draft, Key, Opened, Part};
+use crate::yaml::tree::{Kind, NodeId, Tree};
+
+/// Where output and plan differ: bytes of the output, and what was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The output's node; `None` for the document as a whole.
+    pub node: Option<NodeId>,
+    /// What is wrong with it.
+    pub what: &'static str,
+}
+
+/// Compares an edited text's tree with the input's tree, in which some objects have drafts.
+///
+/// # Errors
+/// The first difference.
+pub fn verify(output: &Tree<'_>, input: &Tree<'_>, drafts: &[(NodeId, Draft<'_>)]) -> Result<(), Difference> {
+    if output.roots().len() != input.roots().len() {
+        return Err(Difference { node: None, what: "another number of documents" });
+    }
+    let check = Check { output, input, drafts };
+    let roots = output.roots().iter().zip(input.roots());
+    roots.into_iter().try_for_each(|(&out, &node)| check.node(out, node))
+}
+
+struct Check<'c, 't> {
+    output: &'c Tree<'t>,
+    input: &'c Tree<'t>,
+    drafts: &'c [(NodeId, Draft<'c>)],
+}
+
+type Checked = Result<(), Difference>;
+
+fn differ(node: NodeId, what: &'static str) -> Checked {
+    Err(Difference { node: Some(node), what })
+}
+
+impl Check<'_, '_> {
+    fn node(&self, out: NodeId, node: NodeId) -> Checked {
+        match self.drafts.iter().find(|(root, _)| *root == node) {
+            Some((_, draft)) => self.part(draft, out, &draft.root()),
+            None => self.same(out, node),
+        }
+    }
+
+    /// A subtree that no edit touches: same kinds, same texts, same properties.
+    fn same(&self, out: NodeId, node: NodeId) -> Checked {
+        let (output, input) = (self.output, self.input);
+        if output.kind(out) != input.kind(node) {
+            return differ(out, "another style than the input's");
+        }
+        self.same_properties(out, node)?;
+        if input.kind(node) == Kind::Alias {
+            return if output.slice(out) == input.slice(node) { Ok(()) } else { differ(out, "another alias") };
+        }
+        if !input.kind(node).is_collection() {
+            return if output.scalar(out) == input.scalar(node) { Ok(()) } else { differ(out, "another text") };
+        }
+        let mut ours = output.children(out);
+        for child in input.children(node) {
+            let Some(our_child) = ours.next() else { return differ(out, "something is missing") };
+            self.node(our_child, child)?;
+        }
+        if ours.next().is_some() { differ(out, "something more") } else { Ok(()) }
+    }
+
+    fn same_properties(&self, out: NodeId, node: NodeId) -> Checked {
+        let anchor = |tree: &Tree<'_>, id| {
+            let range = tree.properties_of(id)?.anchor.clone()?;
+            Some(tree.text()[range.start as usize..range.end as usize].to_owned())
+        };
+        let is_same =
+            self.output.tag(out) == self.input.tag(node) && anchor(self.output, out) == anchor(self.input, node);
+        if is_same { Ok(()) } else { differ(out, "another tag or anchor") }
+    }
+
+    fn part(&self, draft: &Draft<'_>, out: NodeId, part: &Part) -> Checked {
+        match part {
+            Part::Node(node) => self.same(out, *node),
+            Part::New(value) | Part::Instead { value, .. } => self.value(out, value),
+            Part::Open(id) => match draft.opened(*id) {
+                Opened::Mapping { fields, origin } => {
+                    if fields.is_empty() && origin.is_some_and(|origin| self.input.is_null(origin)) {
+                        return if self.output.is_null(out) { Ok(()) } else { differ(out, "no null") };
+                    }
+                    if !self.output.kind(out).is_mapping() {
+                        return differ(out, "no mapping");
+                    }
+                    let mut entries = self.output.entries(out);
+                    for field in fields {
+                        let Some((key, value)) = entries.next() else { return differ(out, "a field is missing") };
+                        match &field.key {
+                            Key::Node(node) => self.same(key, *node)?,
+                            Key::New(text) if self.output.scalar(key) == Some(text) => {}
+                            Key::New(_) => return differ(key, "another key"),
+                        }
+                        self.part(draft, value, &field.value)?;
+                    }
+                    if entries.next().is_some() { differ(out, "a field too many") } else { Ok(()) }
+                }
+                Opened::List { items, origin } => {
+                    if items.is_empty() && origin.is_some_and(|origin| self.input.is_null(origin)) {
+                        return if self.output.is_null(out) { Ok(()) } else { differ(out, "no null") };
+                    }
+                    if !self.output.kind(out).is_sequence() {
+                        return differ(out, "no list");
+                    }
+                    let mut children = self.output.children(out);
+                    for item in items {
+                        let Some(child) = children.next() else { return differ(out, "an item is missing") };
+                        self.part(draft, child, item)?;
+                    }
+                    if children.next().is_some() { differ(out, "an item too many") } else { Ok(()) }
+                }
+            },
+        }
+    }
+
+    /// A new value: every reader must find exactly it.
+    fn value(&self, out: NodeId, value: &Value) -> Checked {
+        match value {
+            Value::Array(items) => {
+                let children: Vec<NodeId> = self.output.children(out).collect();
+                if !self.output.kind(out).is_sequence() || children.len() != items.len() {
+                    return differ(out, "another list");
+                }
+                children.into_iter().zip(items).try_for_each(|(child, item)| self.value(child, item))
+            }
+            Value::Object(map) => {
+                let entries: Vec<(NodeId, NodeId)> = self.output.entries(out).collect();
+                if !self.output.kind(out).is_mapping() || entries.len() != map.len() {
+                    return differ(out, "another mapping");
+                }
+                entries.into_iter().zip(map).try_for_each(|((key, child), (name, item))| {
+                    if self.output.scalar(key) != Some(name) {
+                        return differ(key, "another key");
+                    }
+                    self.value(child, item)
+                })
+            }
+            scalar => match self.output.scalar_value(out) {
+                Ok(found) if found == *scalar && self.output.kind(out) != Kind::Alias => Ok(()),
+                _ => differ(out, "another value"),
+            },
+        }
+    }
+}

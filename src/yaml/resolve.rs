@@ -1,0 +1,175 @@
+//! What a reader sees at a place: aliases followed, merge keys (`<<`) looked through, typed values.
+//!
+//! Merge keys work as in <https://yaml.org/type/merge.html>: a key of the mapping itself wins over a merged one, an
+//! earlier merged mapping over a later.
+
+use serde_json::{Map, Value};
+
+use super::scalar;
+use super::tree::{Kind, NodeId, Tree};
+
+/// Merge keys may lead to mappings with merge keys; real files use one or two levels, a loop would never end.
+const MAX_MERGES: usize = 32;
+
+/// The most nodes that one value may have after its aliases are expanded: an "alias bomb" of 400 bytes has billions.
+pub const MAX_EXPANDED: usize = 1_000_000;
+
+/// An entry of a mapping as a reader sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// The key's node.
+    pub key: NodeId,
+    /// The value's node, not followed when it is an alias.
+    pub value: NodeId,
+    /// It comes through a merge key, so it is written elsewhere.
+    pub is_merged: bool,
+}
+
+/// A node that has no value for Kubernetes, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The node.
+    pub node: NodeId,
+    /// Why, as the end of a sentence that begins with what stands there.
+    pub reason: &'static str,
+}
+
+impl Tree<'_> {
+    /// The value that a reader finds under the key, aliases followed; `None` when there is none or the node is no mapping.
+    pub fn get(&self, mapping: NodeId, key: &str) -> Option<NodeId> {
+        self.entry(mapping, key).map(|entry| self.follow(entry.value))
+    }
+
+    /// The entry that a reader finds under the key.
+    pub fn entry(&self, mapping: NodeId, key: &str) -> Option<Entry> {
+        self.entry_within(self.follow(mapping), key, MAX_MERGES)
+    }
+
+    fn entry_within(&self, mapping: NodeId, key: &str, merges: usize) -> Option<Entry> {
+        let mut merged = None;
+        for (key_node, value) in self.entries(mapping) {
+            if self.scalar(key_node) == Some(key) {
+                return Some(Entry { key: key_node, value, is_merged: false });
+            }
+            if self.is_merge_key(key_node) {
+                merged = Some(value);
+            }
+        }
+        if merges == 0 {
+            return None;
+        }
+        let source = self.follow(merged?);
+        let sources = if self.kind(source).is_sequence() { self.children(source).collect() } else { vec![source] };
+        let found = sources.into_iter().find_map(|one| self.entry_within(self.follow(one), key, merges - 1))?;
+        Some(Entry { is_merged: true, ..found })
+    }
+
+    /// Whether a key is the merge key: a plain `<<`.
+    pub fn is_merge_key(&self, key: NodeId) -> bool {
+        self.kind(key) == Kind::Plain && self.slice(key) == "<<"
+    }
+
+    /// Whether the mapping has a merge key of its own.
+    pub fn has_merge_key(&self, mapping: NodeId) -> bool {
+        self.entries(mapping).any(|(key, _)| self.is_merge_key(key))
+    }
+
+    /// Whether a reader finds null: `~`, `null`, or nothing.
+    pub fn is_null(&self, id: NodeId) -> bool {
+        let id = self.follow(id);
+        match self.kind(id) {
+            Kind::Absent => true,
+            Kind::Plain => self.tag(id).is_none() && scalar::is_null(self.slice(id)),
+            _ => false,
+        }
+    }
+
+    /// The items of a sequence, aliases followed; empty for anything else.
+    pub fn items(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let id = self.follow(id);
+        let end = if self.kind(id).is_sequence() { id } else { NodeId(u32::MAX) };
+        let children = (end == id).then(|| self.children(id));
+        children.into_iter().flatten().map(|item| self.follow(item))
+    }
+
+    /// The second of two equal keys of one mapping, if there are such.
+    pub fn duplicate_key(&self, mapping: NodeId) -> Option<NodeId> {
+        let keys: Vec<(NodeId, &str)> =
+            self.entries(mapping).filter_map(|(key, _)| Some((key, self.scalar(key)?))).collect();
+        if keys.len() <= 32 {
+            let twin = |at: usize| keys[..at].iter().any(|(_, text)| *text == keys[at].1);
+            return (1..keys.len()).find(|&at| twin(at)).map(|at| keys[at].0);
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        keys.into_iter().find(|(_, text)| !seen.insert(*text)).map(|(key, _)| key)
+    }
+
+    /// The value of a scalar node with its tag and style.
+    ///
+    /// # Errors
+    /// Tags that Kubernetes' readers give another meaning than the text shows (`!!binary`, custom tags).
+    pub fn scalar_value(&self, id: NodeId) -> Result<Value, Unreadable> {
+        let text = self.scalar(id).unwrap_or_default();
+        let kind = self.kind(self.follow(id));
+        let resolved = || if kind == Kind::Plain { scalar::resolve(text) } else { Value::String(text.to_owned()) };
+        let Some(tag) = self.tag(self.follow(id)) else {
+            return Ok(if kind == Kind::Absent { Value::Null } else { resolved() });
+        };
+        match tag {
+            "tag:yaml.org,2002:str" | "!" => Ok(Value::String(text.to_owned())),
+            "tag:yaml.org,2002:null" if scalar::is_null(text) => Ok(Value::Null),
+            "tag:yaml.org,2002:int" | "tag:yaml.org,2002:float" | "tag:yaml.org,2002:bool" => Ok(scalar::resolve(text)),
+            _ => Err(Unreadable { node: id, reason: "has a tag that readers resolve differently" }),
+        }
+    }
+
+    /// The whole value of a node, with aliases and merge keys followed.
+    ///
+    /// # Errors
+    /// What is no JSON value: keys that are no scalars, tags that are not understood, and expansions past
+    /// [`MAX_EXPANDED`] nodes.
+    pub fn value(&self, id: NodeId) -> Result<Value, Unreadable> {
+        let mut budget = MAX_EXPANDED;
+        self.value_within(id, &mut budget)
+    }
+
+    fn value_within(&self, id: NodeId, budget: &mut usize) -> Result<Value, Unreadable> {
+        *budget = budget.checked_sub(1).ok_or(Unreadable { node: id, reason: "expands to too many nodes" })?;
+        let target = self.follow(id);
+        match self.kind(target) {
+            kind if kind.is_sequence() => {
+                let items = self.children(target).map(|item| self.value_within(item, budget));
+                Ok(Value::Array(items.collect::<Result<_, _>>()?))
+            }
+            kind if kind.is_mapping() => Ok(Value::Object(self.mapping_within(target, budget)?)),
+            _ => self.scalar_value(id),
+        }
+    }
+
+    fn mapping_within(&self, id: NodeId, budget: &mut usize) -> Result<Map<String, Value>, Unreadable> {
+        let mut map = Map::new();
+        let mut merges = Vec::new();
+        for (key, value) in self.entries(id) {
+            if self.is_merge_key(key) {
+                merges.push(value);
+                continue;
+            }
+            let name = self.scalar(key).ok_or(Unreadable { node: key, reason: "is a key that is not text" })?;
+            let name = name.to_owned();
+            map.insert(name, self.value_within(value, budget)?);
+        }
+        for merge in merges {
+            let source = self.follow(merge);
+            let sources = if self.kind(source).is_sequence() { self.children(source).collect() } else { vec![source] };
+            for one in sources {
+                let Value::Object(other) = self.value_within(one, budget)? else {
+                    return Err(Unreadable { node: merge, reason: "merges something that is no mapping" });
+                };
+                for (name, value) in other {
+                    map.entry(name).or_insert(value);
+                }
+            }
+        }
+        Ok(map)
+    }
+}
