@@ -69,7 +69,7 @@ struct Chunk<'a> {
     report: &'a mut FileReport,
 }
 
-impl Chunk<'_> {
+impl<'a> Chunk<'a> {
     fn run(&mut self) {
         if let Glance::LetThrough { kind, is_object, has_content } = glance(self.bytes, self.kinds) {
             let may_hold_pods = kind.is_some() && memchr::memmem::find(self.bytes, b"containers:").is_some();
@@ -117,8 +117,11 @@ impl Chunk<'_> {
         }
     }
 
-    fn objects(&mut self, tree: &Tree<'_>, source: &Source<'_>) {
-        let mut drafts: Vec<(NodeId, Draft<'_>)> = Vec::new();
+    fn objects<'t>(&mut self, tree: &'t Tree<'t>, source: &'t Source<'t>)
+    where
+        'a: 't,
+    {
+        let mut drafts: Vec<(NodeId, Draft<'t>)> = Vec::new();
         let mut edits: Vec<Edit> = Vec::new();
         if let Some(problem) = refuse_root(tree, source) {
             self.report.objects += 1;
@@ -132,24 +135,7 @@ impl Chunk<'_> {
                 Found::Untyped { list_kind, node } => {
                     self.report.diagnostics.push(untyped(&list_kind, source.place(tree.span(node))))
                 }
-                Found::Object(object) => match self.kinds.find(&object.api_version, &object.kind) {
-                    Some(pod_kind) => {
-                        let namespace = self.options.namespace.as_deref();
-                        match Workload::read(tree, source, object.clone(), pod_kind, namespace) {
-                            Ok(workload) => self.workload(&workload, &mut drafts, &mut edits),
-                            Err(NoTemplate::Absent) => self.without_template(&object, tree, source),
-                            Err(NoTemplate::WrongShape(node)) => {
-                                let message =
-                                    format!("this {} has something else where its pod template should be", object.kind);
-                                let problem = Diagnostic::error(Code::Invalid, message);
-                                self.report
-                                    .diagnostics
-                                    .push(problem.at(source.place(tree.span(node)), "not a mapping"));
-                            }
-                        }
-                    }
-                    None => self.unknown_kind(&object, tree, source),
-                },
+                Found::Object(object) => self.object(object, tree, source, &mut drafts, &mut edits),
             }
         }
         let problems = self.report.diagnostics.iter().filter(|problem| problem.is_error()).count();
@@ -159,6 +145,34 @@ impl Chunk<'_> {
         let start = self.place.start;
         let in_file = |edit: Edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text };
         self.report.edits.extend(edits.into_iter().map(in_file));
+    }
+
+    fn object<'t>(
+        &mut self,
+        object: Object,
+        tree: &'t Tree<'t>,
+        source: &'t Source<'t>,
+        drafts: &mut Vec<(NodeId, Draft<'t>)>,
+        edits: &mut Vec<Edit>,
+    ) where
+        'a: 't,
+    {
+        let kinds = self.kinds;
+        let Some(pod_kind) = kinds.find(&object.api_version, &object.kind) else {
+            return self.unknown_kind(&object, tree, source);
+        };
+        if let Some(node) = find_template_braces(tree, object.node) {
+            return self.report.diagnostics.push(not_rendered(source.place(tree.span(node))));
+        }
+        match Workload::read(tree, source, object.clone(), pod_kind, self.options.namespace.as_deref()) {
+            Ok(workload) => self.workload(&workload, drafts, edits),
+            Err(NoTemplate::Absent) => self.without_template(&object, tree, source),
+            Err(NoTemplate::WrongShape(node)) => {
+                let message = format!("this {} has something else where its pod template should be", object.kind);
+                let problem = Diagnostic::error(Code::Invalid, message);
+                self.report.diagnostics.push(problem.at(source.place(tree.span(node)), "not a mapping"));
+            }
+        }
     }
 
     fn workload<'t>(&mut self, workload: &Workload<'t>, drafts: &mut Vec<(NodeId, Draft<'t>)>, edits: &mut Vec<Edit>) {
@@ -187,11 +201,14 @@ impl Chunk<'_> {
         self.report.workloads.push(self.describe(workload, policies, first..last));
     }
 
-    /// A warning about an image is said once a file, not once a workload.
+    /// Each problem once; a warning about an image once a file, not once a workload.
     fn add_diagnostics(&mut self, diagnostics: Vec<Diagnostic>) {
         for diagnostic in diagnostics {
-            let is_said = diagnostic.code == Code::HiddenEnv
-                && self.report.diagnostics.iter().any(|other| other.message == diagnostic.message);
+            let is_twin = |other: &Diagnostic| match diagnostic.code {
+                Code::HiddenEnv => other.message == diagnostic.message,
+                _ => *other == diagnostic,
+            };
+            let is_said = self.report.diagnostics.iter().any(is_twin);
             if !is_said {
                 self.report.diagnostics.push(diagnostic);
             }
@@ -328,9 +345,6 @@ fn refuse_root(tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagnostic> {
 }
 
 fn refuse_workload(workload: &Workload<'_>) -> Option<Diagnostic> {
-    if let Some(node) = find_template_braces(workload.tree, workload.object.node) {
-        return Some(not_rendered(workload.place(node)));
-    }
     let key = workload.duplicate_key()?;
     Some(duplicate(workload.place(key), workload.tree.scalar(key).unwrap_or_default()))
 }

@@ -29,7 +29,8 @@ pub fn glance<'a>(chunk: &'a [u8], kinds: &PodKinds) -> Glance<'a> {
         return Glance::Parse;
     }
     let mut kind = None;
-    let mut has_api_version = false;
+    let mut api_version = None;
+    let mut api_versions = 0;
     let mut has_content = false;
     for (index, line) in chunk.split(|&byte| byte == b'\n').enumerate() {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -50,15 +51,27 @@ pub fn glance<'a>(chunk: &'a [u8], kinds: &PodKinds) -> Glance<'a> {
         }
         let Some((key, value)) = plain_key(line) else { return Glance::Parse };
         has_content = true;
-        has_api_version |= key == b"apiVersion";
+        if key == b"apiVersion" {
+            api_versions += 1;
+            api_version = bare_word(value, b"./-");
+        }
         if key == b"kind" {
-            match (bare_word(value), kind) {
-                (Some(word), None) if !kinds.has_kind(word) && !word.ends_with("List") => kind = Some(word),
+            match (bare_word(value, b""), kind) {
+                (Some(word), None) if !word.ends_with("List") => kind = Some(word),
                 _ => return Glance::Parse,
             }
         }
     }
-    Glance::LetThrough { kind, is_object: kind.is_some() && has_api_version, has_content }
+    let is_of_interest = match (kind.filter(|kind| kinds.has_kind(kind)), api_version) {
+        (None, _) => false,
+        // Some kinds of interest share their name with others: Knative's Service with the core one.
+        (Some(kind), Some(api_version)) if api_versions == 1 => kinds.find(api_version, kind).is_some(),
+        (Some(_), _) => true,
+    };
+    if is_of_interest {
+        return Glance::Parse;
+    }
+    Glance::LetThrough { kind, is_object: kind.is_some() && api_versions > 0, has_content }
 }
 
 /// Line breaks that some readers see and a search for `\n` does not: a bare CR, NEL, LS, PS; and a byte order mark.
@@ -79,10 +92,11 @@ fn plain_key(line: &[u8]) -> Option<(&[u8], &[u8])> {
     matches!(rest.first(), None | Some(b' ')).then_some((&line[..length], rest))
 }
 
-/// `[A-Za-z0-9]+`, then nothing or a comment.
-fn bare_word(value: &[u8]) -> Option<&str> {
+/// Letters, digits and some more, then nothing or a comment.
+fn bare_word<'a>(value: &'a [u8], more: &[u8]) -> Option<&'a str> {
     let value = value.trim_ascii();
-    let length = value.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || more.contains(byte);
+    let length = value.iter().take_while(|byte| is_of_word(byte)).count();
     let (word, rest) = value.split_at(length);
     let is_alone = rest.is_empty() || (rest.starts_with(b" ") && rest.trim_ascii_start().starts_with(b"#"));
     (length > 0 && is_alone).then(|| std::str::from_utf8(word).ok()).flatten()
@@ -103,6 +117,9 @@ mod tests {
         ));
         assert!(is_let_through("---\n\n# nothing\n"));
         assert!(is_let_through("a: 1\n"));
+        assert!(is_let_through("apiVersion: v1\nkind: Service\n"));
+        assert!(!is_let_through("apiVersion: serving.knative.dev/v1\nkind: Service\n"));
+        assert!(!is_let_through("apiVersion: \"v1\"\nkind: Service\n"));
     }
 
     #[test]
