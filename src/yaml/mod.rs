@@ -1,6 +1,7 @@
 //! YAML only, no Kubernetes word in here: text to documents, documents to trees of nodes with byte spans, and scalars
 //! from text to value and back.
 
+pub mod doubt;
 mod granit;
 pub mod parse;
 pub mod scalar;

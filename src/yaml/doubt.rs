@@ -1,0 +1,135 @@
+//! Text on which readers of YAML disagree: the same bytes are two documents to two programs, so no edit of them is safe.
+//!
+//! YAML 1.1 (libyaml, go-yaml, so kubectl and Helm) breaks lines at U+0085, U+2028 and U+2029, YAML 1.2 does not
+//! (1.2.2, 5.4). A CR alone breaks lines for both, but not for anything that looks for `\n`. Names and plain scalars in
+//! brackets end at other characters (go-yaml's `scannerc.go`).
+
+use std::ops::Range;
+
+use super::tree::{Kind, NodeId, Tree};
+
+/// A place that readers understand differently.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doubt {
+    /// The bytes in doubt.
+    pub at: Range<usize>,
+    /// What is in doubt, without a full stop.
+    pub what: &'static str,
+}
+
+/// Where a text stands in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// It begins the file, so a byte order mark may begin it.
+    Start,
+    /// Something of the file comes before it.
+    Inside,
+}
+
+/// The first character of a text that readers disagree about. Looks at bytes only, so it holds for text that no parser
+/// has read yet.
+pub fn find_doubt(text: &str, place: Place) -> Option<Doubt> {
+    let first = if place == Place::Start && text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let bytes = text.as_bytes();
+    let is_lone = |&at: &usize| bytes.get(at + 1) != Some(&b'\n');
+    let carriage_return = memchr::memchr_iter(b'\r', bytes).find(is_lone).map(|at| Doubt {
+        at: at..at + 1,
+        what: "a carriage return without a line feed is a line break to YAML but not to other tools",
+    });
+    let character = if bytes.is_ascii() { None } else { find_character(text, first) };
+    carriage_return.into_iter().chain(character).min_by_key(|doubt| doubt.at.start)
+}
+
+fn find_character(text: &str, first: usize) -> Option<Doubt> {
+    let (at, char, what) = text[first..].char_indices().find_map(|(at, char)| Some((at, char, doubtful(char)?)))?;
+    Some(Doubt { at: first + at..first + at + char.len_utf8(), what })
+}
+
+fn doubtful(char: char) -> Option<&'static str> {
+    match char {
+        '\u{85}' => Some("U+0085 is a line break to YAML 1.1 but not to YAML 1.2"),
+        '\u{2028}' => Some("U+2028 is a line break to YAML 1.1 but not to YAML 1.2"),
+        '\u{2029}' => Some("U+2029 is a line break to YAML 1.1 but not to YAML 1.2"),
+        '\u{feff}' => Some("a byte order mark inside a file is text to some readers and an error to others"),
+        _ => None,
+    }
+}
+
+/// The first node of a tree that readers disagree about.
+pub fn find_doubt_in_tree(tree: &Tree<'_>) -> Option<Doubt> {
+    find_name_in_doubt(tree).into_iter().chain(find_flow_scalar_in_doubt(tree)).min_by_key(|doubt| doubt.at.start)
+}
+
+/// YAML 1.2 lets a name run to the next blank or bracket, go-yaml ends it at these characters too.
+fn find_name_in_doubt(tree: &Tree<'_>) -> Option<Doubt> {
+    let mut anchors = tree.properties.iter().filter_map(|properties| properties.anchor.clone());
+    anchors.find(|at| tree.text[at.start as usize..at.end as usize].contains(['?', ':', '%', '@', '`'])).map(|at| {
+        Doubt {
+            at: at.start as usize..at.end as usize,
+            what: "an anchor's name with `:`, `?`, `%`, `@` or a backtick ends there to YAML 1.1",
+        }
+    })
+}
+
+/// In brackets go-yaml takes every `?` and a leading `:` as an indicator, and a `:` before a bracket or comma as text;
+/// the other way round with YAML 1.2.
+fn find_flow_scalar_in_doubt(tree: &Tree<'_>) -> Option<Doubt> {
+    let mut flow_until = 0;
+    for (id, node) in (0_u32..).zip(&tree.nodes) {
+        if node.kind.is_flow() {
+            flow_until = flow_until.max(node.after);
+        }
+        if id >= flow_until || node.kind != Kind::Plain {
+            continue;
+        }
+        let span = tree.span(NodeId(id));
+        let text = &tree.text[span.clone()];
+        let follows = &tree.text.as_bytes()[span.end..];
+        let colon_ends = matches!(follows, [b':', b',' | b'[' | b']' | b'{' | b'}', ..]);
+        if text.contains('?') || text.starts_with(':') || colon_ends {
+            let what = "a `?` or `:` without a blank in brackets is text to some readers and an indicator to others";
+            return Some(Doubt { at: span, what });
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::parse::parse;
+
+    fn at(text: &str, place: Place) -> Option<Range<usize>> {
+        find_doubt(text, place).map(|doubt| doubt.at)
+    }
+
+    #[test]
+    fn characters_that_break_lines_for_some_are_found_anywhere() {
+        assert_eq!(at("a: ü\r\nb: \"\u{a0}\"\n", Place::Inside), None);
+        assert_eq!(at("# ü\u{85}\n", Place::Start), Some(4..6));
+        assert_eq!(at("a: \"x\u{2028}\"\n\r", Place::Start), Some(5..8));
+        assert_eq!(at("a: 1\rb: \u{2029}", Place::Start), Some(4..5));
+        assert_eq!(at("a: 1\r", Place::Start), Some(4..5));
+    }
+
+    #[test]
+    fn a_byte_order_mark_begins_a_file_or_is_in_doubt() {
+        assert_eq!(at("\u{feff}a: 1\n", Place::Start), None);
+        assert_eq!(at("\u{feff}a: 1\n", Place::Inside), Some(0..3));
+        assert_eq!(at("\u{feff}a: \u{feff}\n", Place::Start), Some(6..9));
+    }
+
+    fn slice(text: &str) -> Option<&str> {
+        find_doubt_in_tree(&parse(text).unwrap()).map(|doubt| &text[doubt.at])
+    }
+
+    #[test]
+    fn names_and_flow_scalars_with_lone_indicators_are_found() {
+        assert_eq!(slice("a: &x: 1\n"), Some("&x:"));
+        assert_eq!(slice("a: &x 1\nb: *x\n"), None);
+        assert_eq!(slice("{a?b: 1}"), Some("a?b"));
+        assert_eq!(slice("a?b: [:c, d]\n"), Some(":c"));
+        assert_eq!(slice("[a:, b]"), Some("a"));
+        assert_eq!(slice("{? a : 1, \"b?\":[c:d], e: }\n"), None);
+    }
+}
