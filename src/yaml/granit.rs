@@ -3,7 +3,11 @@
 //! What is put right here, each seen with granit-parser 2.1: a block scalar's span starts at its content instead of
 //! the `|`, and ends in the next line's indentation; a block collection's span ends at the next token, behind comments;
 //! a value that is not written is the scalar `~` with an empty span somewhere before the `:`; a block sequence at its
-//! parent's indentation starts behind its first dash.
+//! parent's indentation starts behind its first dash, and behind that dash's comment.
+//!
+//! All four come out right by walking along: [`Builder::cursor`] passes the indicator (`-`, `?`, `:`, `,`) in front of
+//! every node, so it stands where a value that is not written would be, and the end of what has been read is the end
+//! of a block collection.
 
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag};
 use std::borrow::Cow;
@@ -26,29 +30,35 @@ pub(super) fn parse(text: &str) -> Result<Tree<'_>, ParseError> {
         let (event, span) = next.map_err(|error| parse_error(&error, text))?;
         if let Event::Anchor(id, _) = event {
             if let Some((node, node_span)) = pending.take() {
-                builder.node(node, &node_span, Some((id, to_range(&span))));
+                builder.event(node, &node_span, Some((id, to_range(&span))))?;
             }
             continue;
         }
         if let Some((node, node_span)) = pending.take() {
-            builder.node(node, &node_span, None);
+            builder.event(node, &node_span, None)?;
         }
         pending = Some((event, span));
     }
     if let Some((node, span)) = pending.take() {
-        builder.node(node, &span, None);
+        builder.event(node, &span, None)?;
     }
     Ok(builder.tree)
 }
 
 fn parse_error(error: &ScanError, text: &str) -> ParseError {
-    let at = error.marker().byte_offset().unwrap_or(0).min(text.len());
-    let kind = match error.kind() {
-        ErrorKind::UnknownAnchor { .. } => ParseErrorKind::UnknownAlias,
-        ErrorKind::RecursionLimitExceeded => ParseErrorKind::TooDeep,
-        other => ParseErrorKind::Syntax(other.to_string()),
+    let start = error.marker().byte_offset().unwrap_or(0).min(text.len());
+    let char_end = start + text[start..].chars().next().map_or(0, char::len_utf8);
+    let (end, kind) = match error.kind() {
+        ErrorKind::UnknownAnchor => (alias_end(text, start), ParseErrorKind::UnknownAlias),
+        ErrorKind::RecursionLimitExceeded => (char_end, ParseErrorKind::TooDeep),
+        other => (char_end, ParseErrorKind::Syntax(other.to_string())),
     };
-    ParseError { at: at..text.len().min(at + 1), kind }
+    ParseError { at: start..end, kind }
+}
+
+/// A name ends at a blank, a line end or a flow indicator (YAML 1.2.2, 6.9.2).
+fn alias_end(text: &str, start: usize) -> usize {
+    text[start..].find([' ', '\t', '\n', '\r', ',', '[', ']', '{', '}']).map_or(text.len(), |length| start + length)
 }
 
 fn to_range(span: &Span) -> Range<u32> {
@@ -60,13 +70,22 @@ fn offset(at: usize) -> u32 {
     u32::try_from(at).expect("parse() refuses texts over 4 GiB")
 }
 
+/// The parser's number of an anchor, and where it is written.
+type Anchor = (usize, Range<u32>);
+
+/// A collection that is not closed yet, and how many children it has so far.
+struct Open {
+    id: NodeId,
+    children: u32,
+}
+
 struct Builder<'a> {
     tree: Tree<'a>,
-    /// The collections that are not closed yet, innermost last.
-    open: Vec<NodeId>,
-    /// The parser's anchor id to the node.
+    /// Innermost last.
+    open: Vec<Open>,
     anchors: BTreeMap<usize, NodeId>,
-    /// The end of what has been read: the next token begins behind it, with only blanks, comments and indicators between.
+    /// The end of what has been read, indicators included: the next token begins behind it, with only blanks and
+    /// comments between.
     cursor: usize,
 }
 
@@ -75,62 +94,73 @@ impl<'a> Builder<'a> {
         Builder { tree: Tree::empty(text), open: Vec::new(), anchors: BTreeMap::new(), cursor: 0 }
     }
 
-    fn node(&mut self, event: Event<'a>, span: &Span, anchor: Option<(usize, Range<u32>)>) {
+    fn event(&mut self, event: Event<'a>, span: &Span, anchor: Option<Anchor>) -> Result<(), ParseError> {
         match event {
             Event::Scalar(value, style, _, tag) => self.scalar(&value, style, span, anchor, tag),
-            Event::SequenceStart(style, _, tag) => {
-                let kind = match style {
-                    StructureStyle::Block => Kind::BlockSequence,
-                    StructureStyle::Flow => Kind::FlowSequence,
-                };
-                self.start(kind, span, anchor, tag);
-            }
-            Event::MappingStart(style, _, tag) => {
-                let kind = match style {
-                    StructureStyle::Block => Kind::BlockMapping,
-                    StructureStyle::Flow => Kind::FlowMapping,
-                };
-                self.start(kind, span, anchor, tag);
-            }
+            Event::SequenceStart(StructureStyle::Block, _, tag) => self.start(Kind::BlockSequence, span, anchor, tag),
+            Event::SequenceStart(StructureStyle::Flow, _, tag) => self.start(Kind::FlowSequence, span, anchor, tag),
+            Event::MappingStart(StructureStyle::Block, _, tag) => self.start(Kind::BlockMapping, span, anchor, tag),
+            Event::MappingStart(StructureStyle::Flow, _, tag) => self.start(Kind::FlowMapping, span, anchor, tag),
             Event::SequenceEnd | Event::MappingEnd => self.end(span),
-            Event::Alias(target) => self.alias(target, span),
-            Event::DocumentStart(..) | Event::DocumentEnd => {
-                self.cursor = self.cursor.max(to_range(span).end as usize);
-            }
+            Event::Alias(target) => self.alias(target, span)?,
+            // The span of a document that begins without `---` is its first token's, which may be a block scalar's.
+            Event::DocumentStart(false, _) => {}
+            Event::DocumentStart(true, _) | Event::DocumentEnd => self.move_to(to_range(span).end),
             // `non_exhaustive`: stream marks and whatever a later version adds carry no content.
             _ => {}
         }
+        Ok(())
     }
 
-    fn start(&mut self, kind: Kind, span: &Span, anchor: Option<(usize, Range<u32>)>, tag: Option<Cow<'_, Tag>>) {
-        let from = self.behind_properties(span, anchor.as_ref());
+    fn move_to(&mut self, at: u32) {
+        self.cursor = self.cursor.max(at as usize);
+    }
+
+    fn start(&mut self, kind: Kind, span: &Span, anchor: Option<Anchor>, tag: Option<Cow<'_, Tag>>) {
+        self.pass_indicator();
+        self.pass_properties(span, anchor.as_ref());
         let mut range = to_range(span);
         if kind == Kind::BlockSequence {
-            range.start = offset(self.seek(from, b'-').unwrap_or(range.start as usize));
+            range.start = offset(self.next_token());
         }
-        let id = self.push(kind, range.clone(), anchor, tag, span);
-        self.open.push(id);
-        self.cursor = self.cursor.max(if kind.is_flow() { range.end as usize } else { range.start as usize });
+        self.move_to(range.start);
+        // A pair without braces in a flow sequence, `[a: b]`, begins at its key or `?`: nothing to pass yet.
+        let has_bracket = matches!(self.byte_at(range.start as usize), Some(b'[' | b'{')) && !range.is_empty();
+        if kind.is_flow() && has_bracket {
+            self.move_to(range.end);
+        }
+        let id = self.push(kind, range, anchor, tag, span);
+        self.open.push(Open { id, children: 0 });
     }
 
     fn end(&mut self, span: &Span) {
-        let Some(id) = self.open.pop() else { return };
-        let after = offset(self.tree.nodes.len());
+        let Some(Open { id, .. }) = self.open.pop() else { return };
         let range = to_range(span);
-        let node = self.tree.nodes[id.0 as usize];
-        let end = if node.kind.is_flow() && range.start != range.end { range.end } else { offset(self.cursor) };
-        self.cursor = self.cursor.max(end as usize);
+        let is_flow = self.tree.kind(id).is_flow();
+        // The end of a pair without braces has an empty span at the next token.
+        if is_flow && !range.is_empty() {
+            self.move_to(range.end);
+        }
+        let after = offset(self.tree.nodes.len());
         let node = &mut self.tree.nodes[id.0 as usize];
         node.after = after;
-        node.end = end.max(node.start);
+        node.end = offset(self.cursor);
     }
 
-    fn alias(&mut self, target: usize, span: &Span) {
-        let id = self.push(Kind::Alias, to_range(span), None, None, span);
+    fn alias(&mut self, target: usize, span: &Span) -> Result<(), ParseError> {
+        let range = to_range(span);
         let target = *self.anchors.get(&target).expect("the parser refuses an alias without an anchor");
+        if self.open.iter().any(|open| open.id == target) {
+            // No value can be made of it: go-yaml says "value contains itself".
+            let kind = ParseErrorKind::Syntax("an alias inside the node that its anchor names".to_owned());
+            return Err(ParseError { at: range.start as usize..range.end as usize, kind });
+        }
+        self.pass_indicator();
+        self.move_to(range.end);
+        let id = self.push(Kind::Alias, range, None, None, span);
         self.tree.nodes[id.0 as usize].extra = target.0;
         self.tree.nodes[target.0 as usize].is_aliased = true;
-        self.cursor = to_range(span).end as usize;
+        Ok(())
     }
 
     fn scalar(
@@ -138,27 +168,32 @@ impl<'a> Builder<'a> {
         value: &str,
         style: ScalarStyle,
         span: &Span,
-        anchor: Option<(usize, Range<u32>)>,
+        anchor: Option<Anchor>,
         tag: Option<Cow<'_, Tag>>,
     ) {
         let raw = to_range(span);
-        let from = self.behind_properties(span, anchor.as_ref());
+        let has_indicator = self.pass_indicator();
+        let has_properties = self.pass_properties(span, anchor.as_ref());
         let (kind, range) = match style {
-            ScalarStyle::Plain if raw.is_empty() => (Kind::Absent, self.absent(from, &raw)),
+            ScalarStyle::Plain if raw.is_empty() && self.open.is_empty() && !has_properties => return,
+            ScalarStyle::Plain if raw.is_empty() => {
+                let is_placed = has_indicator || has_properties || !self.is_in_key();
+                // A key that is not written and has no `?`: where its `:` stands.
+                let at = if is_placed { offset(self.cursor) } else { raw.start };
+                (Kind::Absent, at..at)
+            }
             ScalarStyle::Plain => (Kind::Plain, raw),
             ScalarStyle::SingleQuoted => (Kind::SingleQuoted, raw),
             ScalarStyle::DoubleQuoted => (Kind::DoubleQuoted, raw),
-            ScalarStyle::Literal => (Kind::Literal, self.block_scalar(from, &raw, b'|', span.indent)),
-            ScalarStyle::Folded => (Kind::Folded, self.block_scalar(from, &raw, b'>', span.indent)),
+            ScalarStyle::Literal => (Kind::Literal, self.block_scalar(&raw)),
+            ScalarStyle::Folded => (Kind::Folded, self.block_scalar(&raw)),
         };
-        self.cursor = self.cursor.max(range.end as usize);
+        self.move_to(range.end);
         let id = self.push(kind, range, anchor, tag, span);
-        let node = self.tree.nodes[id.0 as usize];
-        let written = match kind {
-            Kind::SingleQuoted | Kind::DoubleQuoted => &self.tree.text[node.start as usize + 1..node.end as usize - 1],
-            _ => &self.tree.text[node.start as usize..node.end as usize],
-        };
-        if kind != Kind::Absent && written != value {
+        let is_block = matches!(kind, Kind::Literal | Kind::Folded);
+        let value = if is_block { self.without_invented_line_end(id, value) } else { value };
+        let is_verbatim = kind == Kind::Absent || self.tree.scalar(id) == Some(value);
+        if !is_verbatim {
             self.tree.nodes[id.0 as usize].extra = offset(self.tree.decoded.len());
             self.tree.decoded.push(value.into());
         }
@@ -168,13 +203,13 @@ impl<'a> Builder<'a> {
         &mut self,
         kind: Kind,
         range: Range<u32>,
-        anchor: Option<(usize, Range<u32>)>,
+        anchor: Option<Anchor>,
         tag: Option<Cow<'_, Tag>>,
         span: &Span,
     ) -> NodeId {
         let id = NodeId(offset(self.tree.nodes.len()));
         let has_properties = anchor.is_some() || tag.is_some();
-        if self.open.is_empty() && (kind != Kind::Absent || has_properties) {
+        if self.open.is_empty() {
             self.tree.roots.push(id);
         }
         if has_properties {
@@ -203,88 +238,170 @@ impl<'a> Builder<'a> {
         id
     }
 
-    fn behind_properties(&self, span: &Span, anchor: Option<&(usize, Range<u32>)>) -> usize {
+    /// Moves behind the indicator that stands in front of the next node, and says whether there is one: a flow item
+    /// may have none, nor need a key have a `?`, nor a key without a value a `:`.
+    fn pass_indicator(&mut self) -> bool {
+        let Some(open) = self.open.last_mut() else { return false };
+        let is_first = open.children == 0;
+        open.children += 1;
+        let is_key = open.children % 2 == 1;
+        match self.tree.kind(open.id) {
+            Kind::BlockSequence => self.pass(b'-'),
+            Kind::FlowSequence => !is_first && self.pass(b','),
+            Kind::BlockMapping if is_key => self.pass_question_mark(),
+            Kind::FlowMapping if is_key => {
+                if !is_first {
+                    self.pass(b',');
+                }
+                self.pass_question_mark()
+            }
+            Kind::BlockMapping | Kind::FlowMapping => self.pass(b':'),
+            Kind::Plain | Kind::SingleQuoted | Kind::DoubleQuoted | Kind::Literal | Kind::Folded => false,
+            Kind::Absent | Kind::Alias => false,
+        }
+    }
+
+    fn pass(&mut self, indicator: u8) -> bool {
+        let at = self.next_token();
+        let is_there = self.byte_at(at) == Some(indicator);
+        if is_there {
+            self.cursor = at + 1;
+        }
+        is_there
+    }
+
+    /// `?` before anything but a blank is a plain scalar's first character.
+    fn pass_question_mark(&mut self) -> bool {
+        let behind = self.byte_at(self.next_token() + 1);
+        matches!(behind, None | Some(b' ' | b'\t' | b'\r' | b'\n')) && self.pass(b'?')
+    }
+
+    /// Whether the node that is being read is a mapping's key.
+    fn is_in_key(&self) -> bool {
+        self.open.last().is_some_and(|open| self.tree.kind(open.id).is_mapping() && open.children % 2 == 1)
+    }
+
+    fn pass_properties(&mut self, span: &Span, anchor: Option<&Anchor>) -> bool {
         let tag_end = span.tag_span().and_then(|tag| tag.byte_range()).map_or(0, |range| range.end);
         let anchor_end = anchor.map_or(0, |(_, range)| range.end as usize);
-        self.cursor.max(tag_end).max(anchor_end)
+        let end = tag_end.max(anchor_end);
+        self.cursor = self.cursor.max(end);
+        end != 0
     }
 
-    /// The next `wanted` byte behind `from`, with only blanks, line ends, comments and indicators on the way.
-    fn seek(&self, from: usize, wanted: u8) -> Option<usize> {
+    fn byte_at(&self, at: usize) -> Option<u8> {
+        self.tree.text.as_bytes().get(at).copied()
+    }
+
+    /// Behind the blanks, line ends and comments at the cursor, and a byte order mark before a document.
+    fn next_token(&self) -> usize {
         let bytes = self.tree.text.as_bytes();
-        let mut at = from;
+        let mut at = self.cursor;
         while let Some(&byte) = bytes.get(at) {
             match byte {
-                _ if byte == wanted => return Some(at),
-                b'#' => at += memchr::memchr2(b'\n', b'\r', &bytes[at..])?,
-                b' ' | b'\t' | b'\r' | b'\n' | b':' | b'-' | b'?' | b',' => at += 1,
-                _ => return None,
+                b' ' | b'\t' | b'\r' | b'\n' => at += 1,
+                b'#' => match memchr::memchr2(b'\n', b'\r', &bytes[at..]) {
+                    Some(length) => at += length,
+                    None => return bytes.len(),
+                },
+                _ if bytes[at..].starts_with("\u{feff}".as_bytes()) => at += "\u{feff}".len(),
+                _ => return at,
             }
         }
-        None
+        at
     }
 
-    /// Behind the `:` or `-` that stands there without a value; where there is none (a bare flow key), where we are.
-    fn absent(&self, from: usize, raw: &Range<u32>) -> Range<u32> {
-        let has_properties = from > self.cursor;
-        let at = match self.open.last().map(|&open| self.tree.kind(open)) {
-            _ if has_properties => from,
-            Some(Kind::BlockSequence) => self.seek(from, b'-').map_or(raw.start as usize, |at| at + 1),
-            Some(Kind::BlockMapping | Kind::FlowMapping) => match self.seek_colon(from) {
-                Some(at) => at + 1,
-                None => raw.start as usize,
-            },
-            _ => raw.start as usize,
-        };
-        offset(at)..offset(at)
-    }
-
-    fn seek_colon(&self, from: usize) -> Option<usize> {
+    /// From the `|` or `>` to the end of the last content line; with `+` to the end of the last blank line.
+    fn block_scalar(&self, raw: &Range<u32>) -> Range<u32> {
         let bytes = self.tree.text.as_bytes();
-        let blanks = bytes[from..].iter().take_while(|&&byte| byte == b' ' || byte == b'\t').count();
-        (bytes.get(from + blanks) == Some(&b':')).then_some(from + blanks)
-    }
-
-    fn block_scalar(&self, from: usize, raw: &Range<u32>, indicator: u8, indent: Option<usize>) -> Range<u32> {
-        let bytes = self.tree.text.as_bytes();
-        let Some(start) = self.seek(from, indicator) else { return raw.clone() };
-        let header = bytes[start..].iter().take_while(|&&byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count();
-        let keeps = bytes[start..start + header].contains(&b'+');
-        let content = start + memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len() - start, |at| at + 1);
-        // The raw end may lie in the indentation of the next token's line: that line is not ours.
+        let start = self.next_token();
+        let header =
+            start + bytes[start..].iter().take_while(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count();
+        let content = line_after(bytes, start);
+        // The raw end may lie in the indentation of the next token's line, or in blanks without a line end at the end
+        // of the text: such a line is not ours.
         let raw_end = (raw.end as usize).max(content);
-        let is_cut =
-            raw_end < bytes.len() && raw_end > content && bytes[raw_end - 1] != b'\n' && bytes[raw_end - 1] != b'\r';
-        let raw_end = if is_cut {
-            memchr::memrchr(b'\n', &bytes[content..raw_end]).map_or(content, |at| content + at + 1)
-        } else {
-            raw_end
+        let last_line = line_start(bytes, content, raw_end);
+        let indicators = &bytes[start + 1..header];
+        let indent = match indicators.iter().find(|byte| byte.is_ascii_digit()) {
+            Some(digit) => self.parent_indent() + usize::from(digit - b'0'),
+            None => first_indent(&bytes[content..raw_end]),
         };
-        if keeps {
-            let end = if raw_end > content { raw_end } else { start + header };
-            return offset(start)..offset(end);
+        let is_ours = is_content(&bytes[last_line..raw_end], indent);
+        let end = if is_ours { raw_end } else { last_line };
+        let kept = indicators.contains(&b'+').then_some(end).filter(|&end| end > content);
+        let end = kept.or_else(|| last_content(bytes, content..end, indent)).unwrap_or(header);
+        offset(start)..offset(end)
+    }
+
+    /// The parser ends a block scalar's last line with a line feed even where the text ends without one. YAML (1.2.2,
+    /// 8.1.1.2, `b-chomped-last`), libyaml and go-yaml do not.
+    fn without_invented_line_end<'v>(&self, id: NodeId, value: &'v str) -> &'v str {
+        let slice = self.tree.slice(id);
+        let has_line_end = slice.ends_with(is_line_end_char) || self.tree.span(id).end < self.tree.text.len();
+        let has_lines = slice.contains(is_line_end_char);
+        match value.strip_suffix('\n') {
+            Some(_) if !has_lines => "",
+            Some(shorter) if !has_line_end => shorter,
+            _ => value,
         }
-        let end = last_content(bytes, content..raw_end, indent.unwrap_or(0));
-        offset(start)..offset(end.unwrap_or(start + header))
+    }
+
+    /// The column at which the innermost block collection begins: an indentation indicator counts from there
+    /// (YAML 1.2.2, 8.1.1.1). A sequence at its parent's indentation has the same column as the parent.
+    fn parent_indent(&self) -> usize {
+        let bytes = self.tree.text.as_bytes();
+        self.open.last().map_or(0, |open| {
+            let start = self.tree.node(open.id).start as usize;
+            let line = line_start(bytes, 0, start);
+            self.tree.text[line..start].trim_start_matches('\u{feff}').chars().count()
+        })
     }
 }
 
-/// The end, without the line end, of the last line that is more than indentation. In a block scalar a line of more
-/// blanks than the indentation is content (YAML 1.2.2, 8.1.2).
+fn is_line_end_char(char: char) -> bool {
+    matches!(char, '\n' | '\r')
+}
+
+fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
+}
+
+/// The start of the line that `at` is in, no earlier than `floor`.
+fn line_start(bytes: &[u8], floor: usize, at: usize) -> usize {
+    memchr::memrchr2(b'\n', b'\r', &bytes[floor..at]).map_or(floor, |found| floor + found + 1)
+}
+
+/// The start of the line after the one that `at` is in.
+fn line_after(bytes: &[u8], at: usize) -> usize {
+    let Some(length) = memchr::memchr2(b'\n', b'\r', &bytes[at..]) else { return bytes.len() };
+    let end = at + length;
+    if bytes[end..].starts_with(b"\r\n") { end + 2 } else { end + 1 }
+}
+
+/// The indentation of the first line that has more than spaces (YAML 1.2.2, 8.1.1.1).
+fn first_indent(bytes: &[u8]) -> usize {
+    let mut lines = bytes.split(|&byte| is_line_end(byte));
+    let spaces = |line: &[u8]| line.iter().take_while(|&&byte| byte == b' ').count();
+    lines.find_map(|line| (spaces(line) < line.len()).then(|| spaces(line))).unwrap_or(usize::MAX)
+}
+
+/// In a block scalar a line of more spaces than the indentation is content (YAML 1.2.2, 8.1.2).
+fn is_content(line: &[u8], indent: usize) -> bool {
+    line.len() > indent || line.iter().any(|&byte| byte != b' ')
+}
+
+/// The end, without the line end, of the last line of content.
 fn last_content(bytes: &[u8], within: Range<usize>, indent: usize) -> Option<usize> {
     let mut end = within.end;
-    while end > within.start {
-        let line_start =
-            memchr::memrchr(b'\n', &bytes[within.start..end - 1]).map_or(within.start, |at| within.start + at + 1);
-        let mut line_end = end;
-        while line_end > line_start && matches!(bytes[line_end - 1], b'\n' | b'\r') {
-            line_end -= 1;
+    loop {
+        let start = line_start(bytes, within.start, end);
+        if is_content(&bytes[start..end], indent) {
+            return Some(end);
         }
-        let line = &bytes[line_start..line_end];
-        if line.len() > indent || line.iter().any(|&byte| byte != b' ') {
-            return Some(line_end);
+        if start == within.start {
+            return None;
         }
-        end = line_start;
+        end = start - 1;
     }
-    None
 }

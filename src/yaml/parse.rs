@@ -33,8 +33,30 @@ pub enum ParseErrorKind {
 
 /// Parses all documents of a text.
 pub fn parse(text: &str) -> Result<Tree<'_>, ParseError> {
+    parse_with_granit(text)
+}
+
+/// Parses all documents of a text with the complete parser: the oracle for tests of a faster one.
+pub fn parse_with_granit(text: &str) -> Result<Tree<'_>, ParseError> {
     if u32::try_from(text.len()).is_err() {
         return Err(ParseError { at: 0..0, kind: ParseErrorKind::TooLong });
     }
+    if let Some((at, char)) = find_unprintable(text) {
+        let kind = ParseErrorKind::Syntax(format!("the control character U+{:04X}", u32::from(char)));
+        return Err(ParseError { at: at..at + char.len_utf8(), kind });
+    }
     granit::parse(text)
+}
+
+/// The first character that YAML does not allow anywhere (1.2.2, 5.1). To the parser a NUL is the end of the text, and
+/// go-yaml refuses the others, as YAML says, in quotes too.
+fn find_unprintable(text: &str) -> Option<(usize, char)> {
+    let is_suspect = |byte: &u8| (*byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r')) || *byte >= 0x7f;
+    let first = text.bytes().position(|byte| is_suspect(&byte))?;
+    let is_unprintable = |char: char| match char {
+        '\t' | '\n' | '\r' | '\u{85}' => false,
+        '\u{fffe}' | '\u{ffff}' => true,
+        _ => char.is_control(),
+    };
+    text[first..].char_indices().find(|&(_, char)| is_unprintable(char)).map(|(at, char)| (first + at, char))
 }

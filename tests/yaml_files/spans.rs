@@ -1,0 +1,85 @@
+//! What holds for the spans of any tree, see the text of `yaml::tree`.
+
+use podgraft::yaml::parse::parse_with_granit;
+use podgraft::yaml::tree::{Kind, NodeId, Tree};
+
+pub fn check(name: &str, tree: &Tree<'_>) {
+    let mut floor = 0;
+    for &root in tree.roots() {
+        let from = tree.start_with_properties(root);
+        assert!(floor <= from, "{name}: roots overlap at {from}");
+        floor = tree.span(root).end;
+        check_node(name, tree, root);
+    }
+}
+
+fn check_node(name: &str, tree: &Tree<'_>, id: NodeId) {
+    let span = tree.span(id);
+    let at = format!("{name}: {:?} {span:?} {:?}", tree.kind(id), tree.slice(id));
+    assert!(span.start <= span.end && tree.start_with_properties(id) <= span.start, "{at}");
+    check_ends(&at, tree, id);
+    let mut floor = span.start;
+    for child in tree.children(id) {
+        let child_span = tree.span(child);
+        assert!(floor <= tree.start_with_properties(child), "{at}: child {child_span:?} begins too early");
+        assert!(child_span.end <= span.end, "{at}: child {child_span:?} ends too late");
+        floor = child_span.end;
+        check_node(name, tree, child);
+    }
+    if matches!(tree.kind(id), Kind::BlockMapping | Kind::BlockSequence) {
+        // The end is the last content's: at most an indicator or properties stand behind the last child's span.
+        assert!(tree.children(id).next().is_some(), "{at}: empty");
+        assert_eq!(span.end, floor, "{at}");
+    }
+}
+
+fn check_ends(at: &str, tree: &Tree<'_>, id: NodeId) {
+    let slice = tree.slice(id);
+    let first_child = || tree.children(id).next().map(|child| tree.start_with_properties(child));
+    match tree.kind(id) {
+        Kind::BlockMapping => {
+            let is_explicit = slice.starts_with('?') && !slice[1..].starts_with(|char: char| !char.is_whitespace());
+            assert!(is_explicit || first_child() == Some(tree.span(id).start), "{at}");
+        }
+        Kind::BlockSequence => assert!(slice.starts_with('-'), "{at}"),
+        Kind::FlowSequence => assert!(slice.starts_with('[') && slice.ends_with(']'), "{at}"),
+        Kind::FlowMapping => {
+            let has_braces = slice.starts_with('{') && slice.ends_with('}');
+            assert!(has_braces || tree.children(id).count() == 2, "{at}");
+        }
+        Kind::Literal => assert!(slice.starts_with('|'), "{at}"),
+        Kind::Folded => assert!(slice.starts_with('>'), "{at}"),
+        Kind::SingleQuoted => assert!(slice.len() > 1 && slice.starts_with('\'') && slice.ends_with('\''), "{at}"),
+        Kind::DoubleQuoted => assert!(slice.len() > 1 && slice.starts_with('"') && slice.ends_with('"'), "{at}"),
+        Kind::Plain => assert!(!slice.is_empty() && slice.trim() == slice, "{at}"),
+        Kind::Absent => check_absent(at, tree, id),
+        Kind::Alias => assert!(slice.starts_with('*') && slice.len() > 1, "{at}"),
+    }
+    check_scalar(at, tree, id);
+}
+
+fn check_absent(at: &str, tree: &Tree<'_>, id: NodeId) {
+    assert_eq!(tree.slice(id), "", "{at}");
+    let before = tree.text()[..tree.span(id).start].chars().next_back();
+    let has_properties = tree.start_with_properties(id) < tree.span(id).start;
+    let is_behind_indicator = matches!(before, Some(':' | '-' | '?'));
+    // A bare key in a flow mapping, `{a}`, and an explicit key without a value have no `:`.
+    let is_behind_key = tree.text()[tree.span(id).start..].trim_start().starts_with([',', '}', ']', '?']);
+    assert!(has_properties || is_behind_indicator || is_behind_key, "{at}");
+}
+
+/// A scalar's slice on its own has the same value. Not with an indentation indicator: it counts from the parent.
+fn check_scalar(at: &str, tree: &Tree<'_>, id: NodeId) {
+    let slice = tree.slice(id);
+    let header = slice.lines().next().unwrap_or("");
+    let is_block = matches!(tree.kind(id), Kind::Literal | Kind::Folded);
+    let has_value = !tree.kind(id).is_collection() && !matches!(tree.kind(id), Kind::Absent | Kind::Alias);
+    let has_indicator = is_block && header[1..].starts_with(|char: char| char.is_ascii_digit() || "+-".contains(char));
+    if !has_value || (has_indicator && header.bytes().any(|byte| byte.is_ascii_digit())) {
+        return;
+    }
+    let is_last = tree.span(id).end == tree.text().len();
+    let line = if is_block && !is_last && !slice.ends_with('\n') { format!("{slice}\n") } else { slice.to_owned() };
+    let alone = parse_with_granit(&line).unwrap_or_else(|error| panic!("{at}: {error:?}"));
+    assert_eq!(alone.scalar(alone.roots()[0]), tree.scalar(id), "{at}");
+}

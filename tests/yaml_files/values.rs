@@ -1,0 +1,57 @@
+//! A tree's values against those of `yaml_serde`, which reads with a port of libyaml.
+
+use podgraft::yaml::tree::{Kind, NodeId, Tree};
+use serde::Deserialize;
+use serde_yaml::{Mapping, Value};
+
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub equal: usize,
+    /// Refused by the other parser, or tagged with something that is not in the core schema.
+    pub not_compared: usize,
+}
+
+pub fn compare(name: &str, tree: &Tree<'_>, counts: &mut Counts) {
+    let documents = serde_yaml::Deserializer::from_str(tree.text()).map(Value::deserialize);
+    let Ok(theirs) = documents.collect::<Result<Vec<Value>, _>>() else {
+        counts.not_compared += 1;
+        return;
+    };
+    let Some(ours) = tree.roots().iter().map(|&root| value(tree, root)).collect::<Option<Vec<Value>>>() else {
+        counts.not_compared += 1;
+        return;
+    };
+    // An empty document has no root, there it is null.
+    let written = |values: Vec<Value>| values.into_iter().filter(|value| !value.is_null()).collect::<Vec<_>>();
+    assert_eq!(written(ours), written(theirs), "{name}");
+    counts.equal += 1;
+}
+
+fn value(tree: &Tree<'_>, id: NodeId) -> Option<Value> {
+    let id = tree.follow(id);
+    let tag = match tree.tag(id) {
+        Some(tag) => Some(tag.strip_prefix("tag:yaml.org,2002:").filter(|tag| ["str", "map", "seq"].contains(tag))?),
+        None => None,
+    };
+    Some(match tree.kind(id) {
+        Kind::BlockMapping | Kind::FlowMapping => {
+            let mut mapping = Mapping::new();
+            for (key, entry) in tree.entries(id) {
+                mapping.insert(value(tree, key)?, value(tree, entry)?);
+            }
+            Value::Mapping(mapping)
+        }
+        Kind::BlockSequence | Kind::FlowSequence => {
+            Value::Sequence(tree.children(id).map(|item| value(tree, item)).collect::<Option<_>>()?)
+        }
+        Kind::Plain if tag.is_none() => resolve(tree.scalar(id)?),
+        Kind::Absent if tag.is_none() => Value::Null,
+        _ => Value::String(tree.scalar(id)?.to_owned()),
+    })
+}
+
+/// The other parser's own opinion about a word.
+fn resolve(text: &str) -> Value {
+    let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.+-~".contains(&byte));
+    if is_word { serde_yaml::from_str(text).unwrap() } else { Value::String(text.to_owned()) }
+}
