@@ -1,0 +1,192 @@
+//! Every folder of `testdata/cases` is a behaviour: `policy.yaml` and `input.yaml` (or `input.json`) go through the
+//! program with the flags of `args`; its output must be `expected.yaml`, or, where there is none, it must refuse and
+//! print nothing; what it says must be `report.txt`.
+//!
+//! `BLESS=1 cargo test --test golden` writes what comes out; review the change as if somebody had sent it.
+//! Beyond its output, every folder is held to the promises that hold for all of them.
+
+use podgraft::graft::{Options, graft};
+use podgraft::policy::Policy;
+use podgraft::policy::read::{PolicyFile, read};
+use podgraft::report::{FileReport, splice};
+use podgraft::yaml::parse::parse;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+const ROOT: &str = "testdata/cases";
+
+/// A case folder and its files.
+struct Case {
+    folder: PathBuf,
+    input: String,
+    args: Vec<String>,
+}
+
+impl Case {
+    fn name(&self) -> String {
+        self.folder.display().to_string()
+    }
+
+    fn read(&self, file: &str) -> Option<Vec<u8>> {
+        fs::read(self.folder.join(file)).ok()
+    }
+
+    fn input(&self) -> Vec<u8> {
+        self.read(&self.input).expect("a case has an input")
+    }
+
+    fn expected_file(&self) -> String {
+        self.input.replace("input", "expected")
+    }
+
+    fn expected(&self) -> Option<Vec<u8>> {
+        self.read(&self.expected_file())
+    }
+
+    fn policies(&self) -> Vec<Policy> {
+        let text = String::from_utf8(self.read("policy.yaml").expect("a case has a policy")).expect("it is UTF-8");
+        read(vec![PolicyFile { name: "policy.yaml".into(), text }], &[]).0
+    }
+
+    /// The properties are tested through the library, without flags: they need none of them.
+    fn graft(&self, text: &[u8], policies: &[Policy]) -> FileReport {
+        graft(&Arc::from(self.input.as_str()), text, policies, &Options::default())
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let mut areas: Vec<PathBuf> = entries(Path::new(ROOT));
+    areas.sort();
+    for folder in areas.iter().flat_map(|area| entries(area)) {
+        let input = ["input.yaml", "input.json"].into_iter().find(|name| folder.join(name).exists());
+        let input = input.unwrap_or_else(|| panic!("{} has no input", folder.display())).to_owned();
+        let args = fs::read_to_string(folder.join("args")).unwrap_or_default();
+        cases.push(Case { folder, input, args: args.split_whitespace().map(str::to_owned).collect() });
+    }
+    assert!(cases.len() > 20, "only {} cases were found", cases.len());
+    cases
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("testdata is readable")
+        .map(|entry| entry.expect("the entry is readable").path())
+        .filter(|path| path.is_dir())
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// Cases whose output is what their input becomes without any flag.
+fn plain_cases() -> Vec<Case> {
+    cases().into_iter().filter(|case| case.args.is_empty() && case.expected().is_some()).collect()
+}
+
+#[test]
+fn every_case_gives_its_output_and_its_report() {
+    let is_blessing = std::env::var_os("BLESS").is_some();
+    let mut wrong = Vec::new();
+    for case in cases() {
+        let output = Command::new(env!("CARGO_BIN_EXE_podgraft"))
+            .current_dir(&case.folder)
+            .args(["apply", "--color", "never", "-p", "policy.yaml"])
+            .args(&case.args)
+            .arg(&case.input)
+            .output()
+            .expect("the program runs");
+        let report = String::from_utf8_lossy(&output.stderr).into_owned();
+        match output.status.code() {
+            Some(0) if is_blessing => {
+                fs::write(case.folder.join(case.expected_file()), &output.stdout).expect("the folder is writable");
+            }
+            Some(0) if case.expected().as_deref() == Some(&output.stdout) => {}
+            Some(0) => wrong.push(format!("{}: another output\n{}", case.name(), String::from_utf8_lossy(&output.stdout))),
+            Some(2) if case.expected().is_none() && output.stdout.is_empty() => {}
+            code => wrong.push(format!("{}: exit {code:?}\n{report}", case.name())),
+        }
+        if is_blessing {
+            fs::write(case.folder.join("report.txt"), &report).expect("the folder is writable");
+        } else if case.read("report.txt").as_deref() != Some(report.as_bytes()) {
+            wrong.push(format!("{}: another report\n{report}", case.name()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_second_run_changes_nothing() {
+    for case in plain_cases() {
+        let report = case.graft(&case.expected().expect("it has an output"), &case.policies());
+        let errors: Vec<_> = report.diagnostics.iter().filter(|problem| problem.is_error()).collect();
+        assert!(report.edits.is_empty() && errors.is_empty(), "{}: {:?} {errors:?}", case.name(), report.edits);
+    }
+}
+
+#[test]
+fn without_a_policy_nothing_is_edited() {
+    for case in cases() {
+        assert!(case.graft(&case.input(), &[]).edits.is_empty(), "{}", case.name());
+    }
+}
+
+#[test]
+fn windows_line_ends_stay_windows_line_ends() {
+    for case in plain_cases() {
+        let (input, expected) = (case.input(), case.expected().expect("it has an output"));
+        if input.contains(&b'\r') || input.starts_with(b"{") {
+            continue;
+        }
+        let with_returns = |text: &[u8]| String::from_utf8_lossy(text).replace('\n', "\r\n");
+        let input = with_returns(&input);
+        let report = case.graft(input.as_bytes(), &case.policies());
+        let output = splice(input.as_bytes(), &report.edits);
+        assert_eq!(String::from_utf8_lossy(&output), with_returns(&expected), "{}", case.name());
+    }
+}
+
+#[test]
+fn lines_that_no_edit_touches_stay_in_order() {
+    for case in plain_cases() {
+        let input = case.input();
+        let report = case.graft(&input, &case.policies());
+        let output = splice(&input, &report.edits);
+        let mut lines = output.split(|byte| *byte == b'\n');
+        let mut start = 0;
+        for line in input.split(|byte| *byte == b'\n') {
+            let end = start + line.len();
+            let is_touched = report.edits.iter().any(|edit| edit.at.start <= end && edit.at.end >= start && edit.at.start != start);
+            let is_replaced = report.edits.iter().any(|edit| edit.at.start == start && !edit.at.is_empty());
+            let begins_later = report.edits.iter().any(|edit| edit.at.start == start && !edit.text.ends_with('\n'));
+            if !is_touched && !is_replaced && !begins_later {
+                assert!(lines.any(|other| other == line), "{}: lost {}", case.name(), String::from_utf8_lossy(line));
+            }
+            start = end + 1;
+        }
+    }
+}
+
+#[test]
+fn wrapped_in_a_list_the_values_are_the_same() {
+    for case in plain_cases() {
+        let Some(items) = objects(&case.input()) else { continue };
+        let Some(expected) = objects(&case.expected().expect("it has an output")) else { continue };
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+        let text = serde_json::to_vec_pretty(&list).expect("a value is JSON");
+        let report = case.graft(&text, &case.policies());
+        let output = splice(&text, &report.edits);
+        let output: Value = serde_json::from_slice(&output).unwrap_or_else(|error| panic!("{}: {error}", case.name()));
+        assert_eq!(output["items"], Value::Array(expected), "{}", case.name());
+    }
+}
+
+/// The values of a text's documents, when all of them are objects.
+fn objects(text: &[u8]) -> Option<Vec<Value>> {
+    let text = std::str::from_utf8(text).expect("cases are UTF-8");
+    let tree = parse(text).expect("an accepted case is YAML");
+    let values: Option<Vec<Value>> = tree.roots().iter().map(|&root| tree.value(root).ok()).collect();
+    values.filter(|values| values.iter().all(|value| value.get("kind").is_some_and(|kind| kind != "List")))
+}
