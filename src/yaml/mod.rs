@@ -6,3 +6,4 @@ pub mod parse;
 pub mod scalar;
 pub mod stream;
 pub mod tree;
+pub mod value;
