@@ -1,5 +1,14 @@
 //! Policies: every format becomes the one internal [`Policy`] that the later stages know.
 
+pub mod document;
+pub mod format;
+pub mod names;
+pub mod native;
+pub mod params;
+pub mod read;
+pub mod schema;
+pub mod template;
+
 use globset::GlobMatcher;
 use serde_json::Value;
 use std::ops::Range;

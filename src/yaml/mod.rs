@@ -8,3 +8,4 @@ pub mod resolve;
 pub mod scalar;
 pub mod stream;
 pub mod tree;
+pub mod value;

@@ -1,0 +1,114 @@
+//! One object of a policy file: its value, and the way from a path in the value to a place in the file.
+
+use serde_json::Value;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::PolicyText;
+use super::names::Rule;
+use super::schema::{Problem, ProblemKind};
+use super::template::Fault;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::source::Place;
+use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::value::{Path, find};
+
+/// One object of a policy file.
+#[derive(Debug)]
+pub struct Document<'t> {
+    /// The file.
+    pub file: Arc<PolicyText>,
+    /// The file, parsed.
+    pub tree: &'t Tree<'t>,
+    /// The object in it.
+    pub root: NodeId,
+    /// The object's value.
+    pub value: Value,
+}
+
+impl Document<'_> {
+    /// The text at a path of keys, if a string is there.
+    pub fn text(&self, keys: &[&str]) -> Option<&str> {
+        Path::of(keys).get(&self.value)?.as_str()
+    }
+
+    /// `[namespace/]name`.
+    pub fn identity(&self) -> String {
+        let name = self.text(&["metadata", "name"]).unwrap_or_default();
+        match self.text(&["metadata", "namespace"]) {
+            Some(namespace) => format!("{namespace}/{name}"),
+            None => name.to_owned(),
+        }
+    }
+
+    /// The bytes of what is at a path.
+    pub fn span(&self, path: &Path) -> Range<usize> {
+        self.tree.span(find(self.tree, self.root, path).value)
+    }
+
+    /// The place of what is at a path; of an empty or missing one, its key.
+    pub fn place(&self, path: &Path) -> Place {
+        let found = find(self.tree, self.root, path);
+        let span = self.tree.span(found.value);
+        match found.key {
+            Some(key) if span.is_empty() => self.file.place(self.tree.span(key)),
+            _ => self.file.place(span),
+        }
+    }
+
+    /// The place of the key that a path ends in.
+    pub fn key_place(&self, path: &Path) -> Place {
+        let found = find(self.tree, self.root, path);
+        self.file.place(self.tree.span(found.key.unwrap_or(found.value)))
+    }
+
+    /// A scalar as it is written, quotes undone and not typed: `1.10` stays `1.10`.
+    pub fn written(&self, path: &Path) -> Option<&str> {
+        self.tree.scalar(find(self.tree, self.root, path).value)
+    }
+
+    /// An error at a value.
+    pub fn error(&self, code: Code, path: &Path, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(code, message).at(self.place(path), "here")
+    }
+
+    /// An error at a key.
+    pub fn key_error(&self, code: Code, path: &Path, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(code, message).at(self.key_place(path), "here")
+    }
+
+    /// An error at a value that Kubernetes would refuse; `None` when the rule holds.
+    pub fn invalid(&self, path: &Path, rule: Rule) -> Option<Diagnostic> {
+        let message = format!("`{}` {}", path.name(), rule.err()?);
+        Some(self.error(Code::Invalid, path, message))
+    }
+
+    /// A problem with the schema, at its place.
+    pub fn problem(&self, problem: &Problem) -> Diagnostic {
+        let at_root = problem.path.0.is_empty();
+        let message =
+            if at_root { problem.message.replace("the object", "the policy") } else { problem.message.clone() };
+        let diagnostic = match problem.kind {
+            ProblemKind::UnknownField => self.key_error(Code::UnknownField, &problem.path, message),
+            ProblemKind::WrongType | ProblemKind::Unquoted => self.error(Code::WrongType, &problem.path, message),
+            ProblemKind::Missing => self.error(Code::BadPolicy, &problem.path, message),
+        };
+        let quote = match (problem.kind, self.written(&problem.path)) {
+            (ProblemKind::Unquoted, Some(text)) => Some(format!("quote it: \"{text}\"")),
+            _ => problem.help.clone(),
+        };
+        match quote {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        }
+    }
+
+    /// A text that cannot be filled in, at its place.
+    pub fn fault(&self, fault: Fault) -> Diagnostic {
+        let diagnostic = self.error(fault.code, &fault.path, fault.message);
+        match fault.help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        }
+    }
+}

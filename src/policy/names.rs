@@ -1,0 +1,133 @@
+//! What Kubernetes takes as a name: the rules of `k8s.io/apimachinery/pkg/util/validation`, as pure functions that say
+//! what is wrong.
+
+/// A sentence's end: "must ...".
+pub type Rule = Result<(), &'static str>;
+
+/// RFC 1123 label: containers, volumes.
+pub fn check_dns_label(text: &str) -> Rule {
+    if text.len() > 63 {
+        return Err("must have at most 63 characters");
+    }
+    if !is_label(text) {
+        return Err("must be lower-case letters, digits and `-`, and begin and end with a letter or digit");
+    }
+    Ok(())
+}
+
+/// RFC 1123 subdomain: labels and dots, names of objects.
+pub fn check_dns_subdomain(text: &str) -> Rule {
+    if text.len() > 253 {
+        return Err("must have at most 253 characters");
+    }
+    if !text.split('.').all(is_label) {
+        return Err("must be lower-case letters, digits, `-` and `.`, and begin and end with a letter or digit");
+    }
+    Ok(())
+}
+
+fn is_label(text: &str) -> bool {
+    let is_body = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !text.is_empty() && text.bytes().all(is_body) && !text.starts_with('-') && !text.ends_with('-')
+}
+
+/// IANA service name: names of ports.
+pub fn check_port_name(text: &str) -> Rule {
+    if text.len() > 15 {
+        return Err("must have at most 15 characters");
+    }
+    if !is_label(text) || text.contains("--") || !text.bytes().any(|byte| byte.is_ascii_lowercase()) {
+        return Err("must be lower-case letters, digits and single `-`, with at least one letter");
+    }
+    Ok(())
+}
+
+/// The key of a label or annotation: `[prefix/]name`. Annotation keys may have capitals in the prefix, as the API
+/// server lowers them before it checks.
+pub fn check_key(text: &str) -> Rule {
+    let (prefix, name) = match text.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, text),
+    };
+    if let Some(prefix) = prefix
+        && check_dns_subdomain(&prefix.to_ascii_lowercase()).is_err()
+    {
+        return Err("must have a DNS name before its `/`");
+    }
+    if name.is_empty() || name.len() > 63 || !is_qualified(name) {
+        return Err("must be `[prefix/]name`, the name of 1 to 63 letters, digits, `-`, `_` and `.`");
+    }
+    Ok(())
+}
+
+/// The value of a label.
+pub fn check_label_value(text: &str) -> Rule {
+    if text.len() > 63 || !(text.is_empty() || is_qualified(text)) {
+        return Err("must be at most 63 letters, digits, `-`, `_` and `.`, and begin and end with a letter or digit");
+    }
+    Ok(())
+}
+
+fn is_qualified(text: &str) -> bool {
+    let is_body = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let is_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = text.as_bytes();
+    bytes.iter().copied().all(is_body) && is_end(bytes.first()) && is_end(bytes.last())
+}
+
+/// The name of an environment variable (relaxed since Kubernetes 1.32).
+pub fn check_env_name(text: &str) -> Rule {
+    if text.is_empty() || !text.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'=') {
+        return Err("must be printable ASCII without `=`");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_containers_are_dns_labels() {
+        assert!(check_dns_label("agent-1").is_ok());
+        for bad in ["", "Agent", "-a", "a-", "a.b", "a_b", &"a".repeat(64)] {
+            assert!(check_dns_label(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_of_objects_may_have_dots() {
+        assert!(check_dns_subdomain("a.b-c.d").is_ok());
+        assert!(check_dns_subdomain("a..b").is_err());
+    }
+
+    #[test]
+    fn names_of_ports_are_short_and_have_a_letter() {
+        assert!(check_port_name("jmx-metrics").is_ok());
+        for bad in ["jmx-prometheus-exporter", "8080", "a--b", "HTTP"] {
+            assert!(check_port_name(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn keys_may_have_a_prefix() {
+        for good in ["app", "app.kubernetes.io/name", "a_B.c"] {
+            assert!(check_key(good).is_ok(), "{good}");
+        }
+        for bad in ["", "/a", "a/", "a/b/c", "-a", "a b", "a_b/c"] {
+            assert!(check_key(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn label_values_may_be_empty() {
+        assert!(check_label_value("").is_ok() && check_label_value("v1.2_x").is_ok());
+        assert!(check_label_value("a b").is_err() && check_label_value("-a").is_err());
+    }
+
+    #[test]
+    fn env_names_have_no_equals_sign() {
+        assert!(check_env_name("my.var-1").is_ok());
+        assert!(check_env_name("A=B").is_err() && check_env_name("").is_err());
+    }
+}

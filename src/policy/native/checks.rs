@@ -1,0 +1,115 @@
+//! What an API server would refuse, seen when the policy is read: names, ports, mounts, variables.
+
+use k8s_openapi::api::core::v1::EnvVar;
+use serde_json::Value;
+
+use super::Reader;
+use crate::diagnostic::Code;
+use crate::policy::names;
+use crate::yaml::value::Path;
+
+/// Fields of a pod spec that have their own key in `inject`, and which.
+pub(super) const NOT_IN_POD_SPEC: [(&str, &str); 5] = [
+    ("containers", "use `sidecars` with `type: Container`"),
+    ("initContainers", "use `initContainers` of `inject`, or `sidecars` with `type: Native`"),
+    ("ephemeralContainers", "use `ephemeralContainers` of `inject`"),
+    ("volumes", "use `volumes` of `inject`"),
+    ("imagePullSecrets", "use `imagePullSecrets` of `inject`"),
+];
+
+const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
+const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
+
+impl Reader<'_, '_> {
+    fn invalid(&mut self, path: &Path, message: impl Into<String>) {
+        self.problems.push(self.document.error(Code::Invalid, path, message));
+    }
+
+    pub(super) fn check_container(&mut self, container: &Value, at: &Path) {
+        let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
+        self.rule(&at.key("name"), names::check_dns_label(name));
+        if container.get("image").and_then(Value::as_str).is_none_or(str::is_empty) {
+            self.invalid(at, format!("the container `{name}` needs an `image`"));
+        }
+        self.check_word(&at.key("imagePullPolicy"), &PULL_POLICIES);
+        for path in self.paths(&at.key("ports")) {
+            self.check_port(&path);
+        }
+        for path in self.paths(&at.key("volumeMounts")) {
+            self.check_volume_mount(&path);
+        }
+        for path in self.paths(&at.key("env")) {
+            let entry = path.get(&self.document.value).cloned().unwrap_or_default();
+            // The schema took it, so a failure here is one that `unreadable` has reported for the whole policy.
+            if let Ok(var) = serde_json::from_value::<EnvVar>(entry) {
+                self.check_env(&var, &path);
+            }
+        }
+    }
+
+    fn check_word(&mut self, at: &Path, words: &[&str]) {
+        let Some(word) = at.get(&self.document.value).and_then(Value::as_str) else { return };
+        if !words.contains(&word) {
+            self.invalid(at, format!("`{}` must be one of {}, not `{word}`", at.name(), words.join(", ")));
+        }
+    }
+
+    pub(super) fn check_port(&mut self, at: &Path) {
+        let number = at.key("containerPort");
+        let port = number.get(&self.document.value).and_then(Value::as_i64).unwrap_or_default();
+        if !(1..=65535).contains(&port) {
+            self.invalid(&number, format!("`containerPort` must be between 1 and 65535, not {port}"));
+        }
+        let name = at.key("name");
+        if let Some(text) = name.get(&self.document.value).and_then(Value::as_str) {
+            self.rule(&name, names::check_port_name(text));
+        }
+        self.check_word(&at.key("protocol"), &PROTOCOLS);
+    }
+
+    pub(super) fn check_volume(&mut self, at: &Path) {
+        let name = self.document_text(&at.key("name"));
+        self.rule(&at.key("name"), names::check_dns_label(&name));
+    }
+
+    pub(super) fn check_volume_mount(&mut self, at: &Path) {
+        let path = self.document_text(&at.key("mountPath"));
+        if path.is_empty() || path.contains(':') {
+            self.invalid(&at.key("mountPath"), "`mountPath` must not be empty and have no `:`");
+        }
+        let name = self.document_text(&at.key("name"));
+        self.rule(&at.key("name"), names::check_dns_label(&name));
+    }
+
+    fn document_text(&self, at: &Path) -> String {
+        at.get(&self.document.value).and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+
+    pub(super) fn check_env(&mut self, var: &EnvVar, at: &Path) {
+        self.rule(&at.key("name"), names::check_env_name(&var.name));
+        let has_value = var.value.as_ref().is_some_and(|value| !value.is_empty());
+        if has_value && var.value_from.is_some() {
+            self.invalid(at, format!("the variable `{}` has `value` beside `valueFrom`", var.name));
+        }
+    }
+
+    /// A second item of one identity would conflict with the first.
+    pub(super) fn check_names(&mut self, at: &Path) {
+        let containers = [self.paths(&at.key("initContainers")), self.paths(&at.key("sidecars"))].concat();
+        self.check_unique(&containers, "name");
+        self.check_unique(&self.paths(&at.key("volumes")), "name");
+        self.check_unique(&self.paths(&at.key("volumeMounts")), "mountPath");
+    }
+
+    fn check_unique(&mut self, paths: &[Path], key: &str) {
+        let mut seen: Vec<String> = Vec::new();
+        for path in paths {
+            let at = path.key(key);
+            let text = self.document_text(&at);
+            if seen.contains(&text) {
+                self.invalid(&at, format!("`{key}` `{text}` stands twice"));
+            }
+            seen.push(text);
+        }
+    }
+}

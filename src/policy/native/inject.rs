@@ -1,0 +1,205 @@
+//! `inject`: each item as the Kubernetes value that stands in the policy, podgraft's own words taken out of it.
+
+use serde_json::{Map, Value};
+
+use super::types::{self, EnvEntry, EnvOp, SidecarType};
+use super::{Reader, checks};
+use crate::diagnostic::Code;
+use crate::policy::{EnvChange, Inject, Item, Position};
+use crate::yaml::value::Path;
+
+/// What stands beside the Kubernetes fields of an item.
+const OUR_WORDS: [&str; 4] = ["op", "separator", "position", "type"];
+
+impl Reader<'_, '_> {
+    pub(super) fn inject(&mut self, inject: types::Inject, at: &Path) -> Inject {
+        self.check_names(at);
+        let init_containers = &at.key("initContainers");
+        let sidecars = &at.key("sidecars");
+        Inject {
+            init_containers: (0..)
+                .zip(inject.init_containers)
+                .map(|(index, entry)| self.init_container(&init_containers.index(index), entry.position.into()))
+                .collect(),
+            sidecars: (0..)
+                .zip(inject.sidecars)
+                .map(|(index, entry)| {
+                    let item = self.sidecar(&sidecars.index(index), entry.r#type);
+                    (item, entry.r#type.into(), entry.position.into())
+                })
+                .collect(),
+            volumes: self.volumes(&at.key("volumes")),
+            volume_mounts: self.volume_mounts(&at.key("volumeMounts")),
+            env: (0..).zip(&inject.env).map(|(index, entry)| self.env(entry, &at.key("env").index(index))).collect(),
+            env_from: self.items(&at.key("envFrom")),
+            ports: self.ports(&at.key("ports")),
+            pod_annotations: self.annotations(&at.key("podAnnotations")),
+            pod_labels: self.labels(&at.key("podLabels")),
+            annotations: self.annotations(&at.key("annotations")),
+            labels: self.labels(&at.key("labels")),
+            image_pull_secrets: self.items(&at.key("imagePullSecrets")),
+            pod_spec: self.pod_spec(&at.key("podSpec")),
+            container_defaults: self.container_defaults(&at.key("defaults")),
+            pod_security_context: self.item(&at.key("defaults").key("podSecurityContext")),
+        }
+    }
+
+    /// The value at a path, if something is there.
+    fn item(&self, at: &Path) -> Option<Item> {
+        let value = at.get(&self.document.value)?.clone();
+        Some(Item { value, at: self.document.span(at) })
+    }
+
+    /// The entries of the list at a path.
+    fn items(&self, at: &Path) -> Vec<Item> {
+        self.paths(at).iter().filter_map(|path| self.item(path)).collect()
+    }
+
+    /// The paths of the entries of the list at a path.
+    pub(super) fn paths(&self, at: &Path) -> Vec<Path> {
+        let length = at.get(&self.document.value).and_then(Value::as_array).map_or(0, Vec::len);
+        (0..length).map(|index| at.index(index)).collect()
+    }
+
+    /// The mapping at a path, without podgraft's own words.
+    fn kubernetes_item(&self, at: &Path) -> Item {
+        let value = at.get(&self.document.value).expect("the caller walks the entries that are there");
+        let mut map = value.as_object().cloned().expect("the schema checked that it is a mapping");
+        map.retain(|key, _| !OUR_WORDS.contains(&key.as_str()));
+        Item { value: Value::Object(map), at: self.document.span(at) }
+    }
+
+    fn init_container(&mut self, at: &Path, position: Position) -> (Item, Position) {
+        let item = self.kubernetes_item(at);
+        self.check_container(&item.value, at);
+        if item.value.get("restartPolicy").and_then(Value::as_str) == Some("Always") {
+            let message = "an init container with `restartPolicy: Always` is a sidecar";
+            self.bad(&at.key("restartPolicy"), message, "put it under `sidecars` with `type: Native`");
+        }
+        (item, position)
+    }
+
+    fn sidecar(&mut self, at: &Path, sidecar_type: SidecarType) -> Item {
+        let mut item = self.kubernetes_item(at);
+        self.check_container(&item.value, at);
+        let stated = item.value.get("restartPolicy").and_then(Value::as_str);
+        match (sidecar_type, stated) {
+            (SidecarType::Native, None | Some("Always")) => item.value["restartPolicy"] = Value::from("Always"),
+            (SidecarType::Native, Some(_)) => {
+                self.bad(&at.key("restartPolicy"), "a native sidecar always restarts", "leave `restartPolicy` out");
+            }
+            (SidecarType::Container, None) => {}
+            (SidecarType::Container, Some(_)) => {
+                let message = "`restartPolicy` stands on init containers only";
+                self.bad(&at.key("restartPolicy"), message, "leave it out, or make the sidecar `type: Native`");
+            }
+        }
+        item
+    }
+
+    fn env(&mut self, entry: &EnvEntry, at: &Path) -> EnvChange {
+        self.check_env(&entry.var, at);
+        self.check_env_op(entry, at);
+        EnvChange {
+            item: self.kubernetes_item(at),
+            name: entry.var.name.clone(),
+            op: entry.op.into(),
+            separator: entry.separator.clone().unwrap_or_else(|| default_separator(&entry.var.name, entry.op)),
+            position: entry.position.clone().into(),
+        }
+    }
+
+    fn check_env_op(&mut self, entry: &EnvEntry, at: &Path) {
+        let name = &entry.var.name;
+        let has_value = entry.var.value.is_some();
+        let has_source = entry.var.value_from.is_some();
+        match entry.op {
+            EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys if !has_value => {
+                let message = format!("`op: {:?}` of `{name}` needs `value`", entry.op);
+                self.bad(at, message, "it joins a text with what is there; to put in a reference, use `op: Set`");
+            }
+            EnvOp::Remove if has_value || has_source => {
+                let message = format!("`op: Remove` of `{name}` takes no value");
+                self.bad(at, message, "leave out `value` and `valueFrom`");
+            }
+            EnvOp::Set | EnvOp::SetIfAbsent | EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys | EnvOp::Remove => {}
+        }
+        let joins = matches!(entry.op, EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys);
+        if entry.separator.is_some() && !joins {
+            let message = format!("`separator` of `{name}` does nothing with `op: {:?}`", entry.op);
+            self.bad(&at.key("separator"), message, "it belongs to Append, Prepend and MergeKeys");
+        }
+    }
+
+    fn annotations(&mut self, at: &Path) -> Vec<(String, Item)> {
+        let entries = self.map_items(at);
+        for (key, _) in &entries {
+            self.rule(&at.key(key), crate::policy::names::check_key(key));
+        }
+        entries
+    }
+
+    fn labels(&mut self, at: &Path) -> Vec<(String, Item)> {
+        let entries = self.map_items(at);
+        for (key, item) in &entries {
+            self.label(key, item.value.as_str().unwrap_or_default(), &at.key(key));
+        }
+        entries
+    }
+
+    fn map_items(&self, at: &Path) -> Vec<(String, Item)> {
+        let map = at.get(&self.document.value).and_then(Value::as_object).into_iter().flatten();
+        map.filter_map(|(key, _)| Some((key.clone(), self.item(&at.key(key))?))).collect()
+    }
+
+    fn pod_spec(&mut self, at: &Path) -> Option<Item> {
+        let item = self.item(at)?;
+        for (key, instead) in checks::NOT_IN_POD_SPEC {
+            if item.value.get(key).is_some() {
+                let message = format!("`podSpec` takes no `{key}`");
+                let problem = self.document.key_error(Code::BadPolicy, &at.key(key), message);
+                self.problems.push(problem.help(instead));
+            }
+        }
+        Some(item)
+    }
+
+    fn container_defaults(&self, at: &Path) -> Option<Item> {
+        let mut item = self.item(at)?;
+        let map: &mut Map<String, Value> = item.value.as_object_mut()?;
+        map.retain(|key, _| key != "podSecurityContext");
+        (!map.is_empty()).then_some(item)
+    }
+
+    fn volumes(&mut self, at: &Path) -> Vec<Item> {
+        for path in self.paths(at) {
+            self.check_volume(&path);
+        }
+        self.items(at)
+    }
+
+    fn volume_mounts(&mut self, at: &Path) -> Vec<Item> {
+        for path in self.paths(at) {
+            self.check_volume_mount(&path);
+        }
+        self.items(at)
+    }
+
+    fn ports(&mut self, at: &Path) -> Vec<Item> {
+        for path in self.paths(at) {
+            self.check_port(&path);
+        }
+        self.items(at)
+    }
+}
+
+/// `:` for the lists of paths that every shell and loader splits so, `,` for pairs.
+fn default_separator(name: &str, op: EnvOp) -> String {
+    const PATH_LISTS: [&str; 5] = ["PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "CLASSPATH", "LD_PRELOAD"];
+    let separator = match op {
+        EnvOp::MergeKeys => ",",
+        _ if PATH_LISTS.contains(&name) => ":",
+        EnvOp::Set | EnvOp::SetIfAbsent | EnvOp::Append | EnvOp::Prepend | EnvOp::Remove => " ",
+    };
+    separator.to_owned()
+}

@@ -1,0 +1,259 @@
+//! The words of `inject`: Kubernetes' own types, with the few words of ours beside them.
+
+use k8s_openapi::api::core::v1::{
+    Container, ContainerPort, EnvFromSource, EnvVar, EphemeralContainer, PodSecurityContext, PodSpec,
+    ResourceRequirements, SecurityContext, Volume, VolumeMount,
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// What to inject.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Inject {
+    /// Init containers.
+    #[serde(default)]
+    pub init_containers: Vec<InitContainer>,
+    /// Containers that run beside the app.
+    #[serde(default)]
+    pub sidecars: Vec<Sidecar>,
+    /// Emitted beside the workload, never written into it.
+    #[serde(default)]
+    pub ephemeral_containers: Vec<EphemeralContainer>,
+    /// Volumes of the pod.
+    #[serde(default)]
+    pub volumes: Vec<Volume>,
+    /// In each chosen container.
+    #[serde(default)]
+    pub volume_mounts: Vec<VolumeMount>,
+    /// In each chosen container.
+    #[serde(default)]
+    pub env: Vec<EnvEntry>,
+    /// In each chosen container.
+    #[serde(default)]
+    pub env_from: Vec<EnvFromSource>,
+    /// In each chosen container.
+    #[serde(default)]
+    pub ports: Vec<ContainerPort>,
+    /// On the pod template.
+    #[serde(default)]
+    pub pod_annotations: BTreeMap<String, String>,
+    /// On the pod template.
+    #[serde(default)]
+    pub pod_labels: BTreeMap<String, String>,
+    /// On the workload.
+    #[serde(default)]
+    pub annotations: BTreeMap<String, String>,
+    /// On the workload.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// Filled in where absent.
+    pub defaults: Option<Defaults>,
+    /// Other fields of the pod spec.
+    pub pod_spec: Option<PartOfPodSpec>,
+    /// Secrets to pull images with.
+    #[serde(default)]
+    pub image_pull_secrets: Vec<PullSecret>,
+    /// Annotations with the checksum of ConfigMaps and Secrets.
+    #[serde(default)]
+    pub checksums: Vec<Checksum>,
+    /// JSON patches (RFC 6902), last.
+    #[serde(default)]
+    pub patches: Vec<Patch>,
+}
+
+/// A container and where it goes among the init containers.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct InitContainer {
+    /// The container.
+    #[serde(flatten)]
+    pub container: Container,
+    /// Where it goes.
+    #[serde(default)]
+    pub position: Position,
+}
+
+/// A container that runs beside the app.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Sidecar {
+    /// The container.
+    #[serde(flatten)]
+    pub container: Container,
+    /// `Native` (an init container with `restartPolicy: Always`) or `Container` (one more app container).
+    pub r#type: SidecarType,
+    /// Where it goes.
+    #[serde(default)]
+    pub position: Position,
+}
+
+/// How a sidecar stands in the pod.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+pub enum SidecarType {
+    /// An init container with `restartPolicy: Always` (Kubernetes 1.29).
+    Native,
+    /// One more app container.
+    Container,
+}
+
+/// Where an item goes.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+pub enum Position {
+    /// Before all others.
+    First,
+    /// Behind all others.
+    #[default]
+    Last,
+    /// Just before the one of this name.
+    #[serde(rename = "before")]
+    Before(String),
+    /// Just behind the one of this name.
+    #[serde(rename = "after")]
+    After(String),
+}
+
+/// A variable and what to do with it.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct EnvEntry {
+    /// The variable.
+    #[serde(flatten)]
+    pub var: EnvVar,
+    /// What to do.
+    #[serde(default)]
+    pub op: EnvOp,
+    /// Between what is there and what is added.
+    pub separator: Option<String>,
+    /// Where a new variable goes.
+    #[serde(default)]
+    pub position: Position,
+}
+
+/// What to do with a variable.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum EnvOp {
+    /// Another value there is a conflict.
+    #[default]
+    Set,
+    /// Only where no variable of that name is.
+    SetIfAbsent,
+    /// Behind what is there.
+    Append,
+    /// In front of what is there.
+    Prepend,
+    /// `k=v,k=v`: pairs that are there win.
+    MergeKeys,
+    /// Take the variable out.
+    Remove,
+}
+
+/// What is filled in where it is absent.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Defaults {
+    /// Of each chosen container.
+    pub resources: Option<ResourceRequirements>,
+    /// Of each chosen container.
+    pub security_context: Option<SecurityContext>,
+    /// Of each chosen container.
+    pub image_pull_policy: Option<String>,
+    /// Of the pod.
+    pub pod_security_context: Option<PodSecurityContext>,
+}
+
+/// A Secret to pull images with.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct PullSecret {
+    /// The Secret's name.
+    pub name: String,
+}
+
+/// Fields of a pod spec, none of them required.
+#[derive(Debug, Deserialize)]
+pub struct PartOfPodSpec(pub PodSpec);
+
+impl JsonSchema for PartOfPodSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "PartOfPodSpec".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = PodSpec::json_schema(generator);
+        schema.remove("required");
+        schema
+    }
+}
+
+/// An annotation with the checksum of ConfigMaps and Secrets.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Checksum {
+    /// The annotation's key.
+    pub annotation: String,
+    /// Names of ConfigMaps.
+    #[serde(default)]
+    pub config_maps: Vec<String>,
+    /// Names of Secrets.
+    #[serde(default)]
+    pub secrets: Vec<String>,
+    /// All that the pod template names.
+    #[serde(default)]
+    pub references: Vec<ReferenceKind>,
+    /// Only these keys.
+    #[serde(default)]
+    pub keys: Vec<String>,
+    /// What an object that is not there means.
+    #[serde(default)]
+    pub on_missing: OnMissing,
+}
+
+/// What a pod template refers to.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub enum ReferenceKind {
+    /// ConfigMaps.
+    ConfigMap,
+    /// Secrets.
+    Secret,
+}
+
+/// What an object that is not there means.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub enum OnMissing {
+    /// An error.
+    #[default]
+    Error,
+    /// No annotation.
+    Skip,
+}
+
+/// A JSON patch.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Patch {
+    /// `JSONPatch`.
+    pub patch_type: PatchType,
+    /// What the paths begin at.
+    pub scope: PatchScope,
+    /// RFC 6902 operations.
+    pub patch: Vec<Value>,
+}
+
+/// The kinds of patch.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub enum PatchType {
+    /// RFC 6902.
+    #[serde(rename = "JSONPatch")]
+    JsonPatch,
+}
+
+/// What a patch's paths begin at.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub enum PatchScope {
+    /// The whole object.
+    Workload,
+    /// Its pod template.
+    PodTemplate,
+    /// Each chosen container.
+    Container,
+}

@@ -1,0 +1,46 @@
+//! Words that the policy language has and this version does not do: refused at their place, never ignored.
+//! Supporting one is to take it out of its list and to translate it.
+
+use serde_json::Value;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::document::Document;
+use crate::yaml::value::Path;
+
+const OF_SPEC: [&str; 7] = ["rules", "applyRules", "optIn", "optOut", "matchConditions", "variables", "generate"];
+const OF_CONTAINERS: [&str; 3] = ["withEnv", "withoutEnv", "namesFromAnnotation"];
+const OF_INJECT: [&str; 3] = ["ephemeralContainers", "checksums", "patches"];
+const OF_FILTER: [&str; 1] = ["namespaceSelector"];
+
+/// Every such word of a policy.
+pub fn refuse(document: &Document<'_>) -> Vec<Diagnostic> {
+    let spec = Path::of(&["spec"]);
+    let mut found = Vec::new();
+    refuse_keys(document, &spec, &OF_SPEC, &mut found);
+    refuse_keys(document, &spec.key("containers"), &OF_CONTAINERS, &mut found);
+    refuse_keys(document, &spec.key("inject"), &OF_INJECT, &mut found);
+    refuse_in_filter(document, &spec.key("match"), &mut found);
+    refuse_in_filters(document, &spec.key("exclude"), &mut found);
+    found
+}
+
+fn refuse_keys(document: &Document<'_>, at: &Path, words: &[&str], found: &mut Vec<Diagnostic>) {
+    let Some(Value::Object(map)) = at.get(&document.value) else { return };
+    for word in words.iter().filter(|&&word| map.contains_key(word)) {
+        let message = format!("`{word}` comes with a later version of podgraft");
+        let problem = document.key_error(Code::NotSupported, &at.key(word), message);
+        found.push(problem.help("take it out: this version would not do what it says"));
+    }
+}
+
+fn refuse_in_filter(document: &Document<'_>, at: &Path, found: &mut Vec<Diagnostic>) {
+    refuse_keys(document, at, &OF_FILTER, found);
+    refuse_in_filters(document, &at.key("any"), found);
+}
+
+fn refuse_in_filters(document: &Document<'_>, at: &Path, found: &mut Vec<Diagnostic>) {
+    let Some(Value::Array(filters)) = at.get(&document.value) else { return };
+    for index in 0..filters.len() {
+        refuse_in_filter(document, &at.index(index), found);
+    }
+}

@@ -1,0 +1,187 @@
+//! `podgraft.dev/v1alpha1 InjectionPolicy` to the internal [`Policy`]: checked against the schema of its types,
+//! parameters filled in, checked again, translated.
+
+mod checks;
+mod inject;
+mod inject_types;
+mod later;
+mod select;
+pub mod types;
+
+use serde_json::Value;
+use std::sync::{Arc, LazyLock};
+
+use super::document::Document;
+use super::names;
+use super::params::{self, ParamSetting};
+use super::schema::{ProblemKind, Schema, Templates};
+use super::template::{self, Params};
+use super::{Policy, Rule};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::yaml::value::Path;
+use types::{InjectionPolicy, Param};
+
+/// The schema of a whole policy.
+pub static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of::<InjectionPolicy>);
+
+/// The names of the parameters that a policy declares, whatever else is wrong with it.
+pub fn declared(document: &Document<'_>) -> Vec<String> {
+    let list = document.value.pointer("/spec/params").and_then(Value::as_array);
+    let names = list.into_iter().flatten().filter_map(|param| param.get("name")?.as_str());
+    names.map(str::to_owned).collect()
+}
+
+/// The policy, or all that is wrong with it.
+pub fn translate(mut document: Document<'_>, settings: &[&ParamSetting]) -> Result<Policy, Vec<Diagnostic>> {
+    let mut problems = check_words(&document);
+    none_of(&mut problems)?;
+    let declared = document.value.pointer("/spec/params").cloned().unwrap_or_else(|| Value::Array(Vec::new()));
+    let declared: Vec<Param> = serde_json::from_value(declared).map_err(|error| vec![unreadable(&document, &error)])?;
+    let params = params::values(&document, &declared, settings, &mut problems);
+    fill_in(&mut document, &params, &mut problems);
+    none_of(&mut problems)?;
+    let policy = InjectionPolicy::deserialize_from(&document)?;
+    let mut reader = Reader { document: &document, problems };
+    let translated = reader.policy(policy);
+    none_of(&mut reader.problems)?;
+    Ok(translated)
+}
+
+fn none_of(problems: &mut Vec<Diagnostic>) -> Result<(), Vec<Diagnostic>> {
+    if problems.is_empty() { Ok(()) } else { Err(std::mem::take(problems)) }
+}
+
+fn check_words(document: &Document<'_>) -> Vec<Diagnostic> {
+    let found = SCHEMA.check(&document.value, Templates::Allowed);
+    let mut problems: Vec<Diagnostic> = found.iter().map(|problem| document.problem(problem)).collect();
+    problems.extend(later::refuse(document));
+    problems
+}
+
+/// Puts the parameters into `inject` and checks it again, now that the values are known.
+fn fill_in(document: &mut Document<'_>, params: &Params, problems: &mut Vec<Diagnostic>) {
+    refuse_elsewhere(document, problems);
+    let path = Path::of(&["spec", "inject"]);
+    let Some(inject) = document.value.pointer_mut("/spec/inject") else { return };
+    let mut filled = inject.take();
+    let mut faults = Vec::new();
+    template::fill(&mut filled, &path, params, &mut faults);
+    document.value["spec"]["inject"] = filled;
+    if !faults.is_empty() {
+        problems.extend(faults.into_iter().map(|fault| document.fault(fault)));
+        return;
+    }
+    for problem in SCHEMA.check(&document.value, Templates::Filled) {
+        let diagnostic = document.problem(&problem);
+        let is_text = problem.kind == ProblemKind::WrongType
+            && document.written(&problem.path).is_some_and(template::has_expression);
+        problems.push(if is_text { diagnostic.help(TEXT_ONLY) } else { diagnostic });
+    }
+}
+
+const TEXT_ONLY: &str =
+    "a parameter is text: write the value itself (`${int(params.NAME)}` comes with a later version)";
+
+/// `${...}` stands under `inject` only: as a glob or a name it would silently fit nothing.
+fn refuse_elsewhere(document: &Document<'_>, problems: &mut Vec<Diagnostic>) {
+    for keys in [&["metadata"][..], &["spec", "match"], &["spec", "exclude"], &["spec", "containers"]] {
+        let path = Path::of(keys);
+        if let Some(value) = path.get(&document.value) {
+            refuse_in(document, value, &path, problems);
+        }
+    }
+}
+
+fn refuse_in(document: &Document<'_>, value: &Value, path: &Path, problems: &mut Vec<Diagnostic>) {
+    match value {
+        Value::String(text) if template::has_expression(text) => {
+            let message = format!("`{}` takes no `${{...}}`, only values under `inject` do", path.name());
+            problems.push(document.error(Code::BadExpression, path, message).help("write the value itself"));
+        }
+        Value::Array(entries) => {
+            entries.iter().enumerate().for_each(|(at, entry)| refuse_in(document, entry, &path.index(at), problems));
+        }
+        Value::Object(map) => map.iter().for_each(|(key, entry)| refuse_in(document, entry, &path.key(key), problems)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// What the schema lets through and the type does not, such as a number out of its range.
+fn unreadable(document: &Document<'_>, error: &serde_json::Error) -> Diagnostic {
+    document.error(Code::WrongType, &Path::default(), format!("the policy cannot be read: {error}"))
+}
+
+impl InjectionPolicy {
+    fn deserialize_from(document: &Document<'_>) -> Result<Self, Vec<Diagnostic>> {
+        serde_json::from_value(document.value.clone()).map_err(|error| vec![unreadable(document, &error)])
+    }
+}
+
+/// A policy on its way from the words to the internal type; what is wrong is collected.
+struct Reader<'d, 't> {
+    document: &'d Document<'t>,
+    problems: Vec<Diagnostic>,
+}
+
+impl Reader<'_, '_> {
+    fn policy(&mut self, policy: InjectionPolicy) -> Policy {
+        let spec = policy.spec;
+        self.check_metadata();
+        self.check_injects_something();
+        let at = Path::of(&["spec"]);
+        let selects = spec.r#match.unwrap_or_default();
+        let selects = self.filter(&selects, &at.key("match"));
+        let excludes = self.filters(&spec.exclude, &at.key("exclude"));
+        let containers = self.containers(&spec.containers, &at.key("containers"));
+        let inject = self.inject(spec.inject.unwrap_or_default(), &at.key("inject"));
+        let rule = Rule { name: None, containers, on_conflict: spec.on_conflict.into(), inject };
+        Policy {
+            identity: self.document.identity(),
+            namespace: policy.metadata.namespace,
+            description: spec.description,
+            weight: spec.weight,
+            suspend: spec.suspend,
+            failure_policy: spec.failure_policy.into(),
+            selects,
+            excludes,
+            rules: vec![rule],
+            text: Arc::clone(&self.document.file),
+        }
+    }
+
+    fn check_metadata(&mut self) {
+        let metadata = Path::of(&["metadata"]);
+        let Some(name) = self.document.text(&["metadata", "name"]) else {
+            let problem = self.document.error(Code::BadPolicy, &metadata, "`metadata` must have `name`");
+            self.problems.push(problem.help("the name stands in reports and in the marker on the workload"));
+            return;
+        };
+        self.rule(&metadata.key("name"), names::check_dns_subdomain(name));
+        if let Some(namespace) = self.document.text(&["metadata", "namespace"]) {
+            self.rule(&metadata.key("namespace"), names::check_dns_label(namespace));
+        }
+    }
+
+    fn check_injects_something(&mut self) {
+        let spec = Path::of(&["spec"]);
+        let inject = spec.key("inject").get(&self.document.value).and_then(Value::as_object);
+        if inject.is_none_or(serde_json::Map::is_empty) {
+            let problem = self.document.key_error(Code::BadPolicy, &spec.key("inject"), "the policy injects nothing");
+            self.problems.push(problem.help("say under `inject` what to put there, for example `env` or `sidecars`"));
+        }
+    }
+
+    /// Reports a value that Kubernetes would refuse.
+    fn rule(&mut self, path: &Path, rule: names::Rule) {
+        self.problems.extend(self.document.invalid(path, rule));
+    }
+
+    /// Reports a contradiction.
+    fn bad(&mut self, path: &Path, message: impl Into<String>, help: &str) {
+        self.problems.push(self.document.error(Code::BadPolicy, path, message).help(help));
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

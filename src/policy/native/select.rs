@@ -1,0 +1,135 @@
+//! `match`, `exclude` and `containers`: globs compiled, label selectors as requirements.
+
+use globset::{Glob, GlobMatcher};
+use serde_json::Value;
+
+use super::Reader;
+use super::types;
+use crate::diagnostic::Code;
+use crate::policy::{
+    ContainerChoice, ContainerList, Filter, KindPattern, LabelSelector, Operator, Requirement, Sample, names,
+};
+use crate::yaml::value::Path;
+
+impl Reader<'_, '_> {
+    pub(super) fn filter(&mut self, filter: &types::Filter, at: &Path) -> Filter {
+        let annotations = filter.annotations.iter().filter_map(|(key, glob)| {
+            let path = at.key("annotations").key(key);
+            self.rule(&path, names::check_key(key));
+            Some((key.clone(), self.glob(glob, &path)?))
+        });
+        Filter {
+            annotations: annotations.collect(),
+            at: self.document.span(at),
+            kinds: self.kinds(&filter.kinds, &at.key("kinds")),
+            names: self.globs(&filter.names, &at.key("names")),
+            namespaces: self.globs(&filter.namespaces, &at.key("namespaces")),
+            selector: self.selector(&at.key("selector")),
+            workload_selector: self.selector(&at.key("workloadSelector")),
+            images: self.globs(&filter.images, &at.key("images")),
+            hooks: filter.hooks.map(Into::into),
+            sample: filter.sample.as_ref().map(|sample| self.sample(sample, &at.key("sample"))),
+            any: self.filters(&filter.any, &at.key("any")),
+        }
+    }
+
+    pub(super) fn filters(&mut self, filters: &[types::Filter], at: &Path) -> Vec<Filter> {
+        filters.iter().enumerate().map(|(index, filter)| self.filter(filter, &at.index(index))).collect()
+    }
+
+    fn sample(&mut self, sample: &types::Sample, at: &Path) -> Sample {
+        if !(0.0..=100.0).contains(&sample.percent) {
+            self.bad(&at.key("percent"), "`percent` must be between 0 and 100", "0 is none, 100 is all");
+        }
+        Sample { percent: sample.percent, salt: sample.salt.clone() }
+    }
+
+    fn globs(&mut self, globs: &[String], at: &Path) -> Vec<GlobMatcher> {
+        globs.iter().enumerate().filter_map(|(index, glob)| self.glob(glob, &at.index(index))).collect()
+    }
+
+    /// `*` also goes over `/`: images have paths.
+    fn glob(&mut self, glob: &str, at: &Path) -> Option<GlobMatcher> {
+        match Glob::new(glob) {
+            Ok(glob) => Some(glob.compile_matcher()),
+            Err(error) => {
+                let message = format!("`{glob}` is no glob: {}", error.kind());
+                self.bad(at, message, "`*` is any text, `?` one character, `[ab]` one of them, `{a,b}` either");
+                None
+            }
+        }
+    }
+
+    fn kinds(&mut self, kinds: &[String], at: &Path) -> Vec<KindPattern> {
+        let patterns = kinds.iter().enumerate().filter_map(|(index, pattern)| {
+            let at = at.index(index);
+            let (api_version, kind) = match pattern.rsplit_once('/') {
+                Some((api_version, kind)) => (Some(self.glob(api_version, &at)?), kind),
+                None => (None, pattern.as_str()),
+            };
+            Some(KindPattern { api_version, kind: self.glob(kind, &at)? })
+        });
+        patterns.collect()
+    }
+
+    /// Read from the value, which keeps the policy's order.
+    fn selector(&mut self, at: &Path) -> Option<LabelSelector> {
+        let selector = at.get(&self.document.value)?;
+        let labels = selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
+        let expressions = selector.get("matchExpressions").and_then(Value::as_array).map_or(0, Vec::len);
+        let mut requirements = Vec::new();
+        for (key, value) in labels {
+            let path = at.key("matchLabels").key(key);
+            let value = value.as_str().expect("the schema checked that labels are strings");
+            self.label(key, value, &path);
+            let at = self.document.span(&path);
+            requirements.push(Requirement { at, key: key.clone(), operator: Operator::In, values: vec![value.into()] });
+        }
+        for index in 0..expressions {
+            requirements.extend(self.requirement(&at.key("matchExpressions").index(index)));
+        }
+        Some(LabelSelector { requirements })
+    }
+
+    pub(super) fn label(&mut self, key: &str, value: &str, path: &Path) {
+        self.rule(path, names::check_key(key));
+        self.rule(path, names::check_label_value(value));
+    }
+
+    fn requirement(&mut self, at: &Path) -> Option<Requirement> {
+        let expression = at.get(&self.document.value)?;
+        let key = expression.get("key")?.as_str()?;
+        let values = expression.get("values").and_then(Value::as_array).into_iter().flatten();
+        let values: Vec<String> = values.filter_map(Value::as_str).map(str::to_owned).collect();
+        self.rule(&at.key("key"), names::check_key(key));
+        let (operator, takes_values) = match expression.get("operator")?.as_str()? {
+            "In" => (Operator::In, true),
+            "NotIn" => (Operator::NotIn, true),
+            "Exists" => (Operator::Exists, false),
+            "DoesNotExist" => (Operator::DoesNotExist, false),
+            other => {
+                let message = format!("`{other}` is no operator of a label selector");
+                self.bad(&at.key("operator"), message, "the operators are In, NotIn, Exists and DoesNotExist");
+                return None;
+            }
+        };
+        if takes_values == values.is_empty() {
+            let wants = if takes_values { "needs `values`" } else { "takes no `values`" };
+            let problem = self.document.error(Code::Invalid, at, format!("the operator {operator:?} {wants}"));
+            self.problems.push(problem);
+        }
+        Some(Requirement { at: self.document.span(at), key: key.to_owned(), operator, values })
+    }
+
+    pub(super) fn containers(&mut self, containers: &types::Containers, at: &Path) -> ContainerChoice {
+        let include: Vec<ContainerList> = containers.include.iter().map(|&list| list.into()).collect();
+        ContainerChoice {
+            names: self.globs(&containers.names, &at.key("names")),
+            images: self.globs(&containers.images, &at.key("images")),
+            exclude_names: self.globs(&containers.exclude_names, &at.key("excludeNames")),
+            exclude_images: self.globs(&containers.exclude_images, &at.key("excludeImages")),
+            include: if include.is_empty() { vec![ContainerList::Containers] } else { include },
+            mode: containers.mode.into(),
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! The words of `podgraft.dev/v1alpha1 InjectionPolicy` as Rust types: the JSON Schema and the CRD are derived from
+//! them. The first sentence of a field's text is shown where the field is missing.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+pub use super::inject_types::*;
+use crate::policy;
+
+/// Injects agents, sidecars and settings into pod templates.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InjectionPolicy {
+    /// `podgraft.dev/v1alpha1`.
+    pub api_version: String,
+    /// `InjectionPolicy`.
+    pub kind: String,
+    /// Name, and optionally the namespace that the policy is bound to.
+    pub metadata: ObjectMeta,
+    /// What to inject, and where.
+    pub spec: Spec,
+}
+
+/// What to inject, and where.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Spec {
+    /// For people.
+    pub description: Option<String>,
+    /// Lower first; then command-line order, then document order.
+    #[serde(default)]
+    pub weight: i64,
+    /// Inject nothing, and take out what was injected before.
+    #[serde(default)]
+    pub suspend: bool,
+    /// Values that a user may set with `--param`.
+    #[serde(default)]
+    pub params: Vec<Param>,
+    /// Which workloads.
+    pub r#match: Option<Filter>,
+    /// Which of these not; one filter that holds is enough.
+    #[serde(default)]
+    pub exclude: Vec<Filter>,
+    /// CEL conditions that must all hold.
+    #[serde(default)]
+    pub match_conditions: Vec<Named>,
+    /// Only workloads that say so.
+    pub opt_in: Option<Opt>,
+    /// Not the workloads that say so.
+    pub opt_out: Option<Opt>,
+    /// CEL expressions, read as `variables.NAME`.
+    #[serde(default)]
+    pub variables: Vec<Named>,
+    /// Which containers get the container-level parts.
+    #[serde(default)]
+    pub containers: Containers,
+    /// What other content of the same identity means.
+    #[serde(default)]
+    pub on_conflict: OnConflict,
+    /// What a problem with one workload does.
+    #[serde(default)]
+    pub failure_policy: FailurePolicy,
+    /// What to inject.
+    pub inject: Option<Inject>,
+    /// Several injections, each with its own choice.
+    #[serde(default)]
+    pub rules: Vec<RuleEntry>,
+    /// All rules, or the first that fits a container.
+    #[serde(default)]
+    pub apply_rules: ApplyRules,
+    /// Companion objects, written behind the workload.
+    #[serde(default)]
+    pub generate: Vec<Companion>,
+}
+
+/// A value that a user may set with `--param`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Param {
+    /// The name, as in `${params.NAME}`.
+    pub name: String,
+    /// The value when none is given.
+    pub default: Option<Scalar>,
+    /// For people.
+    pub description: Option<String>,
+    /// A regular expression that the whole value must match.
+    pub pattern: Option<String>,
+    /// The values that are accepted.
+    #[serde(default)]
+    pub r#enum: Vec<Scalar>,
+    /// A value must be given.
+    #[serde(default)]
+    pub required: bool,
+    /// An application's own folder may set it.
+    #[serde(default)]
+    pub overridable: bool,
+}
+
+/// A string; numbers and booleans are taken as they are written.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// A string.
+    Text(String),
+    /// A number.
+    Number(f64),
+    /// A boolean.
+    Bool(bool),
+}
+
+/// Which workloads: all given fields must hold.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Filter {
+    /// `Deployment`, `apps/v1/Deployment`, `*`.
+    #[serde(default)]
+    pub kinds: Vec<String>,
+    /// Globs on the name.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// Globs on the namespace.
+    #[serde(default)]
+    pub namespaces: Vec<String>,
+    /// On the pod template's labels.
+    pub selector: Option<LabelSelector>,
+    /// On the workload's own labels.
+    pub workload_selector: Option<LabelSelector>,
+    /// On the labels of the Namespace object.
+    pub namespace_selector: Option<LabelSelector>,
+    /// Key and glob, on template or workload.
+    #[serde(default)]
+    pub annotations: BTreeMap<String, String>,
+    /// Globs; some container's image matches one.
+    #[serde(default)]
+    pub images: Vec<String>,
+    /// Objects of Helm and Argo CD hooks.
+    pub hooks: Option<Hooks>,
+    /// A stable share of the workloads.
+    pub sample: Option<Sample>,
+    /// Filters of which one must hold.
+    #[serde(default)]
+    pub any: Vec<Filter>,
+}
+
+/// Objects annotated `helm.sh/hook` or `argocd.argoproj.io/hook`.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+pub enum Hooks {
+    /// Not these.
+    Exclude,
+    /// These as well.
+    Include,
+    /// Nothing else.
+    Only,
+}
+
+/// A stable share of the workloads.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Sample {
+    /// 0 to 100.
+    pub percent: f64,
+    /// Chooses another share of the same size.
+    #[serde(default)]
+    pub salt: String,
+}
+
+/// A CEL expression with a name.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Named {
+    /// Its name.
+    pub name: String,
+    /// The CEL expression.
+    pub expression: String,
+}
+
+/// How a workload opts in or out.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Opt {
+    /// An annotation's key.
+    pub annotation: Option<String>,
+    /// A label's key.
+    pub label: Option<String>,
+    /// The values that say so.
+    #[serde(default)]
+    pub values: Vec<String>,
+    /// Where to look.
+    #[serde(default)]
+    pub from: Vec<OptFrom>,
+}
+
+/// Where an opt-in or opt-out stands.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub enum OptFrom {
+    /// On the pod template.
+    Pod,
+    /// On the workload.
+    Workload,
+    /// On the Namespace object.
+    Namespace,
+}
+
+/// Which containers get the container-level parts.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Containers {
+    /// Globs on the name.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// Globs on the image.
+    #[serde(default)]
+    pub images: Vec<String>,
+    /// Globs on the name: not these.
+    #[serde(default)]
+    pub exclude_names: Vec<String>,
+    /// Globs on the image: not these.
+    #[serde(default)]
+    pub exclude_images: Vec<String>,
+    /// Only containers with these variables.
+    #[serde(default)]
+    pub with_env: Vec<String>,
+    /// Only containers without these variables.
+    #[serde(default)]
+    pub without_env: Vec<String>,
+    /// An annotation that lists the names.
+    pub names_from_annotation: Option<String>,
+    /// Containers of these lists.
+    #[serde(default)]
+    pub include: Vec<ContainerList>,
+    /// All that fit, or the first.
+    #[serde(default)]
+    pub mode: ContainerMode,
+}
+
+/// The lists of containers of a pod.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ContainerList {
+    /// `spec.containers`.
+    Containers,
+    /// `spec.initContainers` that end.
+    InitContainers,
+    /// `spec.initContainers` with `restartPolicy: Always`.
+    Sidecars,
+}
+
+/// All that fit, or the first.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+pub enum ContainerMode {
+    /// Every container that fits.
+    #[default]
+    All,
+    /// The first that fits.
+    First,
+}
+
+/// What other content of the same identity means.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+pub enum OnConflict {
+    /// An error.
+    #[default]
+    Error,
+    /// Ours wins.
+    Replace,
+}
+
+/// What a problem with one workload does.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+pub enum FailurePolicy {
+    /// The run fails.
+    #[default]
+    Fail,
+    /// The workload is left alone, with a warning.
+    Ignore,
+}
+
+/// All rules, or the first that fits a container.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub enum ApplyRules {
+    /// All rules.
+    #[default]
+    All,
+    /// The first that fits.
+    One,
+}
+
+/// One of several injections.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleEntry {
+    /// For messages.
+    pub name: Option<String>,
+    /// Which workloads.
+    pub r#match: Option<Filter>,
+    /// Which of these not.
+    #[serde(default)]
+    pub exclude: Vec<Filter>,
+    /// CEL conditions that must all hold.
+    #[serde(default)]
+    pub match_conditions: Vec<Named>,
+    /// Which containers get the container-level parts.
+    #[serde(default)]
+    pub containers: Containers,
+    /// What other content of the same identity means.
+    #[serde(default)]
+    pub on_conflict: OnConflict,
+    /// What to inject.
+    pub inject: Inject,
+}
+
+/// An object that is written behind the workload.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Companion {
+    /// A CEL condition.
+    pub when: Option<String>,
+    /// The whole object.
+    pub resource: Value,
+}
+
+impl From<OnConflict> for policy::OnConflict {
+    fn from(word: OnConflict) -> Self {
+        match word {
+            OnConflict::Error => Self::Error,
+            OnConflict::Replace => Self::Replace,
+        }
+    }
+}
+
+impl From<FailurePolicy> for policy::FailurePolicy {
+    fn from(word: FailurePolicy) -> Self {
+        match word {
+            FailurePolicy::Fail => Self::Fail,
+            FailurePolicy::Ignore => Self::Ignore,
+        }
+    }
+}
+
+impl From<SidecarType> for policy::SidecarType {
+    fn from(word: SidecarType) -> Self {
+        match word {
+            SidecarType::Native => Self::Native,
+            SidecarType::Container => Self::Container,
+        }
+    }
+}
+
+impl From<EnvOp> for policy::EnvOp {
+    fn from(word: EnvOp) -> Self {
+        match word {
+            EnvOp::Set => Self::Set,
+            EnvOp::SetIfAbsent => Self::SetIfAbsent,
+            EnvOp::Append => Self::Append,
+            EnvOp::Prepend => Self::Prepend,
+            EnvOp::MergeKeys => Self::MergeKeys,
+            EnvOp::Remove => Self::Remove,
+        }
+    }
+}
+
+impl From<ContainerList> for policy::ContainerList {
+    fn from(word: ContainerList) -> Self {
+        match word {
+            ContainerList::Containers => Self::Containers,
+            ContainerList::InitContainers => Self::InitContainers,
+            ContainerList::Sidecars => Self::Sidecars,
+        }
+    }
+}
+
+impl From<ContainerMode> for policy::ContainerMode {
+    fn from(word: ContainerMode) -> Self {
+        match word {
+            ContainerMode::All => Self::All,
+            ContainerMode::First => Self::First,
+        }
+    }
+}
+
+impl From<Hooks> for policy::Hooks {
+    fn from(word: Hooks) -> Self {
+        match word {
+            Hooks::Exclude => Self::Exclude,
+            Hooks::Include => Self::Include,
+            Hooks::Only => Self::Only,
+        }
+    }
+}
+
+impl From<Position> for policy::Position {
+    fn from(word: Position) -> Self {
+        match word {
+            Position::First => Self::First,
+            Position::Last => Self::Last,
+            Position::Before(name) => Self::Before(name),
+            Position::After(name) => Self::After(name),
+        }
+    }
+}

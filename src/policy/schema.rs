@@ -1,0 +1,372 @@
+//! Values against the JSON schemas of the real Kubernetes types and of our own: unknown fields, wrong types, missing
+//! fields, all of them, each with its path.
+//!
+//! The schemas are the ones that `schemars` derives from the Rust types, so a policy is read, checked and published
+//! (JSON Schema, CRD) from one definition. A mapping with stated `properties` has no others, as the API server's strict
+//! field validation has it.
+
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value};
+use std::sync::LazyLock;
+
+use super::template;
+use crate::yaml::value::{Path, Step};
+
+/// The schema of a pod template, for whole results.
+pub static POD_TEMPLATE: LazyLock<Schema> = LazyLock::new(Schema::of::<PodTemplateSpec>);
+
+/// One thing that is wrong with a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where, from the value that was checked. Of a missing field: the mapping that lacks it.
+    pub path: Path,
+    /// What sort of problem.
+    pub kind: ProblemKind,
+    /// What is wrong, in the user's terms.
+    pub message: String,
+    /// What to do next.
+    pub help: Option<String>,
+}
+
+/// The sorts of problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// The key does not exist.
+    UnknownField,
+    /// The value has another type than its field.
+    WrongType,
+    /// A scalar that quotes would make the string that is wanted.
+    Unquoted,
+    /// A required key is not there.
+    Missing,
+}
+
+/// Whether `${...}` may stand for what is not a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Templates {
+    /// Before values are filled in: a whole `${...}` fits everywhere.
+    Allowed,
+    /// Afterwards.
+    Filled,
+}
+
+/// A JSON schema with its definitions.
+#[derive(Debug)]
+pub struct Schema {
+    root: Value,
+}
+
+impl Schema {
+    /// The schema of a type.
+    pub fn of<T: JsonSchema>() -> Self {
+        Schema { root: SchemaGenerator::default().into_root_schema_for::<T>().to_value() }
+    }
+
+    /// The schema as JSON.
+    pub fn as_value(&self) -> &Value {
+        &self.root
+    }
+
+    /// All that is wrong with a value.
+    pub fn check(&self, value: &Value, templates: Templates) -> Vec<Problem> {
+        let mut walk = Walk { root: &self.root, templates, path: Vec::new(), problems: Vec::new() };
+        walk.check(&self.root, value);
+        walk.problems
+    }
+}
+
+#[derive(Clone)]
+struct Walk<'s> {
+    root: &'s Value,
+    templates: Templates,
+    path: Vec<Step>,
+    problems: Vec<Problem>,
+}
+
+impl<'s> Walk<'s> {
+    fn report(&mut self, kind: ProblemKind, message: String, help: Option<String>) {
+        self.problems.push(Problem { path: Path(self.path.clone()), kind, message, help });
+    }
+
+    /// The last key of the path, in backticks.
+    fn name(&self) -> String {
+        let name = Path(self.path.clone()).name();
+        if name.is_empty() { "the object".to_owned() } else { format!("`{name}`") }
+    }
+
+    fn resolve(&self, mut schema: &'s Value) -> &'s Value {
+        while let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            let pointer = reference.strip_prefix('#').expect("schemars refers within the document");
+            schema = self.root.pointer(pointer).expect("schemars defines what it refers to");
+        }
+        schema
+    }
+
+    fn check(&mut self, schema: &'s Value, value: &Value) {
+        let schema = self.resolve(schema);
+        let Some(rules) = schema.as_object().filter(|rules| !rules.is_empty()) else { return };
+        if self.templates == Templates::Allowed && value.as_str().is_some_and(template::is_whole_expression) {
+            return;
+        }
+        for part in list(rules, "allOf") {
+            self.check(part, value);
+        }
+        if rules.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
+            return self.check_int_or_string(value);
+        }
+        let choices: Vec<&'s Value> = list(rules, "anyOf").iter().chain(list(rules, "oneOf")).collect();
+        if !choices.is_empty() {
+            return self.check_choice(&choices, value);
+        }
+        if let Some(words) = words(schema) {
+            return self.check_word(&words, value);
+        }
+        self.check_type(rules, value);
+    }
+
+    fn check_int_or_string(&mut self, value: &Value) {
+        if !value.is_number() && !value.is_string() {
+            self.wrong_type("a number or a string", value, None);
+        }
+    }
+
+    fn wrong_type(&mut self, wanted: &str, value: &Value, help: Option<String>) {
+        let message = format!("{} must be {wanted}, this is {}", self.name(), describe(value));
+        self.report(ProblemKind::WrongType, message, help);
+    }
+
+    fn check_word(&mut self, words: &[&str], value: &Value) {
+        let name = self.name();
+        let Some(text) = value.as_str() else {
+            return self.wrong_type(&one_of(words), value, None);
+        };
+        if !words.contains(&text) {
+            let help = nearest(text, words.iter().copied()).map(did_you_mean);
+            self.report(ProblemKind::WrongType, format!("{name} must be {}, not `{text}`", one_of(words)), help);
+        }
+    }
+
+    /// `anyOf` and `oneOf`: one must fit. Where only one has the value's type, its problems are shown.
+    fn check_choice(&mut self, choices: &[&'s Value], value: &Value) {
+        let choices: Vec<&'s Value> =
+            choices.iter().map(|choice| self.resolve(choice)).filter(|choice| !is_null_type(choice)).collect();
+        if let [only] = choices[..] {
+            return self.check(only, value);
+        }
+        let all_words: Option<Vec<Vec<&str>>> = choices.iter().map(|choice| words(choice)).collect();
+        if let Some(all_words) = all_words {
+            return self.check_word(&all_words.concat(), value);
+        }
+        let outcomes: Vec<Vec<Problem>> = choices.iter().map(|choice| self.try_choice(choice, value)).collect();
+        if outcomes.iter().any(Vec::is_empty) {
+            return;
+        }
+        let fitting: Vec<usize> = (0..choices.len()).filter(|&at| has_type_of(choices[at], value)).collect();
+        if let [only] = fitting[..]
+            && value.is_object()
+        {
+            self.problems.extend(outcomes[only].iter().cloned());
+            return;
+        }
+        let wanted: Vec<String> = choices.iter().map(|choice| describe_choice(choice)).collect();
+        self.wrong_type(&wanted.join(" or "), value, None);
+    }
+
+    fn try_choice(&self, choice: &'s Value, value: &Value) -> Vec<Problem> {
+        let mut walk = Walk { problems: Vec::new(), ..self.clone() };
+        walk.check(choice, value);
+        walk.problems
+    }
+
+    fn check_type(&mut self, rules: &'s Map<String, Value>, value: &Value) {
+        let Some(wanted) = type_of(rules) else { return };
+        match (wanted, value) {
+            ("object", Value::Object(map)) => self.check_object(rules, map),
+            ("array", Value::Array(entries)) => self.check_entries(rules, entries),
+            ("string", Value::String(_)) | ("boolean", Value::Bool(_)) | ("number", Value::Number(_)) => {}
+            ("integer", Value::Number(_)) => self.check_integer(rules, value),
+            ("string", Value::Number(_) | Value::Bool(_)) => {
+                let message = format!("{} must be a string, this is {}", self.name(), describe(value));
+                self.report(ProblemKind::Unquoted, message, Some(format!("quote it: \"{value}\"")));
+            }
+            (_, Value::Null) => self.wrong_type(article(wanted), value, Some(empty_help(wanted).to_owned())),
+            _ => self.wrong_type(article(wanted), value, None),
+        }
+    }
+
+    fn check_integer(&mut self, rules: &Map<String, Value>, value: &Value) {
+        let Some(number) = value.as_i64() else { return self.wrong_type("an integer", value, None) };
+        let is_int32 = rules.get("format").and_then(Value::as_str) == Some("int32");
+        if is_int32 && i32::try_from(number).is_err() {
+            let message = format!("{} must be a 32-bit integer, {number} is too large", self.name());
+            self.report(ProblemKind::WrongType, message, None);
+        }
+    }
+
+    fn check_entries(&mut self, rules: &'s Map<String, Value>, entries: &[Value]) {
+        let Some(schema) = rules.get("items") else { return };
+        for (at, entry) in entries.iter().enumerate() {
+            self.path.push(Step::Index(at));
+            self.check(schema, entry);
+            self.path.pop();
+        }
+    }
+
+    fn check_object(&mut self, rules: &'s Map<String, Value>, map: &Map<String, Value>) {
+        let no_fields = Map::new();
+        let fields = rules.get("properties").and_then(Value::as_object);
+        let others = rules.get("additionalProperties").filter(|others| !others.is_boolean());
+        for (key, value) in map {
+            let field = fields.and_then(|fields| fields.get(key)).or(others);
+            self.path.push(Step::Key(key.clone()));
+            match field {
+                Some(field) => self.check(field, value),
+                None if is_open(rules) => {}
+                None => self.unknown_field(key, fields.unwrap_or(&no_fields)),
+            }
+            self.path.pop();
+        }
+        for required in list(rules, "required").iter().filter_map(Value::as_str) {
+            if !map.contains_key(required) {
+                let help = fields.and_then(|fields| fields.get(required)).and_then(|field| self.first_sentence(field));
+                self.report(ProblemKind::Missing, format!("{} must have `{required}`", self.name()), help);
+            }
+        }
+    }
+
+    fn first_sentence(&self, field: &'s Value) -> Option<String> {
+        let text = field.get("description").or_else(|| self.resolve(field).get("description"))?.as_str()?;
+        let sentence = text.split_once(". ").map_or(text, |(first, _)| first);
+        Some(sentence.trim_end_matches('.').replace('\n', " "))
+    }
+
+    fn unknown_field(&mut self, key: &str, fields: &Map<String, Value>) {
+        let parent = Path(self.path[..self.path.len() - 1].to_vec()).name();
+        let owner = if parent.is_empty() { "the object".to_owned() } else { format!("`{parent}`") };
+        let names = || fields.keys().map(String::as_str);
+        let help = match nearest(key, names()) {
+            Some(near) => did_you_mean(near),
+            None => format!("the fields here are {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        self.report(ProblemKind::UnknownField, format!("{owner} has no field `{key}`"), Some(help));
+    }
+}
+
+fn list<'s>(rules: &'s Map<String, Value>, key: &str) -> &'s [Value] {
+    rules.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// A mapping without stated fields, or one that says that it takes others.
+fn is_open(rules: &Map<String, Value>) -> bool {
+    match rules.get("additionalProperties") {
+        Some(Value::Bool(open)) => *open,
+        _ => !rules.contains_key("properties"),
+    }
+}
+
+/// The type that a schema asks for; `null` beside another is what an optional field has.
+fn type_of(rules: &Map<String, Value>) -> Option<&str> {
+    match rules.get("type")? {
+        Value::Array(types) => types.iter().filter_map(Value::as_str).find(|&name| name != "null"),
+        other => other.as_str(),
+    }
+}
+
+fn is_null_type(schema: &Value) -> bool {
+    schema.get("type").and_then(Value::as_str) == Some("null")
+}
+
+/// The closed set of words of a `const`, an `enum`, or a choice of them.
+fn words(schema: &Value) -> Option<Vec<&str>> {
+    let rules = schema.as_object()?;
+    if let Some(word) = rules.get("const") {
+        return Some(vec![word.as_str()?]);
+    }
+    let words = list(rules, "enum");
+    if words.is_empty() {
+        return None;
+    }
+    words.iter().filter(|word| !word.is_null()).map(Value::as_str).collect()
+}
+
+fn has_type_of(schema: &Value, value: &Value) -> bool {
+    let wanted = schema.as_object().and_then(type_of);
+    match value {
+        Value::Null => false,
+        Value::Bool(_) => wanted == Some("boolean"),
+        Value::Number(_) => matches!(wanted, Some("integer" | "number")),
+        Value::String(_) => wanted == Some("string"),
+        Value::Array(_) => wanted == Some("array"),
+        Value::Object(_) => wanted == Some("object"),
+    }
+}
+
+fn describe_choice(schema: &Value) -> String {
+    if let Some(words) = words(schema) {
+        return one_of(&words);
+    }
+    let fields = schema.get("properties").and_then(Value::as_object);
+    if let Some(key) = fields.and_then(|fields| fields.keys().next()) {
+        return format!("`{{{key}: ...}}`");
+    }
+    schema.as_object().and_then(type_of).map_or("something else", article).to_owned()
+}
+
+/// What a value is, in a sentence.
+fn describe(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "empty",
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) if number.is_f64() => "a number with a fraction",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
+}
+
+fn article(type_name: &str) -> &'static str {
+    match type_name {
+        "object" => "a mapping",
+        "array" => "a list",
+        "string" => "a string",
+        "integer" => "an integer",
+        "boolean" => "a boolean",
+        "number" => "a number",
+        _ => "something else",
+    }
+}
+
+fn empty_help(wanted: &str) -> &'static str {
+    match wanted {
+        "object" => "leave the key out, or write `{}` for an empty mapping",
+        "array" => "leave the key out, or write `[]` for an empty list",
+        "string" => "leave the key out, or write `\"\"` for an empty string",
+        _ => "leave the key out, or give it a value",
+    }
+}
+
+fn one_of(words: &[&str]) -> String {
+    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or ")
+}
+
+/// The sentence for a near miss.
+pub fn did_you_mean(name: &str) -> String {
+    format!("did you mean `{name}`?")
+}
+
+/// The candidate that was probably meant: at most a third of the letters off; ties go to the first.
+pub fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+    let most = (name.chars().count() / 3).max(1);
+    let lower = name.to_lowercase();
+    candidates
+        .map(|candidate| (strsim::osa_distance(&lower, &candidate.to_lowercase()), candidate))
+        .filter(|&(distance, _)| distance <= most)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;

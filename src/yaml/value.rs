@@ -1,0 +1,402 @@
+//! A node of a tree as the JSON value that a reader of Kubernetes manifests makes of it, aliases and merge keys (`<<`)
+//! followed; and the way back, from a path in the value to its place in the text.
+
+use serde_json::{Map, Number, Value};
+use std::fmt;
+use std::ops::Range;
+
+use super::parse::MAX_DEPTH;
+use super::scalar;
+use super::tree::{Kind, NodeId, Tree};
+
+/// Most nodes that the aliases of one document may expand to ("billion laughs").
+pub const MAX_EXPANDED: usize = 1_000_000;
+
+/// One step of a path into a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// The value of a key.
+    Key(String),
+    /// The entry of a list.
+    Index(usize),
+}
+
+/// The way from a value to something in it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Path(pub Vec<Step>);
+
+impl Path {
+    /// The way over these keys.
+    pub fn of(keys: &[&str]) -> Self {
+        Path(keys.iter().map(|&key| Step::Key(key.to_owned())).collect())
+    }
+
+    /// One key further.
+    pub fn key(&self, key: &str) -> Self {
+        self.step(Step::Key(key.to_owned()))
+    }
+
+    /// One list entry further.
+    pub fn index(&self, index: usize) -> Self {
+        self.step(Step::Index(index))
+    }
+
+    fn step(&self, step: Step) -> Self {
+        let mut steps = self.0.clone();
+        steps.push(step);
+        Path(steps)
+    }
+
+    /// The last key with the indices behind it: `args[0]`. Empty for the root.
+    pub fn name(&self) -> String {
+        let from = self.0.iter().rposition(|step| matches!(step, Step::Key(_))).unwrap_or(0);
+        Path(self.0[from..].to_vec()).to_string()
+    }
+
+    /// What is there, if anything is.
+    pub fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        self.0.iter().try_fold(value, |value, step| match step {
+            Step::Key(key) => value.get(key),
+            Step::Index(index) => value.get(index),
+        })
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Key(key) if at == 0 => write!(f, "{key}")?,
+                Step::Key(key) => write!(f, ".{key}")?,
+                Step::Index(index) => write!(f, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a node has no value, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValueError {
+    /// The bytes that the message speaks of.
+    pub at: Range<usize>,
+    /// What is wrong there.
+    pub kind: ValueErrorKind,
+}
+
+/// The kinds of fault.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ValueErrorKind {
+    /// A key stands twice in one mapping; the first is here.
+    DuplicateKey(String, Range<usize>),
+    /// A key that is a mapping, a list or null.
+    BadKey,
+    /// A tag that Kubernetes manifests do not have, or one that does not fit its value.
+    BadTag(String),
+    /// `<<` with something else than mappings.
+    BadMerge,
+    /// An alias within its own anchor.
+    Cyclic,
+    /// Aliases expand to more than [`MAX_EXPANDED`] nodes.
+    TooLarge,
+    /// Nested deeper than [`MAX_DEPTH`], aliases followed.
+    TooDeep,
+}
+
+/// The value of a node: aliases and merge keys followed, scalars typed as `kubectl` types them.
+pub fn to_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueError> {
+    Reader { tree, expanded: 0, alias_depth: 0 }.value(node, 0)
+}
+
+/// Where a path's end stands in the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// The key, when the last step is one.
+    pub key: Option<NodeId>,
+    /// The value, an alias as written.
+    pub value: NodeId,
+}
+
+/// The place of a path, or of the longest beginning of it that is there. Aliases and merge keys are followed.
+pub fn find(tree: &Tree<'_>, root: NodeId, path: &Path) -> Found {
+    let mut found = Found { key: None, value: root };
+    for step in &path.0 {
+        let next = match step {
+            Step::Key(key) => find_key(tree, tree.follow(found.value), key, 0),
+            Step::Index(index) => {
+                let at = tree.children(tree.follow(found.value)).nth(*index);
+                at.map(|value| Found { key: None, value })
+            }
+        };
+        let Some(next) = next else { return found };
+        found = next;
+    }
+    found
+}
+
+fn find_key(tree: &Tree<'_>, mapping: NodeId, wanted: &str, depth: usize) -> Option<Found> {
+    if depth > MAX_DEPTH || !tree.kind(mapping).is_mapping() {
+        return None;
+    }
+    let own =
+        tree.entries(mapping).find(|&(key, _)| !is_merge(tree, key) && key_text(tree, key).as_deref() == Some(wanted));
+    if let Some((key, value)) = own {
+        return Some(Found { key: Some(key), value });
+    }
+    let merged = tree.entries(mapping).filter(|&(key, _)| is_merge(tree, key));
+    merged
+        .flat_map(|(_, value)| merge_sources(tree, value))
+        .find_map(|source| find_key(tree, source, wanted, depth + 1))
+}
+
+/// The mappings that a value of `<<` names.
+fn merge_sources(tree: &Tree<'_>, value: NodeId) -> Vec<NodeId> {
+    let value = tree.follow(value);
+    if tree.kind(value).is_sequence() {
+        return tree.children(value).map(|source| tree.follow(source)).collect();
+    }
+    vec![value]
+}
+
+fn is_merge(tree: &Tree<'_>, key: NodeId) -> bool {
+    match tree.tag(key) {
+        Some(tag) => tag == "tag:yaml.org,2002:merge",
+        None => tree.kind(key) == Kind::Plain && tree.slice(key) == "<<",
+    }
+}
+
+/// A key as JSON has it: `8080` and `yes` are the strings "8080" and "true", as for `kubectl`.
+fn key_text(tree: &Tree<'_>, key: NodeId) -> Option<String> {
+    match scalar_value(tree, tree.follow(key)).ok()? {
+        Value::String(text) => Some(text),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn scalar_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueErrorKind> {
+    let Some(text) = tree.scalar(node) else { return Err(ValueErrorKind::BadKey) };
+    let is_plain = matches!(tree.kind(node), Kind::Plain | Kind::Absent);
+    let Some(tag) = tree.tag(node) else {
+        return Ok(if is_plain { scalar::resolve(text) } else { Value::String(text.to_owned()) });
+    };
+    let short = tag.strip_prefix("tag:yaml.org,2002:").unwrap_or(tag);
+    let wrong = || ValueErrorKind::BadTag(short.to_owned());
+    let resolved = scalar::resolve(text);
+    match (short, resolved) {
+        ("str" | "!", _) => Ok(Value::String(text.to_owned())),
+        ("int", value @ Value::Number(_)) if !value.is_f64() => Ok(value),
+        ("float", Value::Number(number)) => {
+            number.as_f64().and_then(Number::from_f64).map(Value::Number).ok_or_else(wrong)
+        }
+        ("bool", value @ Value::Bool(_)) | ("null", value @ Value::Null) => Ok(value),
+        _ => Err(wrong()),
+    }
+}
+
+struct Reader<'t, 'a> {
+    tree: &'t Tree<'a>,
+    /// Nodes made below aliases so far.
+    expanded: usize,
+    /// How many aliases we are in.
+    alias_depth: usize,
+}
+
+impl Reader<'_, '_> {
+    fn error<T>(&self, node: NodeId, kind: ValueErrorKind) -> Result<T, ValueError> {
+        Err(ValueError { at: self.tree.span(node), kind })
+    }
+
+    fn value(&mut self, node: NodeId, depth: usize) -> Result<Value, ValueError> {
+        if depth > MAX_DEPTH {
+            return self.error(node, ValueErrorKind::TooDeep);
+        }
+        let kind = self.tree.kind(node);
+        if kind == Kind::Alias {
+            return self.alias(node, depth);
+        }
+        if self.alias_depth > 0 {
+            self.expanded += 1;
+            if self.expanded > MAX_EXPANDED {
+                return self.error(node, ValueErrorKind::TooLarge);
+            }
+        }
+        if !kind.is_collection() {
+            return scalar_value(self.tree, node).or_else(|kind| self.error(node, kind));
+        }
+        self.check_collection_tag(node)?;
+        if kind.is_mapping() { self.mapping(node, depth).map(Value::Object) } else { self.sequence(node, depth) }
+    }
+
+    fn check_collection_tag(&self, node: NodeId) -> Result<(), ValueError> {
+        let Some(tag) = self.tree.tag(node) else { return Ok(()) };
+        let wanted = if self.tree.kind(node).is_mapping() { "map" } else { "seq" };
+        let short = tag.strip_prefix("tag:yaml.org,2002:").unwrap_or(tag);
+        if short == wanted || short == "!" {
+            return Ok(());
+        }
+        self.error(node, ValueErrorKind::BadTag(short.to_owned()))
+    }
+
+    fn alias(&mut self, node: NodeId, depth: usize) -> Result<Value, ValueError> {
+        let target = self.enter(node)?;
+        self.alias_depth += 1;
+        let value = self.value(target, depth + 1);
+        self.alias_depth -= 1;
+        value
+    }
+
+    /// The target of an alias that does not stand within it.
+    fn enter(&self, alias: NodeId) -> Result<NodeId, ValueError> {
+        let target = self.tree.follow(alias);
+        if target < alias && alias < self.tree.after(target) {
+            return self.error(alias, ValueErrorKind::Cyclic);
+        }
+        Ok(target)
+    }
+
+    fn sequence(&mut self, node: NodeId, depth: usize) -> Result<Value, ValueError> {
+        let tree = self.tree;
+        tree.children(node).map(|entry| self.value(entry, depth + 1)).collect()
+    }
+
+    fn mapping(&mut self, node: NodeId, depth: usize) -> Result<Map<String, Value>, ValueError> {
+        let tree = self.tree;
+        let mut keys: Vec<(String, NodeId)> = Vec::new();
+        for (key, _) in tree.entries(node).filter(|&(key, _)| !is_merge(tree, key)) {
+            keys.push((self.key(key)?, key));
+        }
+        self.check_duplicates(&keys)?;
+        let mut own = keys.into_iter();
+        let explicit: Vec<String> = own.as_slice().iter().map(|(key, _)| key.clone()).collect();
+        let mut map = Map::new();
+        for (key, value) in tree.entries(node) {
+            if is_merge(tree, key) {
+                self.merge(value, &explicit, &mut map, depth)?;
+            } else {
+                let (name, _) = own.next().expect("every key that is no merge was read above");
+                map.insert(name, self.value(value, depth + 1)?);
+            }
+        }
+        Ok(map)
+    }
+
+    fn key(&self, key: NodeId) -> Result<String, ValueError> {
+        match scalar_value(self.tree, self.tree.follow(key)) {
+            Err(kind) => self.error(key, kind),
+            Ok(_) => match key_text(self.tree, key) {
+                Some(text) => Ok(text),
+                None => self.error(key, ValueErrorKind::BadKey),
+            },
+        }
+    }
+
+    fn check_duplicates(&self, keys: &[(String, NodeId)]) -> Result<(), ValueError> {
+        let mut sorted: Vec<&(String, NodeId)> = keys.iter().collect();
+        sorted.sort();
+        let twice = sorted.windows(2).filter(|pair| pair[0].0 == pair[1].0).min_by_key(|pair| pair[1].1);
+        match twice {
+            Some(pair) => {
+                self.error(pair[1].1, ValueErrorKind::DuplicateKey(pair[0].0.clone(), self.tree.span(pair[0].1)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Adds what `<<` brings: a key of the mapping itself wins, then the earlier source.
+    fn merge(
+        &mut self,
+        value: NodeId,
+        explicit: &[String],
+        map: &mut Map<String, Value>,
+        depth: usize,
+    ) -> Result<(), ValueError> {
+        let is_alias = self.tree.kind(value) == Kind::Alias;
+        let target = if is_alias { self.enter(value)? } else { value };
+        let sources: Vec<NodeId> =
+            if self.tree.kind(target).is_sequence() { self.tree.children(target).collect() } else { vec![value] };
+        for source in sources {
+            let Value::Object(merged) = self.value(source, depth + 1)? else {
+                return self.error(source, ValueErrorKind::BadMerge);
+            };
+            for (key, value) in merged {
+                if !explicit.contains(&key) && !map.contains_key(&key) {
+                    map.insert(key, value);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::parse::parse;
+    use serde_json::json;
+
+    fn value(text: &str) -> Result<Value, ValueErrorKind> {
+        let tree = parse(text).unwrap();
+        to_value(&tree, tree.roots()[0]).map_err(|error| error.kind)
+    }
+
+    #[test]
+    fn plain_scalars_are_typed_and_quoted_ones_are_strings() {
+        let text = "a: 1\nb: '1'\nc: yes\nd:\ne: |\n  x\nf: [~, 1.5]\n8080: http\n";
+        let wanted = json!({"a": 1, "b": "1", "c": true, "d": null, "e": "x\n", "f": [null, 1.5], "8080": "http"});
+        assert_eq!(value(text).unwrap(), wanted);
+    }
+
+    #[test]
+    fn aliases_and_merge_keys_are_followed_and_own_keys_win() {
+        let text = "base: &b {one: 1, two: 2}\nmore: &m {two: 3, three: 4}\na:\n  <<: [*b, *m]\n  one: 9\nb: *b\n";
+        let value = value(text).unwrap();
+        assert_eq!(value["a"], json!({"two": 2, "three": 4, "one": 9}));
+        assert_eq!(value["b"], json!({"one": 1, "two": 2}));
+    }
+
+    #[test]
+    fn standard_tags_are_honoured_and_others_refused() {
+        assert_eq!(value("[!!str 1, !!int '2', !!bool yes, !!float 1, ! 5]").unwrap(), json!(["1", 2, true, 1.0, "5"]));
+        assert_eq!(value("a: !!binary aGk="), Err(ValueErrorKind::BadTag("binary".into())));
+        assert_eq!(value("a: !secret x"), Err(ValueErrorKind::BadTag("!secret".into())));
+        assert_eq!(value("a: !!int x"), Err(ValueErrorKind::BadTag("int".into())));
+        assert_eq!(value("!!seq {a: 1}"), Err(ValueErrorKind::BadTag("seq".into())));
+    }
+
+    #[test]
+    fn a_duplicate_key_is_an_error_at_the_second() {
+        let tree = parse("a: 1\nb: 2\n\"a\": 3\n").unwrap();
+        let error = to_value(&tree, tree.roots()[0]).unwrap_err();
+        assert_eq!(error, ValueError { at: 10..13, kind: ValueErrorKind::DuplicateKey("a".into(), 0..1) });
+    }
+
+    #[test]
+    fn expansions_without_end_are_refused() {
+        assert_eq!(value("a: &a [*a]"), Err(ValueErrorKind::Cyclic));
+        assert_eq!(value("a: &a\n  <<: *a\n"), Err(ValueErrorKind::Cyclic));
+        let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+        let mut chain = String::from("a0: &a0 [x]\n");
+        for level in 1..300 {
+            let before = level - 1;
+            chain.push_str(&format!("a{level}: &a{level} [*a{before}]\n"));
+            let aliases = vec![format!("*a{before}"); 10].join(", ");
+            bomb.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
+        }
+        assert_eq!(value(&bomb), Err(ValueErrorKind::TooLarge));
+        assert_eq!(value(&chain), Err(ValueErrorKind::TooDeep));
+    }
+
+    #[test]
+    fn a_path_is_found_through_aliases_and_merge_keys() {
+        let text = "base: &b\n  list: [1, {x: here}]\nuse:\n  <<: *b\n";
+        let tree = parse(text).unwrap();
+        let path = Path::of(&["use", "list"]).index(1).key("x");
+        let found = find(&tree, tree.roots()[0], &path);
+        assert_eq!(tree.slice(found.value), "here");
+        assert_eq!(found.key.map(|key| tree.slice(key)), Some("x"));
+        let missing = find(&tree, tree.roots()[0], &Path::of(&["use", "nothing"]));
+        assert_eq!(tree.slice(missing.key.unwrap()), "use");
+    }
+}
