@@ -20,6 +20,7 @@ use crate::yaml::doubt::{Place, find_doubt, find_doubt_in_tree};
 use crate::yaml::parse::{ParseError, ParseErrorKind, parse};
 use crate::yaml::stream::chunks;
 use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::value::scalar_value;
 
 /// Plans and edits one file. Nothing is changed where a diagnostic of the report is an error.
 pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Options) -> FileReport {
@@ -324,7 +325,7 @@ fn refuse_root(tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagnostic> {
         let tagged = ["kind", "apiVersion"]
             .into_iter()
             .filter_map(|key| tree.get(root, key))
-            .find(|&value| tree.scalar_value(value).is_err());
+            .find(|&value| scalar_value(tree, value).is_err());
         if let Some(value) = tagged {
             let problem = Diagnostic::error(Code::CannotEdit, "this object hides its kind behind a tag");
             return Some(

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::plan::draft::{Draft, Key, Opened, Part};
 use crate::yaml::tree::{Kind, NodeId, Tree};
+use crate::yaml::value::scalar_value;
 
 /// Where output and plan differ: bytes of the output, and what was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,7 +143,7 @@ impl Check<'_, '_> {
                     self.value(child, item)
                 })
             }
-            scalar => match self.output.scalar_value(out) {
+            scalar => match scalar_value(self.output, out) {
                 Ok(found) if found == *scalar && self.output.kind(out) != Kind::Alias => Ok(()),
                 _ => differ(out, "another value"),
             },

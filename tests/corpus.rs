@@ -20,7 +20,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("the folder is readable") {
         let path = entry.expect("the entry is readable").path();
-        let is_manifest = path.extension().is_some_and(|ending| ["yaml", "yml", "json"].iter().any(|known| ending == *known));
+        let is_manifest =
+            path.extension().is_some_and(|ending| ["yaml", "yml", "json"].iter().any(|known| ending == *known));
         if path.is_dir() {
             found.extend(files(&path));
         } else if is_manifest {
@@ -73,14 +74,16 @@ fn real_manifests_get_the_right_values_and_lose_no_line() {
 }
 
 /// Every line of the input stands in the output, in order; a line that an insertion must rewrite (an empty list or
-/// mapping that gets content, a bracketed list) begins as it did.
+/// mapping that gets content, a bracketed list, a JSON entry that gets a comma) begins as it did.
 fn assert_lines_are_kept(name: &str, input: &[u8], output: &[u8]) {
     let (input, output) = (String::from_utf8_lossy(input), String::from_utf8_lossy(output));
     let mut lines = output.lines();
     for line in input.lines() {
         let stem = line.trim_end().trim_end_matches(['}', ']', '{', '[']).trim_end();
         let stem = stem.strip_suffix("null").unwrap_or(stem).trim_end();
-        assert!(lines.any(|other| other == line || (!stem.is_empty() && other.starts_with(stem))), "{name}: lost `{line}`");
+        let is_kept = |other: &str| other == line || other.strip_suffix(',') == Some(line);
+        let is_rewritten = |other: &str| !stem.is_empty() && other.starts_with(stem);
+        assert!(lines.any(|other| is_kept(other) || is_rewritten(other)), "{name}: lost `{line}`");
     }
 }
 
@@ -110,11 +113,17 @@ fn inject(object: &mut Value) {
     let pointer = match object["kind"].as_str() {
         Some("Pod") => "",
         Some("CronJob") => "/spec/jobTemplate/spec/template",
-        Some("Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "ReplicationController" | "Job" | "Rollout") => "/spec/template",
+        Some("PodTemplate") => "/template",
+        Some("Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "ReplicationController") => "/spec/template",
+        Some("Job" | "Rollout" | "DeploymentConfig") => "/spec/template",
         _ => return,
     };
     let has_pod_spec = object.pointer(&format!("{pointer}/spec")).is_some_and(Value::is_object);
     if !has_pod_spec || object.get("apiVersion").is_none() {
+        return;
+    }
+    let containers = object.pointer(&format!("{pointer}/spec/containers")).and_then(Value::as_array);
+    if containers.is_none_or(|containers| containers.iter().all(is_of_another_injector)) {
         return;
     }
     let template = object.pointer_mut(pointer).expect("it has a spec");
@@ -132,14 +141,18 @@ fn inject(object: &mut Value) {
         }),
     );
     for container in spec["containers"].as_array_mut().into_iter().flatten() {
-        // Other injectors' sidecars are not chosen unless they are named.
-        if ["istio-proxy", "linkerd-proxy"].contains(&container["name"].as_str().unwrap_or_default()) {
+        if is_of_another_injector(container) {
             continue;
         }
         push(&mut container["volumeMounts"], mount.clone());
         push(&mut container["env"], json!({"name": "PODGRAFT_CORPUS", "value": "yes: it is\n"}));
     }
     object["metadata"]["annotations"]["podgraft.dev/applied"] = json!("corpus");
+}
+
+/// Their sidecars are not chosen unless a policy names them.
+fn is_of_another_injector(container: &Value) -> bool {
+    ["istio-proxy", "linkerd-proxy"].contains(&container["name"].as_str().unwrap_or_default())
 }
 
 fn push(list: &mut Value, item: Value) {

@@ -10,6 +10,7 @@ use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
 use podgraft::report::{FileReport, splice};
 use podgraft::yaml::parse::parse;
+use podgraft::yaml::value::to_value;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -104,7 +105,9 @@ fn every_case_gives_its_output_and_its_report() {
                 fs::write(case.folder.join(case.expected_file()), &output.stdout).expect("the folder is writable");
             }
             Some(0) if case.expected().as_deref() == Some(&output.stdout) => {}
-            Some(0) => wrong.push(format!("{}: another output\n{}", case.name(), String::from_utf8_lossy(&output.stdout))),
+            Some(0) => {
+                wrong.push(format!("{}: another output\n{}", case.name(), String::from_utf8_lossy(&output.stdout)))
+            }
             Some(2) if case.expected().is_none() && output.stdout.is_empty() => {}
             code => wrong.push(format!("{}: exit {code:?}\n{report}", case.name())),
         }
@@ -158,7 +161,8 @@ fn lines_that_no_edit_touches_stay_in_order() {
         let mut start = 0;
         for line in input.split(|byte| *byte == b'\n') {
             let end = start + line.len();
-            let is_touched = report.edits.iter().any(|edit| edit.at.start <= end && edit.at.end >= start && edit.at.start != start);
+            let is_touched =
+                report.edits.iter().any(|edit| edit.at.start <= end && edit.at.end >= start && edit.at.start != start);
             let is_replaced = report.edits.iter().any(|edit| edit.at.start == start && !edit.at.is_empty());
             let begins_later = report.edits.iter().any(|edit| edit.at.start == start && !edit.text.ends_with('\n'));
             if !is_touched && !is_replaced && !begins_later {
@@ -187,6 +191,6 @@ fn wrapped_in_a_list_the_values_are_the_same() {
 fn objects(text: &[u8]) -> Option<Vec<Value>> {
     let text = std::str::from_utf8(text).expect("cases are UTF-8");
     let tree = parse(text).expect("an accepted case is YAML");
-    let values: Option<Vec<Value>> = tree.roots().iter().map(|&root| tree.value(root).ok()).collect();
+    let values: Option<Vec<Value>> = tree.roots().iter().map(|&root| to_value(&tree, root).ok()).collect();
     values.filter(|values| values.iter().all(|value| value.get("kind").is_some_and(|kind| kind != "List")))
 }

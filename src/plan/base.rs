@@ -7,6 +7,7 @@ use crate::manifest::pod::Workload;
 use crate::policy::{Inject, Item, Policy};
 use crate::select::Base;
 use crate::yaml::tree::NodeId;
+use crate::yaml::value::to_value;
 
 use super::same::is_same;
 
@@ -28,7 +29,7 @@ fn leave_out_containers(workload: &Workload<'_>, inject: &Inject, base: &mut Bas
     }
     for container in workload.containers() {
         let twin = ours.iter().find(|item| item.value.get("name").and_then(Value::as_str) == Some(container.name));
-        let value = twin.and_then(|_| workload.tree.value(container.node).ok());
+        let value = twin.and_then(|_| to_value(workload.tree, container.node).ok());
         if let (Some(item), Some(value)) = (twin, value)
             && is_same(&value, &item.value)
         {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::rc::Rc;
 
 use crate::yaml::tree::{Kind, NodeId, Tree};
+use crate::yaml::value::to_value;
 
 /// A part of the draft.
 #[derive(Debug, Clone, PartialEq)]
@@ -232,7 +233,7 @@ impl<'t> Draft<'t> {
     /// The value of a part; `None` where a reader of Kubernetes would find none.
     pub fn value(&self, part: &Part) -> Option<Value> {
         match part {
-            Part::Node(node) => self.tree.value(*node).ok(),
+            Part::Node(node) => to_value(self.tree, *node).ok(),
             Part::New(value) | Part::Instead { value, .. } => Some((**value).clone()),
             Part::Open(id) => match self.opened(*id) {
                 Opened::List { items, .. } => {

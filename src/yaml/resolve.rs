@@ -1,18 +1,13 @@
-//! What a reader sees at a place: aliases followed, merge keys (`<<`) looked through, typed values.
+//! What a reader sees at a place: aliases followed, merge keys (`<<`) looked through.
 //!
 //! Merge keys work as in <https://yaml.org/type/merge.html>: a key of the mapping itself wins over a merged one, an
 //! earlier merged mapping over a later.
-
-use serde_json::{Map, Value};
 
 use super::scalar;
 use super::tree::{Kind, NodeId, Tree};
 
 /// Merge keys may lead to mappings with merge keys; real files use one or two levels, a loop would never end.
 const MAX_MERGES: usize = 32;
-
-/// The most nodes that one value may have after its aliases are expanded: an "alias bomb" of 400 bytes has billions.
-pub const MAX_EXPANDED: usize = 1_000_000;
 
 /// An entry of a mapping as a reader sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,15 +18,6 @@ pub struct Entry {
     pub value: NodeId,
     /// It comes through a merge key, so it is written elsewhere.
     pub is_merged: bool,
-}
-
-/// A node that has no value for Kubernetes, and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unreadable {
-    /// The node.
-    pub node: NodeId,
-    /// Why, as the end of a sentence that begins with what stands there.
-    pub reason: &'static str,
 }
 
 impl Tree<'_> {
@@ -102,74 +88,5 @@ impl Tree<'_> {
         }
         let mut seen = std::collections::BTreeSet::new();
         keys.into_iter().find(|(_, text)| !seen.insert(*text)).map(|(key, _)| key)
-    }
-
-    /// The value of a scalar node with its tag and style.
-    ///
-    /// # Errors
-    /// Tags that Kubernetes' readers give another meaning than the text shows (`!!binary`, custom tags).
-    pub fn scalar_value(&self, id: NodeId) -> Result<Value, Unreadable> {
-        let text = self.scalar(id).unwrap_or_default();
-        let kind = self.kind(self.follow(id));
-        let resolved = || if kind == Kind::Plain { scalar::resolve(text) } else { Value::String(text.to_owned()) };
-        let Some(tag) = self.tag(self.follow(id)) else {
-            return Ok(if kind == Kind::Absent { Value::Null } else { resolved() });
-        };
-        match tag {
-            "tag:yaml.org,2002:str" | "!" => Ok(Value::String(text.to_owned())),
-            "tag:yaml.org,2002:null" if scalar::is_null(text) => Ok(Value::Null),
-            "tag:yaml.org,2002:int" | "tag:yaml.org,2002:float" | "tag:yaml.org,2002:bool" => Ok(scalar::resolve(text)),
-            _ => Err(Unreadable { node: id, reason: "has a tag that readers resolve differently" }),
-        }
-    }
-
-    /// The whole value of a node, with aliases and merge keys followed.
-    ///
-    /// # Errors
-    /// What is no JSON value: keys that are no scalars, tags that are not understood, and expansions past
-    /// [`MAX_EXPANDED`] nodes.
-    pub fn value(&self, id: NodeId) -> Result<Value, Unreadable> {
-        let mut budget = MAX_EXPANDED;
-        self.value_within(id, &mut budget)
-    }
-
-    fn value_within(&self, id: NodeId, budget: &mut usize) -> Result<Value, Unreadable> {
-        *budget = budget.checked_sub(1).ok_or(Unreadable { node: id, reason: "expands to too many nodes" })?;
-        let target = self.follow(id);
-        match self.kind(target) {
-            kind if kind.is_sequence() => {
-                let items = self.children(target).map(|item| self.value_within(item, budget));
-                Ok(Value::Array(items.collect::<Result<_, _>>()?))
-            }
-            kind if kind.is_mapping() => Ok(Value::Object(self.mapping_within(target, budget)?)),
-            _ => self.scalar_value(id),
-        }
-    }
-
-    fn mapping_within(&self, id: NodeId, budget: &mut usize) -> Result<Map<String, Value>, Unreadable> {
-        let mut map = Map::new();
-        let mut merges = Vec::new();
-        for (key, value) in self.entries(id) {
-            if self.is_merge_key(key) {
-                merges.push(value);
-                continue;
-            }
-            let name = self.scalar(key).ok_or(Unreadable { node: key, reason: "is a key that is not text" })?;
-            let name = name.to_owned();
-            map.insert(name, self.value_within(value, budget)?);
-        }
-        for merge in merges {
-            let source = self.follow(merge);
-            let sources = if self.kind(source).is_sequence() { self.children(source).collect() } else { vec![source] };
-            for one in sources {
-                let Value::Object(other) = self.value_within(one, budget)? else {
-                    return Err(Unreadable { node: merge, reason: "merges something that is no mapping" });
-                };
-                for (name, value) in other {
-                    map.entry(name).or_insert(value);
-                }
-            }
-        }
-        Ok(map)
     }
 }

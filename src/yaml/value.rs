@@ -175,7 +175,8 @@ fn key_text(tree: &Tree<'_>, key: NodeId) -> Option<String> {
     }
 }
 
-fn scalar_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueErrorKind> {
+/// The value of a scalar node by its style and tag.
+pub fn scalar_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueErrorKind> {
     let Some(text) = tree.scalar(node) else { return Err(ValueErrorKind::BadKey) };
     let is_plain = matches!(tree.kind(node), Kind::Plain | Kind::Absent);
     let Some(tag) = tree.tag(node) else {

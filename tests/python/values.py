@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""values.py PODGRAFT: the output's values as PyYAML reads them, a reader that shares nothing with podgraft.
+
+Every case of testdata/cases with an expected output, and every file of ../shared/corpus where that is: the values of
+the output are those of the input, but for what the policy of testdata/corpus adds. Exits 1 on the first difference."""
+import glob, os, subprocess, sys
+import yaml
+
+PODGRAFT = sys.argv[1]
+POLICY = "testdata/corpus/policy.yaml"
+PATHS = {
+    "Pod": [], "PodTemplate": ["template"], "CronJob": ["spec", "jobTemplate", "spec", "template"],
+    **{k: ["spec", "template"] for k in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet",
+                                         "ReplicationController", "Job", "Rollout", "DeploymentConfig")},
+}
+
+
+class Loader(yaml.CSafeLoader):
+    """YAML 1.1 as Kubernetes has it: `=` is text, timestamps are text."""
+
+
+Loader.yaml_implicit_resolvers = {
+    key: [(tag, regexp) for tag, regexp in rules if tag not in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")]
+    for key, rules in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def load(text):
+    return [document for document in yaml.load_all(text, Loader=Loader)]
+
+
+def inject(o):
+    if not isinstance(o, dict):
+        return
+    if o.get("kind") == "List":
+        for item in o.get("items") or []:
+            inject(item)
+        return
+    if o.get("kind") not in PATHS or "apiVersion" not in o:
+        return
+    template = o
+    for key in PATHS[o["kind"]]:
+        template = (template or {}).get(key)
+    spec = (template or {}).get("spec")
+    chosen = [c for c in (spec or {}).get("containers") or [] if c.get("name") not in ("istio-proxy", "linkerd-proxy")]
+    if not chosen:
+        return
+
+    def at(owner, key, empty):
+        if owner.get(key) is None:
+            owner[key] = empty
+        return owner[key]
+
+    mount = {"name": "podgraft-corpus", "mountPath": "/podgraft-corpus"}
+    at(at(template, "metadata", {}), "annotations", {})["podgraft.example.com/corpus"] = "true"
+    at(spec, "volumes", []).append({"name": "podgraft-corpus", "emptyDir": {}})
+    at(spec, "initContainers", []).append({
+        "name": "podgraft-corpus", "image": "registry.example.com/agent:1.0.0",
+        "command": ["cp", "/agent.jar", "/podgraft-corpus/agent.jar"], "volumeMounts": [mount]})
+    for container in chosen:
+        at(container, "volumeMounts", []).append(mount)
+        at(container, "env", []).append({"name": "PODGRAFT_CORPUS", "value": "yes: it is\n"})
+    at(at(o, "metadata", {}), "annotations", {})["podgraft.dev/applied"] = "corpus"
+
+
+def run(path):
+    return subprocess.run([PODGRAFT, "apply", "-q", "-p", POLICY, path], capture_output=True)
+
+
+def main():
+    compared = refused = 0
+    files = glob.glob("testdata/cases/*/*/input.yaml") + sorted(
+        f for f in glob.glob("../shared/corpus/**/*", recursive=True) if f.endswith((".yaml", ".yml", ".json")))
+    for path in files:
+        with open(path, "rb") as file:
+            text = file.read()
+        try:
+            wanted = load(text)
+        except (yaml.YAMLError, ValueError):
+            continue
+        result = run(path)
+        if result.returncode == 2 and not result.stdout:
+            refused += 1
+            continue
+        if result.returncode:
+            sys.exit(f"{path}: exit {result.returncode}\n{result.stderr.decode()}")
+        for document in wanted:
+            inject(document)
+        if load(result.stdout) != wanted:
+            sys.exit(f"{path}: other values than expected")
+        compared += 1
+    print(f"{compared} files have the right values, {refused} refused")
+    if compared < 20:
+        sys.exit("hardly any file was compared")
+
+
+main()
