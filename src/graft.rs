@@ -274,7 +274,7 @@ impl<'a> Chunk<'a> {
     /// The edited document is parsed again and compared with the plan before it leaves.
     fn check(&mut self, tree: &Tree<'_>, source: &Source<'_>, drafts: &[(NodeId, Draft<'_>)], edits: &[Edit]) {
         let mut ordered = edits.to_vec();
-        ordered.sort_by_key(|edit| edit.at.start);
+        ordered.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
         let edited = String::from_utf8(splice(source.text.as_bytes(), &ordered));
         let what = match edited.as_deref().map(parse) {
             Err(_) => "it is not UTF-8".to_owned(),

@@ -55,21 +55,20 @@ fn collection(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: Vec<Slot>)
     let mut waiting: Vec<String> = Vec::new();
     for slot in slots {
         match slot {
-            Slot::New(key, value) => {
-                let text = writer.entry(key.as_deref(), &value);
-                match previous {
-                    Some((first, last)) => writer.behind(first, last, &text, &mut lowering.edits),
-                    None => waiting.push(text),
-                }
-            }
+            Slot::New(key, value) => waiting.push(writer.entry(key.as_deref(), &value)),
             Slot::Kept { first, last, part } => {
-                for text in waiting.drain(..) {
-                    writer.before(first, &text, &mut lowering.edits);
+                match previous {
+                    Some(previous) => writer.behind(previous, &waiting, &mut lowering.edits),
+                    None => waiting.iter().for_each(|text| writer.before(first, text, &mut lowering.edits)),
                 }
+                waiting.clear();
                 lowering.part(&part, Around::Flow)?;
                 previous = Some((first, last));
             }
         }
+    }
+    if let Some(previous) = previous {
+        writer.behind(previous, &waiting, &mut lowering.edits);
     }
     Ok(())
 }
@@ -140,27 +139,30 @@ impl<'t> Writer<'t> {
         edits.push(Edit { at: at..at, text });
     }
 
-    /// Behind an entry: on its own line where the entries have lines of their own, else right behind it.
-    fn behind(&self, first: NodeId, last: NodeId, entry: &str, edits: &mut Vec<Edit>) {
+    /// Behind an entry: on lines of their own where the entries have such, else right behind it.
+    fn behind(&self, (first, last): (NodeId, NodeId), entries: &[String], edits: &mut Vec<Edit>) {
+        if entries.is_empty() {
+            return;
+        }
         let end = self.tree.span(last).end.max(self.tree.span(first).end);
         let insert = |at: usize, text: String| Edit { at: at..at, text };
         let comma = self.comma_behind(end);
         let line_tail = comma.map_or(end, |comma| comma + 1);
-        let is_line_done = {
-            let rest = self.text[line_tail..line_end(self.text, line_tail)].trim_start();
-            rest.is_empty() || rest.starts_with('#')
-        };
+        let rest = self.text[line_tail..line_end(self.text, line_tail)].trim_start();
+        let is_line_done = rest.is_empty() || rest.starts_with('#');
         let Some(indent) = self.indent.filter(|_| is_line_done) else {
-            edits.push(insert(end, format!("{}{entry}", self.style.comma())));
+            let text: String = entries.iter().map(|entry| format!("{}{entry}", self.style.comma())).collect();
+            edits.push(insert(end, text));
             return;
         };
         let eol = line_end_at(self.text, end);
+        let lines: Vec<String> = entries.iter().map(|entry| format!("{eol}{indent}{entry}")).collect();
         let at = line_end(self.text, line_tail);
         if comma.is_some() {
-            edits.push(insert(at, format!("{eol}{indent}{entry},")));
+            edits.push(insert(at, lines.join(",") + ","));
         } else {
             edits.push(insert(end, ",".to_owned()));
-            edits.push(insert(at, format!("{eol}{indent}{entry}")));
+            edits.push(insert(at, lines.join(",")));
         }
     }
 

@@ -28,8 +28,9 @@ pub fn lower(draft: &Draft<'_>, object: NodeId) -> Result<Vec<Edit>, CannotWrite
     let mut lowering = Lowering { draft, tree: draft.tree, layout, edits: Vec::new() };
     lowering.part(&draft.root(), Around::Root)?;
     let mut edits = lowering.edits;
-    // Stable: insertions at one offset keep the order in which the walk made them, inner ones first.
-    edits.sort_by_key(|edit| edit.at.start);
+    // Stable: insertions at one offset keep the order in which the walk made them, inner ones first; what is taken out
+    // there comes behind them.
+    edits.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
     Ok(edits)
 }
 
@@ -218,11 +219,19 @@ impl Lowering<'_, '_> {
         let eol = line_end_at(text, end.saturating_sub(usize::from(ends_in_line_end)));
         if at == text.len() && !text.ends_with('\n') {
             self.close_open_block(previous);
+            let eol = if self.is_tail_removed() { "" } else { eol };
             self.edits.push(Edit { at: at..at, text: format!("{eol}{pad}{lines}") });
         } else {
             self.edits.push(Edit { at: at..at, text: format!("{pad}{lines}{eol}") });
         }
         Ok(())
+    }
+
+    /// The text's last lines are taken out and nothing is put behind them yet: what comes begins a line already.
+    fn is_tail_removed(&self) -> bool {
+        let end = self.tree.text().len();
+        let is_removal = |edit: &Edit| edit.at.end == end && !edit.at.is_empty() && edit.text.is_empty();
+        self.edits.iter().any(is_removal) && !self.edits.iter().any(|edit| edit.at.start == end)
     }
 
     /// A block scalar that the file's end cuts off has no last line end; text behind it would give it one. `|-` keeps
@@ -330,8 +339,6 @@ impl Lowering<'_, '_> {
         }
         let end = self.tree.span(node).end;
         let end = if end > dash + 1 && text.as_bytes()[end - 1] == b'\n' { end } else { next_line(text, end) };
-        let is_cut_off = end == text.len() && !text.ends_with('\n') && start > 0;
-        let start = if is_cut_off { line_end(text, start - 1) } else { start };
         self.edits.push(Edit { at: start..end, text: String::new() });
         Ok(())
     }

@@ -58,7 +58,11 @@ impl Planner<'_, '_> {
         let there = self.variable(container, &change.name);
         match (change.op, there) {
             (EnvOp::Remove, None) => Ok(()),
-            (EnvOp::Remove, Some(variable)) => self.remove_variable(container, change, variable.index),
+            (EnvOp::Remove, Some(variable)) => {
+                self.remove_variable(container, change, variable.index)?;
+                // A name may stand there more than once; all of them go.
+                self.env(container, change)
+            }
             (EnvOp::Set | EnvOp::SetIfAbsent, None) => self.add_variable(container, change, change.item.value.clone()),
             (EnvOp::SetIfAbsent, Some(_)) => Ok(()),
             (EnvOp::Set, Some(variable)) => self.set_variable(container, change, &variable),
@@ -93,7 +97,10 @@ impl Planner<'_, '_> {
     fn remove_variable(&mut self, container: &Container<'_>, change: &EnvChange, index: usize) -> Step {
         let list = self.open_container_list(container, "env")?;
         self.draft.remove(list, index).map_err(|refusal| self.refused(&refusal))?;
-        self.report(format!("{}: env {} removed", container.name, change.name));
+        let what = format!("{}: env {} removed", container.name, change.name);
+        if self.done.last() != Some(&what) {
+            self.report(what);
+        }
         Ok(())
     }
 
