@@ -1,5 +1,6 @@
 //! Policies: every format becomes the one internal [`Policy`] that the later stages know.
 
+pub mod builtin;
 pub mod document;
 pub mod format;
 pub mod names;

@@ -9,6 +9,7 @@ use super::params::{self, Declared, ParamSetting};
 use super::schema::{did_you_mean, nearest};
 use super::{Policy, PolicyText};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::source::Place;
 use crate::yaml::parse::{ParseError, ParseErrorKind, parse};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, ValueError, ValueErrorKind, find, to_value};
@@ -73,7 +74,17 @@ fn parse_all<'t>(texts: &'t [Arc<PolicyText>], problems: &mut Vec<Diagnostic>) -
     trees
 }
 
+/// A line with `{{` that does not read as YAML was meant for Helm.
+fn not_rendered(place: &Place) -> Option<Diagnostic> {
+    let diagnostic = Diagnostic::error(Code::NotRendered, "the policy is a template that has not been rendered");
+    let help = "render it first (`helm template`), then give podgraft the result";
+    place.excerpt.contains("{{").then(|| diagnostic.at(place.clone(), "here").help(help))
+}
+
 fn not_yaml(file: &PolicyText, error: ParseError) -> Diagnostic {
+    if let Some(diagnostic) = not_rendered(&file.place(error.at.clone())) {
+        return diagnostic;
+    }
     let (code, message) = match error.kind {
         ParseErrorKind::Syntax(words) => (Code::NotYaml, format!("the policy file is not valid YAML: {words}")),
         ParseErrorKind::TooDeep => (Code::TooDeep, "the policy file nests too deep".to_owned()),
@@ -162,6 +173,9 @@ fn misspelt(api_version: &str, kind: &str) -> Option<(&'static str, String, Stri
 
 fn not_a_value(file: &PolicyText, error: ValueError) -> Diagnostic {
     let place = file.place(error.at);
+    if let (ValueErrorKind::BadKey, Some(diagnostic)) = (&error.kind, not_rendered(&place)) {
+        return diagnostic;
+    }
     let (code, message) = match error.kind {
         ValueErrorKind::DuplicateKey(key, first) => {
             return Diagnostic::error(Code::DuplicateKey, format!("the key `{key}` stands twice"))

@@ -72,6 +72,14 @@ fn two_policies_of_one_identity_are_an_error_with_both_places() {
 }
 
 #[test]
+fn a_template_is_to_be_rendered_first() {
+    for spec in ["  {{ .Values.x }}\n", "{{- if .Values.x }}\n  weight: 1\n", "  weight: {{ .Values.x }}\n"] {
+        let (_, problems) = read_one(&policy("a", spec));
+        assert_eq!(problems[0].code, Code::NotRendered, "{spec}");
+    }
+}
+
+#[test]
 fn what_is_no_yaml_and_what_stands_twice_has_its_place() {
     let (_, problems) = read_one("a: [\n");
     assert_eq!(problems[0].code, Code::NotYaml);

@@ -229,7 +229,8 @@ impl<'s> Walk<'s> {
         }
         for required in list(rules, "required").iter().filter_map(Value::as_str) {
             if !map.contains_key(required) {
-                let help = fields.and_then(|fields| fields.get(required)).and_then(|field| self.first_sentence(field));
+                let text = fields.and_then(|fields| fields.get(required)).and_then(|field| self.first_sentence(field));
+                let help = text.map(|text| format!("`{required}`: {text}"));
                 self.report(ProblemKind::Missing, format!("{} must have `{required}`", self.name()), help);
             }
         }

@@ -115,18 +115,18 @@ fn param<'p>(name: &str, expression: &str, params: &'p Params) -> Result<&'p str
         )),
         None => {
             let near = nearest(name, params.keys().map(String::as_str)).map(did_you_mean);
-            let hint = near.unwrap_or_else(|| "declare it under `params`.".to_owned());
+            let hint = near.unwrap_or_else(|| "declare it under `params`".to_owned());
             Err(fault(
                 Code::BadExpression,
                 format!("the policy has no parameter `{name}`"),
-                Some(format!("{hint} {}", literal_hint(expression))),
+                Some(format!("{hint}; {}", literal_hint(expression))),
             ))
         }
     }
 }
 
 fn unknown_name(root: &str, expression: &str) -> Fault {
-    let near = nearest(root, SCOPE.into_iter()).map(|near| format!("did you mean `{near}`? "));
+    let near = nearest(root, SCOPE.into_iter()).map(|near| format!("{}; ", did_you_mean(near)));
     fault(
         Code::BadExpression,
         format!("`${{{expression}}}` names nothing that a policy knows"),
@@ -135,7 +135,7 @@ fn unknown_name(root: &str, expression: &str) -> Fault {
 }
 
 fn literal_hint(expression: &str) -> String {
-    format!("For this very text write `$${{{expression}}}`")
+    format!("for this very text write `$${{{expression}}}`")
 }
 
 fn unclosed() -> Fault {

@@ -2,6 +2,7 @@
 //! followed; and the way back, from a path in the value to its place in the text.
 
 use serde_json::{Map, Number, Value};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -122,7 +123,7 @@ pub fn find(tree: &Tree<'_>, root: NodeId, path: &Path) -> Found {
     let mut found = Found { key: None, value: root };
     for step in &path.0 {
         let next = match step {
-            Step::Key(key) => find_key(tree, tree.follow(found.value), key, 0),
+            Step::Key(key) => find_key(tree, tree.follow(found.value), key, &mut BTreeSet::new()),
             Step::Index(index) => {
                 let at = tree.children(tree.follow(found.value)).nth(*index);
                 at.map(|value| Found { key: None, value })
@@ -134,19 +135,18 @@ pub fn find(tree: &Tree<'_>, root: NodeId, path: &Path) -> Found {
     found
 }
 
-fn find_key(tree: &Tree<'_>, mapping: NodeId, wanted: &str, depth: usize) -> Option<Found> {
-    if depth > MAX_DEPTH || !tree.kind(mapping).is_mapping() {
+/// Each mapping is searched once, so that merge keys that name each other many times cost no more.
+fn find_key(tree: &Tree<'_>, mapping: NodeId, wanted: &str, seen: &mut BTreeSet<NodeId>) -> Option<Found> {
+    // A chain of merge keys longer than any nesting is hostile; `to_value` refuses it with its reason.
+    if !tree.kind(mapping).is_mapping() || seen.len() > MAX_DEPTH || !seen.insert(mapping) {
         return None;
     }
-    let own =
-        tree.entries(mapping).find(|&(key, _)| !is_merge(tree, key) && key_text(tree, key).as_deref() == Some(wanted));
-    if let Some((key, value)) = own {
+    let is_wanted = |key: NodeId| !is_merge(tree, key) && key_text(tree, key).as_deref() == Some(wanted);
+    if let Some((key, value)) = tree.entries(mapping).find(|&(key, _)| is_wanted(key)) {
         return Some(Found { key: Some(key), value });
     }
     let merged = tree.entries(mapping).filter(|&(key, _)| is_merge(tree, key));
-    merged
-        .flat_map(|(_, value)| merge_sources(tree, value))
-        .find_map(|source| find_key(tree, source, wanted, depth + 1))
+    merged.flat_map(|(_, value)| merge_sources(tree, value)).find_map(|source| find_key(tree, source, wanted, seen))
 }
 
 /// The mappings that a value of `<<` names.
@@ -387,6 +387,18 @@ mod tests {
         }
         assert_eq!(value(&bomb), Err(ValueErrorKind::TooLarge));
         assert_eq!(value(&chain), Err(ValueErrorKind::TooDeep));
+    }
+
+    #[test]
+    fn merge_keys_that_multiply_are_searched_once() {
+        let mut text = String::from("a0: &a0 {x: 1}\n");
+        for level in 1..200 {
+            let before = level - 1;
+            text.push_str(&format!("a{level}: &a{level} {{<<: [*a{before}, *a{before}]}}\n"));
+        }
+        let tree = parse(&text).unwrap();
+        let found = find(&tree, tree.roots()[0], &Path::of(&["a199", "nothing"]));
+        assert_eq!(tree.slice(found.key.unwrap()), "a199");
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! What an API server would refuse, seen when the policy is read: names, ports, mounts, variables.
 
-use k8s_openapi::api::core::v1::EnvVar;
 use serde_json::Value;
 
 use super::Reader;
@@ -39,11 +38,7 @@ impl Reader<'_, '_> {
             self.check_volume_mount(&path);
         }
         for path in self.paths(&at.key("env")) {
-            let entry = path.get(&self.document.value).cloned().unwrap_or_default();
-            // The schema took it, so a failure here is one that `unreadable` has reported for the whole policy.
-            if let Ok(var) = serde_json::from_value::<EnvVar>(entry) {
-                self.check_env(&var, &path);
-            }
+            self.check_env(&path);
         }
     }
 
@@ -85,11 +80,12 @@ impl Reader<'_, '_> {
         at.get(&self.document.value).and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
-    pub(super) fn check_env(&mut self, var: &EnvVar, at: &Path) {
-        self.rule(&at.key("name"), names::check_env_name(&var.name));
-        let has_value = var.value.as_ref().is_some_and(|value| !value.is_empty());
-        if has_value && var.value_from.is_some() {
-            self.invalid(at, format!("the variable `{}` has `value` beside `valueFrom`", var.name));
+    pub(super) fn check_env(&mut self, at: &Path) {
+        let name = self.document_text(&at.key("name"));
+        self.rule(&at.key("name"), names::check_env_name(&name));
+        let has_value = !self.document_text(&at.key("value")).is_empty();
+        if has_value && at.key("valueFrom").get(&self.document.value).is_some() {
+            self.invalid(at, format!("the variable `{name}` has `value` beside `valueFrom`"));
         }
     }
 

@@ -98,7 +98,7 @@ impl Reader<'_, '_> {
     }
 
     fn env(&mut self, entry: &EnvEntry, at: &Path) -> EnvChange {
-        self.check_env(&entry.var, at);
+        self.check_env(at);
         self.check_env_op(entry, at);
         EnvChange {
             item: self.kubernetes_item(at),

@@ -52,7 +52,7 @@ fn every_problem_of_the_types_has_its_place() {
     for help in ["did you mean `weight`?", "did you mean `Replace`?", "quote it: \"5\""] {
         assert!(helps.iter().any(|found| found == help), "{help}: {helps:?}");
     }
-    assert!(helps.iter().any(|help| help.starts_with("`Native`")), "{helps:?}");
+    assert!(helps.iter().any(|help| help.starts_with("`type`: `Native`")), "{helps:?}");
 }
 
 #[test]

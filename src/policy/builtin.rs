@@ -1,0 +1,120 @@
+//! The ready-made policies: the files of `policies/`, compiled in as `builtin:NAME`.
+
+use super::read::PolicyFile;
+use super::schema::{did_you_mean, nearest};
+use crate::diagnostic::{Code, Diagnostic};
+
+/// A ready-made policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Builtin {
+    /// As in `builtin:NAME`, and the policy's `metadata.name`.
+    pub name: &'static str,
+    /// The whole file.
+    pub text: &'static str,
+}
+
+/// All of them, by name.
+pub const BUILTINS: &[Builtin] = &[
+    Builtin { name: "debug-tools", text: include_str!("../../policies/debug-tools.yaml") },
+    Builtin { name: "jmx-exporter", text: include_str!("../../policies/jmx-exporter.yaml") },
+    Builtin { name: "opentelemetry-java", text: include_str!("../../policies/opentelemetry-java.yaml") },
+    Builtin { name: "prometheus-scrape", text: include_str!("../../policies/prometheus-scrape.yaml") },
+    Builtin { name: "rookout-java", text: include_str!("../../policies/rookout-java.yaml") },
+];
+
+impl Builtin {
+    /// What it is for: the first line of its comment.
+    pub fn summary(&self) -> &'static str {
+        let line = self.text.lines().next().unwrap_or_default();
+        line.trim_start_matches(['#', ' ']).trim_end_matches('.')
+    }
+
+    /// The file, called `builtin:NAME`.
+    pub fn file(&self) -> PolicyFile {
+        PolicyFile { name: format!("builtin:{}", self.name).into(), text: self.text.to_owned() }
+    }
+}
+
+/// The ready-made policy of a name.
+pub fn find(name: &str) -> Result<&'static Builtin, Box<Diagnostic>> {
+    if let Some(found) = BUILTINS.iter().find(|builtin| builtin.name == name) {
+        return Ok(found);
+    }
+    let names = || BUILTINS.iter().map(|builtin| builtin.name);
+    let help = match nearest(name, names()) {
+        Some(near) => did_you_mean(&format!("builtin:{near}")),
+        None => format!("the built-in policies are {}", names().collect::<Vec<_>>().join(", ")),
+    };
+    Err(Box::new(Diagnostic::error(Code::UnknownPolicy, format!("there is no built-in policy `{name}`")).help(help)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::params::ParamSetting;
+    use crate::policy::read::read;
+    use serde_json::{Value, json};
+
+    fn setting(builtin: &Builtin) -> Vec<ParamSetting> {
+        let image = ParamSetting { policy: None, name: "image".into(), value: "registry.example.com/agent:1".into() };
+        if builtin.text.contains("name: image") { vec![image] } else { Vec::new() }
+    }
+
+    fn containers(builtin: &Builtin) -> Vec<Value> {
+        let (policies, problems) = read(vec![builtin.file()], &setting(builtin));
+        assert_eq!(problems, [], "{}", builtin.name);
+        let inject = &policies[0].rules[0].inject;
+        let init = inject.init_containers.iter().map(|(item, _)| item.value.clone());
+        init.chain(inject.sidecars.iter().map(|(item, ..)| item.value.clone())).collect()
+    }
+
+    #[test]
+    fn every_file_is_a_policy_of_its_name_with_a_page_of_comment() {
+        for builtin in BUILTINS {
+            let (policies, problems) = read(vec![builtin.file()], &setting(builtin));
+            assert_eq!(problems, [], "{}", builtin.name);
+            assert_eq!(policies[0].identity, builtin.name);
+            assert!(policies[0].selects.selector.is_some(), "{} is opt-in", builtin.name);
+            assert!(builtin.summary().len() > 20, "{}", builtin.name);
+            assert!(builtin.text.lines().take_while(|line| line.starts_with('#')).count() > 20);
+            assert!(builtin.text.lines().all(|line| line.len() <= 120), "{}", builtin.name);
+        }
+        assert!(BUILTINS.is_sorted_by_key(|builtin| builtin.name));
+    }
+
+    #[test]
+    fn every_container_is_restricted_and_has_requests_and_limits() {
+        for container in BUILTINS.iter().flat_map(containers) {
+            let context = &container["securityContext"];
+            let wanted = json!({
+                "runAsNonRoot": true, "runAsUser": 65532, "allowPrivilegeEscalation": false,
+                "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},
+                "seccompProfile": {"type": "RuntimeDefault"},
+            });
+            assert_eq!(*context, wanted, "{}", container["name"]);
+            for (kind, resource) in
+                [("requests", "cpu"), ("requests", "memory"), ("limits", "cpu"), ("limits", "memory")]
+            {
+                assert!(container["resources"][kind][resource].is_string(), "{}", container["name"]);
+            }
+        }
+    }
+
+    #[test]
+    fn images_are_pinned_or_asked_for() {
+        for builtin in BUILTINS {
+            assert!(!builtin.text.lines().any(|line| !line.starts_with('#') && line.contains("latest")));
+        }
+        let rookout = find("rookout-java").unwrap();
+        let (_, problems) = read(vec![rookout.file()], &[]);
+        assert_eq!(problems[0].code, Code::BadParam);
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_shows_the_near_one() {
+        assert_eq!(find("jmx-exporter").map(|found| found.name), Ok("jmx-exporter"));
+        let problem = find("jmx-exporters").unwrap_err();
+        assert_eq!(problem.code, Code::UnknownPolicy);
+        assert_eq!(problem.help.as_deref(), Some("did you mean `builtin:jmx-exporter`?"));
+    }
+}
