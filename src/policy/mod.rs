@@ -1,5 +1,8 @@
 //! Policies: every format becomes the one internal [`Policy`] that the later stages know.
 
+pub mod builtin;
+pub mod read;
+
 use globset::GlobMatcher;
 use serde_json::Value;
 use std::ops::Range;
