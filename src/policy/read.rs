@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::document::Document;
 use super::format::{self, Translator};
-use super::params::{self, Declared, ParamSetting};
+pub use super::params::ParamSetting;
+use super::params::{self, Declared};
 use super::schema::{did_you_mean, nearest};
 use super::{Policy, PolicyText};
 use crate::diagnostic::{Code, Diagnostic};

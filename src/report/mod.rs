@@ -1,5 +1,12 @@
 //! What a run did and why, as data. Each file of this folder renders it to text; nothing here prints.
 
+pub mod json;
+mod lines;
+pub mod stat;
+pub mod summary;
+pub mod text;
+pub mod unified;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -44,6 +51,52 @@ pub fn splice(text: &[u8], edits: &[Edit]) -> Vec<u8> {
     }
     spliced.extend_from_slice(&text[from..]);
     spliced
+}
+
+/// One file of a run, as the renderers take it.
+#[derive(Debug, Clone, Copy)]
+pub struct ReportedFile<'a> {
+    /// As the user calls it.
+    pub name: &'a str,
+    /// The bytes of its path, as a patch has to name it; `stdin` for the standard input.
+    pub path: &'a [u8],
+    /// The text before the edits.
+    pub text: &'a [u8],
+    /// What happened.
+    pub report: &'a FileReport,
+}
+
+/// Whether a text is for a terminal that shows colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paint {
+    /// Text alone.
+    Plain,
+    /// With ANSI colours.
+    Colours,
+}
+
+impl Paint {
+    /// The text between the ANSI codes of a style (`1`, `32`), or the text alone.
+    fn wrap(self, style: &str, text: &str) -> String {
+        match self {
+            Paint::Plain => text.to_owned(),
+            Paint::Colours => format!("\u{1b}[{style}m{text}\u{1b}[0m"),
+        }
+    }
+}
+
+/// Text from a manifest, fit to stand in one line of a report: control characters are written as escapes.
+fn one_line(text: &str) -> String {
+    if !text.contains(char::is_control) {
+        return text.to_owned();
+    }
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
+}
+
+/// `1 workload`, `2 workloads`.
+fn count(number: usize, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
 }
 
 /// What happened to one workload.
@@ -111,4 +164,28 @@ pub struct Skip {
     pub reason: String,
     /// Selected as a workload, but no container was chosen.
     pub is_near_miss: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn report_of(workloads: Vec<WorkloadReport>) -> FileReport {
+        FileReport { workloads, documents: 1, ..FileReport::default() }
+    }
+
+    /// `Deployment shop/NAME` as the policy `agent` met it; each in a document of its own.
+    pub(super) fn workload(name: &str, edits: Range<usize>, outcome: Outcome) -> WorkloadReport {
+        let document = name.bytes().map(usize::from).sum();
+        WorkloadReport {
+            api_version: "apps/v1".to_owned(),
+            kind: "Deployment".to_owned(),
+            namespace: Some("shop".to_owned()),
+            name: name.to_owned(),
+            line: 1,
+            document: document..document + 1,
+            edits,
+            policies: vec![PolicyReport { policy: "agent".into(), outcome }],
+        }
+    }
 }

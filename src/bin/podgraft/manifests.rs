@@ -1,0 +1,162 @@
+//! Which documents of a file in a folder are manifests: Kubernetes objects other than podgraft's own.
+
+use std::ops::Range;
+
+use podgraft::report::FileReport;
+use podgraft::yaml::parse::parse;
+use podgraft::yaml::stream::{Chunk, chunks};
+use podgraft::yaml::tree::Tree;
+
+/// The group of podgraft's own objects.
+const GROUP: &str = "podgraft.dev/";
+
+/// What a document is to a run over a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// A Kubernetes object, or something that cannot be told.
+    Manifest,
+    /// An object of podgraft.dev.
+    Own,
+    /// Has content, but is no Kubernetes object.
+    Other,
+    /// Blank lines and comments.
+    Blank,
+}
+
+/// The parts of a found file's text that belong in a stream; empty when it holds no manifest.
+pub fn manifests_of(text: &[u8], report: &FileReport) -> Vec<Range<usize>> {
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    let mut has_manifest = false;
+    for chunk in chunks(text) {
+        let range = chunk.start..chunk.start + chunk.text.len();
+        let role = if is_touched(&range, report) { Role::Manifest } else { role(&chunk) };
+        has_manifest |= role == Role::Manifest;
+        if matches!(role, Role::Own | Role::Other) {
+            continue;
+        }
+        match parts.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => parts.push(range),
+        }
+    }
+    if has_manifest { parts } else { Vec::new() }
+}
+
+fn is_touched(chunk: &Range<usize>, report: &FileReport) -> bool {
+    report.workloads.iter().any(|workload| chunk.contains(&workload.document.start))
+}
+
+/// The text with every document but podgraft's own blanked, so that places in it are those of the file; none when it
+/// holds no such object.
+pub fn policies_in(text: &[u8]) -> Option<String> {
+    memchr::memmem::find(text, GROUP.as_bytes())?;
+    let mut kept = Vec::with_capacity(text.len());
+    let mut is_empty = true;
+    for chunk in chunks(text) {
+        if role(&chunk) == Role::Own {
+            kept.extend_from_slice(chunk.text);
+            is_empty = false;
+        } else {
+            kept.extend(chunk.text.iter().filter(|&&byte| byte == b'\n'));
+        }
+    }
+    if is_empty { None } else { String::from_utf8(kept).ok() }
+}
+
+fn role(chunk: &Chunk<'_>) -> Role {
+    let has = |word: &str| memchr::memmem::find(chunk.text, word.as_bytes()).is_some();
+    // An escape in a quoted key could spell either word.
+    let may_be_object = has("apiVersion") && has("kind") || has("\\");
+    if may_be_object && !has(GROUP) && !has("\\") {
+        return role_by_parsing(chunk, Certainty::Object);
+    }
+    role_by_parsing(chunk, Certainty::Open)
+}
+
+/// Whether the words of an object are there without doubt.
+enum Certainty {
+    Object,
+    Open,
+}
+
+fn role_by_parsing(chunk: &Chunk<'_>, certainty: Certainty) -> Role {
+    if is_blank(chunk.text) {
+        return Role::Blank;
+    }
+    // Most documents are objects with both keys at the start of a line: no need to parse them.
+    if matches!(certainty, Certainty::Object) && has_line(chunk.text, b"apiVersion:") && has_line(chunk.text, b"kind:")
+    {
+        return Role::Manifest;
+    }
+    let parsed = std::str::from_utf8(chunk.text).ok().and_then(|text| parse(text).ok());
+    parsed.map_or(Role::Manifest, |tree| role_of_tree(&tree))
+}
+
+/// A chunk of several documents counts as its first manifest.
+fn role_of_tree(tree: &Tree<'_>) -> Role {
+    let roles = tree.roots().iter().map(|&root| {
+        let entries: Vec<_> = tree.entries(root).collect();
+        let value = |key: &str| {
+            let entry = entries.iter().find(|(name, _)| tree.scalar(*name) == Some(key));
+            entry.and_then(|(_, value)| tree.scalar(*value))
+        };
+        // A merge key may bring what is not written here.
+        let is_merged = entries.iter().any(|(name, _)| tree.scalar(*name) == Some("<<"));
+        match (value("apiVersion"), value("kind")) {
+            (Some(version), Some(_)) if version.starts_with(GROUP) => Role::Own,
+            (Some(_), Some(_)) => Role::Manifest,
+            _ if is_merged => Role::Manifest,
+            _ => Role::Other,
+        }
+    });
+    let roles: Vec<Role> = roles.collect();
+    let first = roles.first().copied().unwrap_or(Role::Blank);
+    if roles.contains(&Role::Manifest) { Role::Manifest } else { first }
+}
+
+fn is_blank(text: &[u8]) -> bool {
+    let is_nothing = |line: &[u8]| line.is_empty() || line.starts_with(b"#") || line == b"---" || line == b"...";
+    text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).all(is_nothing)
+}
+
+fn has_line(text: &[u8], start: &[u8]) -> bool {
+    text.split(|&byte| byte == b'\n').any(|line| line.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(text: &str) -> String {
+        manifests_of(text.as_bytes(), &FileReport::default()).into_iter().map(|part| &text[part]).collect()
+    }
+
+    #[test]
+    fn only_objects_that_are_not_podgrafts_own_are_manifests() {
+        let text = "apiVersion: v1\nkind: A\n---\nreplicas: 1\n---\n# only a comment\n---\napiVersion: podgraft.dev/v1alpha1\nkind: X\n---\n{\"kind\": \"B\", \"apiVersion\": \"v1\"}\n";
+        assert_eq!(
+            kept(text),
+            "apiVersion: v1\nkind: A\n---\n# only a comment\n---\n{\"kind\": \"B\", \"apiVersion\": \"v1\"}\n"
+        );
+    }
+
+    #[test]
+    fn a_file_without_an_object_has_no_manifest() {
+        assert_eq!(kept("replicas: 1\n---\n# c\n"), "");
+        assert_eq!(kept("# c\n"), "");
+        assert_eq!(kept("data:\n  apiVersion: v1\n  kind: A\n"), "");
+    }
+
+    #[test]
+    fn what_cannot_be_told_stays() {
+        assert_eq!(kept("\"\\u0061piVersion\": v1\nkind: A\n"), "\"\\u0061piVersion\": v1\nkind: A\n");
+        assert_eq!(kept("a: [\n"), "a: [\n");
+    }
+
+    #[test]
+    fn policies_keep_their_lines() {
+        let text = "apiVersion: v1\nkind: A\n---\napiVersion: podgraft.dev/v1alpha1\nkind: X\n";
+        assert_eq!(policies_in(text.as_bytes()).unwrap(), "\n\n---\napiVersion: podgraft.dev/v1alpha1\nkind: X\n");
+        assert_eq!(policies_in(b"apiVersion: v1\nkind: A\ndata: {a: podgraft.dev/}\n"), None);
+    }
+}

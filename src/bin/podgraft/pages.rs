@@ -1,0 +1,74 @@
+//! What podgraft says about itself: the built-in policies, completion scripts, the manual page.
+
+use clap::CommandFactory;
+use clap_mangen::Man;
+use podgraft::diagnostic::Diagnostic;
+use podgraft::policy::builtin::{BUILTINS, find};
+
+use crate::args::{Cli, Policy};
+use crate::run::{Exit, print};
+
+/// `podgraft policy`.
+pub fn policy(command: &Policy) -> Exit {
+    match command {
+        Policy::List => give(Ok(list().into_bytes())),
+        Policy::Show { name } => {
+            let name = name.strip_prefix("builtin:").unwrap_or(name);
+            give(find(name).map(|builtin| builtin.text.as_bytes().to_vec()).map_err(|problem| *problem))
+        }
+    }
+}
+
+fn list() -> String {
+    let width = BUILTINS.iter().map(|builtin| builtin.name.len()).max().unwrap_or(0);
+    BUILTINS.iter().map(|builtin| format!("builtin:{:width$}  {}\n", builtin.name, builtin.summary())).collect()
+}
+
+/// `podgraft completions SHELL`.
+pub fn completions(shell: clap_complete::Shell) -> Exit {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "podgraft", &mut script);
+    give(Ok(script))
+}
+
+/// `podgraft man`: one page, a section for each command.
+pub fn man() -> Exit {
+    let mut command = Cli::command();
+    command.build();
+    let mut page = Vec::new();
+    // Writing to memory cannot fail.
+    let _ = Man::new(command.clone()).render(&mut page);
+    for part in command.get_subcommands().filter(|part| part.get_name() != "help") {
+        add_command(part, &mut page);
+    }
+    give(Ok(page))
+}
+
+fn add_command(command: &clap::Command, page: &mut Vec<u8>) {
+    let full = command.get_bin_name().unwrap_or_default().to_owned();
+    let man = Man::new(command.clone());
+    let mut section = Vec::new();
+    let _ = man.render_description_section(&mut section);
+    let _ = man.render_synopsis_section(&mut section);
+    let _ = man.render_options_section(&mut section);
+    if command.has_subcommands() {
+        let _ = man.render_subcommands_section(&mut section);
+    }
+    let _ = man.render_extra_section(&mut section);
+    page.extend(format!(".SH \"{}\"\n", full.to_uppercase()).into_bytes());
+    // Its sections are parts of this one.
+    page.extend(String::from_utf8_lossy(&section).replace(".SH ", ".SS ").into_bytes());
+    for part in command.get_subcommands().filter(|part| part.get_name() != "help") {
+        add_command(part, page);
+    }
+}
+
+fn give(result: Result<Vec<u8>, Diagnostic>) -> Exit {
+    match result.and_then(|text| print(&text)) {
+        Ok(()) => Exit::Done,
+        Err(problem) => {
+            crate::show::show_plainly(&problem);
+            Exit::Refused
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! `-p`, `--param`, `--only` and `--skip` to policies.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::policy::Policy;
+use podgraft::policy::builtin::{BUILTINS, Builtin, find};
+use podgraft::policy::read::{PolicyFile, read};
+use podgraft::policy::schema::nearest;
+
+use crate::args;
+use crate::manifests::policies_in;
+use crate::walk::{Input, PathFilter, walk};
+
+/// A text of the input, for `@input`.
+pub struct InputText<'a> {
+    /// As the user calls it.
+    pub name: &'a Arc<str>,
+    /// The whole file.
+    pub text: &'a [u8],
+}
+
+/// Reads, checks and chooses the policies.
+pub fn load(args: &args::Policies, inputs: &[InputText<'_>]) -> (Vec<Policy>, Vec<Diagnostic>) {
+    let (mut files, mut problems) = (Vec::new(), Vec::new());
+    for given in &args.given {
+        match files_of(given, inputs) {
+            Ok(found) => files.extend(found),
+            Err(found) => problems.extend(found),
+        }
+    }
+    let names: Vec<Arc<str>> = files.iter().map(|file: &PolicyFile| Arc::clone(&file.name)).collect();
+    let (policies, diagnostics) = read(files, &args.params);
+    problems.extend(diagnostics);
+    if policies.is_empty() && !problems.iter().any(Diagnostic::is_error) {
+        problems.push(no_policy(&names));
+    }
+    let policies = choose(policies, args, &mut problems);
+    (policies, problems)
+}
+
+fn no_policy(names: &[Arc<str>]) -> Diagnostic {
+    let message = match names {
+        [] => "there is no policy among the manifests".to_owned(),
+        [one] => format!("there is no policy in `{one}`"),
+        many => format!("there is no policy in any of the {} files of `-p`", many.len()),
+    };
+    Diagnostic::error(Code::BadPolicy, message)
+        .help("a policy is an object such as `apiVersion: podgraft.dev/v1alpha1`, `kind: InjectionPolicy`")
+}
+
+fn files_of(given: &Path, inputs: &[InputText<'_>]) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
+    let text = given.to_string_lossy();
+    if let Some(name) = text.strip_prefix("builtin:") {
+        return builtin(name).map(|file| vec![file]).map_err(|problem| vec![problem]);
+    }
+    if text == "@input" {
+        let found = inputs
+            .iter()
+            .filter_map(|input| policies_in(input.text).map(|text| PolicyFile { name: Arc::clone(input.name), text }));
+        return Ok(found.collect());
+    }
+    let walked = walk(&[given.to_path_buf()], &PathFilter::default());
+    let mut problems: Vec<Diagnostic> =
+        walked.problems.into_iter().map(|problem| hint_at_builtin(problem, &text)).collect();
+    let mut files = Vec::new();
+    for input in &walked.inputs {
+        match read_file(input) {
+            Ok(file) => files.push(file),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.iter().any(Diagnostic::is_error) { Err(problems) } else { Ok(files) }
+}
+
+/// `-p jmx-exporter` was probably to be `-p builtin:jmx-exporter`.
+fn hint_at_builtin(problem: Diagnostic, given: &str) -> Diagnostic {
+    match find(given) {
+        Ok(_) => problem.help(format!("the built-in policy of this name is `-p builtin:{given}`")),
+        Err(_) => problem,
+    }
+}
+
+fn read_file(input: &Input) -> Result<PolicyFile, Diagnostic> {
+    let text = String::from_utf8(input.read()?).map_err(|_| {
+        Diagnostic::error(Code::NotUtf8, format!("`{}` is not UTF-8", input.name)).help("convert it to UTF-8 first")
+    })?;
+    Ok(PolicyFile { name: Arc::clone(&input.name), text })
+}
+
+fn builtin(name: &str) -> Result<PolicyFile, Diagnostic> {
+    find(name).map(Builtin::file).map_err(|problem| *problem)
+}
+
+/// `jmx-exporter, rookout-java`.
+pub fn builtin_names() -> String {
+    BUILTINS.iter().map(|builtin| builtin.name).collect::<Vec<_>>().join(", ")
+}
+
+/// Applies `--only` and `--skip`.
+fn choose(policies: Vec<Policy>, args: &args::Policies, problems: &mut Vec<Diagnostic>) -> Vec<Policy> {
+    // With a policy that could not be read, a name that is missing here says nothing.
+    if !problems.iter().any(Diagnostic::is_error) {
+        let flags = args.only.iter().map(|name| ("--only", name)).chain(args.skip.iter().map(|name| ("--skip", name)));
+        let unknown = flags.filter(|(_, name)| !policies.iter().any(|policy| policy.identity == **name));
+        problems.extend(unknown.map(|(flag, name)| unknown_policy(flag, name, &policies)));
+    }
+    let is_chosen = |policy: &Policy| {
+        (args.only.is_empty() || args.only.contains(&policy.identity)) && !args.skip.contains(&policy.identity)
+    };
+    policies.into_iter().filter(is_chosen).collect()
+}
+
+fn unknown_policy(flag: &str, name: &str, policies: &[Policy]) -> Diagnostic {
+    let identities: Vec<&str> = policies.iter().map(|policy| policy.identity.as_str()).collect();
+    let help = match nearest(name, identities.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the given policies are {}", identities.join(", ")),
+    };
+    Diagnostic::error(Code::UnknownPolicy, format!("`{flag} {name}`: none of the given policies has this name"))
+        .help(help)
+}
+
+/// Which of the paths that read stdin, as policies and as manifests, there are.
+pub fn stdin_readers(policies: &[PathBuf], paths: &[PathBuf]) -> usize {
+    let dashes = |paths: &[PathBuf]| paths.iter().filter(|path| path.as_os_str() == "-").count();
+    dashes(policies) + usize::from(paths.is_empty() || dashes(paths) > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typing_error_finds_the_name_that_was_meant() {
+        let names = ["jmx-exporter", "rookout-java"];
+        assert_eq!(nearest("jmx-exportr", names.into_iter()), Some("jmx-exporter"));
+        assert_eq!(nearest("istio", names.into_iter()), None);
+    }
+}

@@ -1,0 +1,321 @@
+//! `apply` and `diff`: paths and policies in; a result, a report and an exit status out.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+use podgraft::diagnostic::{Code, Diagnostic, Severity};
+use podgraft::graft::{Options, graft};
+use podgraft::policy::Policy;
+use podgraft::report::json::Verdict;
+use podgraft::report::{FileReport, ReportedFile, json, splice, stat, summary, text, unified};
+
+use crate::args::{self, Cli, DiffFormat};
+use crate::manifests::manifests_of;
+use crate::policies::{self, InputText, builtin_names, stdin_readers};
+use crate::show::Voice;
+use crate::stream::join;
+use crate::threads::map_in_order;
+use crate::walk::{Input, InputPlace, PathFilter, Walk, no_manifest, walk, would_wait_for_typing};
+use crate::write::{NewFile, Replacement, create, replace, sweep};
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done, and nothing to report.
+    Done = 0,
+    /// `diff` found differences.
+    Differences = 1,
+    /// Refused or failed; nothing was written.
+    Refused = 2,
+    /// A bug of podgraft; nothing was written.
+    Internal = 70,
+}
+
+/// One file that went through.
+struct GraftedFile {
+    input: Input,
+    path: Vec<u8>,
+    text: Vec<u8>,
+    report: FileReport,
+    /// The parts that belong in a stream; all of a file that was named.
+    parts: Vec<std::ops::Range<usize>>,
+}
+
+/// All files and everything that is wrong.
+struct Grafted {
+    files: Vec<GraftedFile>,
+    problems: Vec<Diagnostic>,
+}
+
+/// `podgraft apply`.
+pub fn apply(args: &args::Apply) -> Result<Exit, clap::Error> {
+    let reads_stdin = args.run.paths.is_empty() || args.run.paths.iter().any(|path| path.as_os_str() == "-");
+    if args.in_place && reads_stdin {
+        return Err(usage(ErrorKind::ArgumentConflict, "--in-place needs files or folders: stdin cannot be replaced"));
+    }
+    let grafted = graft_all(&args.run)?;
+    let voice = Voice::new(&args.run.output);
+    if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
+        return Ok(exit);
+    }
+    if let Err(problems) = write_result(args, &grafted.files) {
+        write_report(&args.run.output, &grafted, &problems, Verdict::Refused)
+            .unwrap_or_else(|problem| voice.show(&[problem]));
+        voice.show(&problems);
+        voice.conclude(&problems, "see above for what was written");
+        return Ok(Exit::Refused);
+    }
+    voice.show(&grafted.problems);
+    voice.tell(&text::render(&grafted.reported()));
+    Ok(Exit::Done)
+}
+
+/// `podgraft diff`.
+pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
+    let grafted = graft_all(&args.run)?;
+    let voice = Voice::new(&args.run.output);
+    if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
+        return Ok(exit);
+    }
+    let reported = grafted.reported();
+    let paint = voice.stdout_paint();
+    let shown = match args.output {
+        DiffFormat::Unified => unified::render(&reported, paint),
+        DiffFormat::Summary => summary::render(&reported, paint),
+        DiffFormat::Stat => stat::render(&reported, paint),
+    };
+    if let Err(problem) = print(shown.as_bytes()) {
+        voice.show(&[problem]);
+        return Ok(Exit::Refused);
+    }
+    voice.show(&grafted.problems);
+    voice.tell(&[text::skipped(&reported), text::totals(&reported)].concat());
+    let is_changed = reported.iter().any(|file| !file.report.edits.is_empty());
+    Ok(if is_changed { Exit::Differences } else { Exit::Done })
+}
+
+/// The result to stdout. That nobody reads it to its end is no error.
+pub fn print(result: &[u8]) -> Result<(), Diagnostic> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(result).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Diagnostic::error(Code::File, format!("stdout cannot be written: {error}")))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn usage(kind: ErrorKind, message: impl std::fmt::Display) -> clap::Error {
+    Cli::command().error(kind, message)
+}
+
+fn check_usage(run: &args::Run) -> Result<PathFilter, clap::Error> {
+    if run.policies.given.is_empty() {
+        let message = format!(
+            "no policy is given: add -p FILE, -p FOLDER or -p builtin:NAME\n\nThe built-in policies are {} \
+             (see `podgraft policy list`)",
+            builtin_names()
+        );
+        return Err(usage(ErrorKind::MissingRequiredArgument, message));
+    }
+    if stdin_readers(&run.policies.given, &run.paths) > 1 {
+        return Err(usage(ErrorKind::ArgumentConflict, "stdin can be read only once: as policy or as manifests"));
+    }
+    if would_wait_for_typing(&run.paths) {
+        let message = "no PATH is given and stdin is a terminal\n\n\
+                       Name files or folders, or pipe manifests in: helm template ... | podgraft apply -p POLICY";
+        return Err(usage(ErrorKind::MissingRequiredArgument, message));
+    }
+    PathFilter::new(&run.manifests.include, &run.manifests.exclude)
+        .map_err(|error| usage(ErrorKind::ValueValidation, error))
+}
+
+fn graft_all(run: &args::Run) -> Result<Grafted, clap::Error> {
+    let filter = check_usage(run)?;
+    let Walk { inputs, mut problems } = walk(&run.paths, &filter);
+    let threads = run.output.threads;
+    let read: Vec<_> = map_in_order(&inputs, threads, Input::read);
+    let mut texts = Vec::new();
+    for (input, text) in inputs.into_iter().zip(read) {
+        match text {
+            Ok(text) => texts.push((input, text)),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    let named: Vec<InputText<'_>> = texts.iter().map(|(input, text)| InputText { name: &input.name, text }).collect();
+    let (policies, policy_problems) = policies::load(&run.policies, &named);
+    let may_graft = !policy_problems.iter().any(Diagnostic::is_error);
+    problems.extend(policy_problems);
+    let options = options(run);
+    let reports = match may_graft {
+        true => map_in_order(&texts, threads, |(input, text)| graft_one(input, text, &policies, &options)),
+        false => Vec::new(),
+    };
+    let graft_file =
+        |((input, text), (report, parts))| GraftedFile { path: patch_path(&input), input, text, report, parts };
+    let mut files: Vec<GraftedFile> = texts.into_iter().zip(reports).map(graft_file).collect();
+    problems.extend(files.iter_mut().flat_map(|file| std::mem::take(&mut file.report.diagnostics)));
+    if !problems.iter().any(Diagnostic::is_error) {
+        problems.extend(find_nothing(&files));
+    }
+    files.retain(|file| !file.parts.is_empty() || !file.input.is_found());
+    Ok(Grafted { files, problems })
+}
+
+fn graft_one(
+    input: &Input,
+    text: &[u8],
+    policies: &[Policy],
+    options: &Options,
+) -> (FileReport, Vec<std::ops::Range<usize>>) {
+    let report = graft(&input.name, text, policies, options);
+    let parts = match (input.is_found(), report.objects) {
+        (true, 0) => Vec::new(),
+        (true, _) => manifests_of(text, &report),
+        (false, _) => std::iter::once(0..text.len()).collect(),
+    };
+    (report, parts)
+}
+
+fn options(run: &args::Run) -> Options {
+    Options {
+        namespace: run.manifests.namespace.clone(),
+        pod_templates: run.manifests.pod_templates.clone(),
+        kube_minor: run.manifests.kube_version,
+        marker: !run.policies.no_marker,
+        parse_all: run.manifests.parse_all,
+        workloads: run.manifests.workloads.clone(),
+        image_env: run.manifests.image_env.clone(),
+    }
+}
+
+/// The bytes by which a patch names the file.
+fn patch_path(input: &Input) -> Vec<u8> {
+    input.path().map_or_else(|| b"stdin".to_vec(), |path| path.as_os_str().as_encoded_bytes().to_vec())
+}
+
+/// A pipeline must not go on with nothing.
+fn find_nothing(files: &[GraftedFile]) -> Vec<Diagnostic> {
+    let mut folders: Vec<(&Path, bool)> = Vec::new();
+    for file in files {
+        let InputPlace::Found { folder, .. } = &file.input.place else { continue };
+        match folders.iter_mut().find(|(known, _)| known == folder) {
+            Some((_, has_manifest)) => *has_manifest |= !file.parts.is_empty(),
+            None => folders.push((folder, !file.parts.is_empty())),
+        }
+    }
+    let empty: Vec<Diagnostic> =
+        folders.iter().filter(|(_, has_manifest)| !has_manifest).map(|(folder, _)| no_manifest(folder)).collect();
+    if !empty.is_empty() || files.iter().any(|file| file.report.documents > 0) {
+        return empty;
+    }
+    let names: Vec<&str> = files.iter().map(|file| &*file.input.name).collect();
+    let message = format!("there is no manifest in {}: nothing but blank lines and comments", names.join(", "));
+    vec![Diagnostic::error(Code::NoManifests, message).help("check the command before the pipe, or the path")]
+}
+
+impl Grafted {
+    fn reported<'f>(&'f self) -> Vec<ReportedFile<'f>> {
+        let reported = |file: &'f GraftedFile| ReportedFile {
+            name: &file.input.name,
+            path: &file.path,
+            text: &file.text,
+            report: &file.report,
+        };
+        self.files.iter().map(reported).collect()
+    }
+}
+
+/// Shows the problems and ends the run, where there are any that do not let it go on.
+fn refuse(grafted: &Grafted, output: &args::Output, voice: Voice) -> Option<Exit> {
+    let worst = grafted.problems.iter().map(|problem| problem.severity).max();
+    let is_refused = worst == Some(Severity::Error) || output.strict && worst == Some(Severity::Warning);
+    let verdict = if is_refused { Verdict::Refused } else { Verdict::Succeeded };
+    let reported = write_report(output, grafted, &[], verdict);
+    if !is_refused && reported.is_ok() {
+        return None;
+    }
+    let mut problems = grafted.problems.clone();
+    problems.extend(reported.err());
+    voice.show(&problems);
+    let is_strict = !problems.iter().any(Diagnostic::is_error);
+    voice.conclude(&problems, if is_strict { "nothing was written (--strict)" } else { "nothing was written" });
+    let is_bug = problems.iter().any(|problem| problem.code == Code::Internal && problem.is_error());
+    Some(if is_bug { Exit::Internal } else { Exit::Refused })
+}
+
+fn write_report(
+    output: &args::Output,
+    grafted: &Grafted,
+    more: &[Diagnostic],
+    verdict: Verdict,
+) -> Result<(), Diagnostic> {
+    let Some(path) = &output.report else { return Ok(()) };
+    let problems = [grafted.problems.as_slice(), more].concat();
+    let report = json::render(&grafted.reported(), &problems, verdict);
+    std::fs::write(path, report)
+        .map_err(|error| Diagnostic::error(Code::File, format!("`{}` cannot be written: {error}", path.display())))
+}
+
+fn write_result(args: &args::Apply, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+    match &args.output_dir {
+        Some(folder) => write_tree(folder, files),
+        None if args.in_place => write_in_place(files),
+        None => print(&join(files.iter().map(GraftedFile::stream_text).collect())).map_err(|problem| vec![problem]),
+    }
+}
+
+impl GraftedFile {
+    fn spliced(&self) -> Vec<u8> {
+        splice(&self.text, &self.report.edits)
+    }
+
+    /// The manifests of the text with their edits.
+    fn stream_text(&self) -> Vec<u8> {
+        if let [only] = &self.parts[..]
+            && *only == (0..self.text.len())
+        {
+            return self.spliced();
+        }
+        let mut stream = Vec::new();
+        for part in &self.parts {
+            let is_inside = |at: usize| part.contains(&at) || at == part.end && at == self.text.len();
+            let edits = self.report.edits.iter().filter(|edit| is_inside(edit.at.start)).map(|edit| {
+                let at = edit.at.start - part.start..edit.at.end - part.start;
+                podgraft::report::Edit { at, text: edit.text.clone() }
+            });
+            stream.extend(splice(&self.text[part.clone()], &edits.collect::<Vec<_>>()));
+        }
+        stream
+    }
+}
+
+fn write_in_place(files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+    sweep(files.iter().filter_map(|file| file.input.path()));
+    let changed = files.iter().filter(|file| !file.report.edits.is_empty()).filter_map(|file| {
+        let path = file.input.path()?;
+        Some(Replacement { name: &file.input.name, path, old: &file.text, new: file.spliced() })
+    });
+    replace(&changed.collect::<Vec<_>>())
+}
+
+fn write_tree(folder: &Path, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+    let new = files.iter().map(|file| NewFile {
+        name: &file.input.name,
+        path: folder.join(mirrored(&file.input.place)),
+        text: file.spliced(),
+    });
+    let inputs: Vec<PathBuf> = files.iter().filter_map(|file| file.input.path()).collect();
+    create(&new.collect::<Vec<_>>(), &inputs)
+}
+
+/// Where a file stands in the folder of results.
+fn mirrored(place: &InputPlace) -> PathBuf {
+    match place {
+        InputPlace::Stdin => PathBuf::from("stdin.yaml"),
+        InputPlace::Named(path) => path.file_name().map_or_else(|| path.clone(), PathBuf::from),
+        InputPlace::Found { relative, .. } => relative.clone(),
+    }
+}

@@ -1,0 +1,335 @@
+//! Diagnostics to stderr, for people (by miette) and for machines.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Write as _};
+use std::io::{self, IsTerminal, Write as _};
+use std::sync::Arc;
+
+use miette::{
+    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan,
+    SpanContents,
+};
+use podgraft::diagnostic::{Code, Diagnostic, Severity};
+use podgraft::report::Paint;
+use podgraft::report::json::render_diagnostic;
+
+use crate::args;
+
+/// So many diagnostics of one code are shown to people; the others are counted.
+const MOST_OF_A_CODE: usize = 100;
+const WIDTH: usize = 110;
+
+/// How to speak on stderr and stdout.
+#[derive(Debug, Clone, Copy)]
+pub struct Voice {
+    color: args::Color,
+    diagnostics: args::Diagnostics,
+    is_quiet: bool,
+}
+
+impl Voice {
+    /// What the flags ask for.
+    pub fn new(output: &args::Output) -> Self {
+        Voice { color: output.color, diagnostics: output.diagnostics, is_quiet: output.quiet }
+    }
+
+    /// Colours on stdout.
+    pub fn stdout_paint(self) -> Paint {
+        self.paint(io::stdout().is_terminal())
+    }
+
+    fn paint(self, is_terminal: bool) -> Paint {
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_forced =
+            is_set("CLICOLOR_FORCE") && std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let has_colours = match self.color {
+            args::Color::Always => true,
+            args::Color::Never => false,
+            args::Color::Auto => !is_set("NO_COLOR") && (is_forced || is_terminal && !is_dumb),
+        };
+        if has_colours { Paint::Colours } else { Paint::Plain }
+    }
+
+    /// Shows diagnostics, the errors last, each kind in the order of files and lines.
+    pub fn show(self, diagnostics: &[Diagnostic]) {
+        let is_wanted = |diagnostic: &&Diagnostic| diagnostic.is_error() || !self.is_quiet;
+        let mut sorted: Vec<&Diagnostic> = diagnostics.iter().filter(is_wanted).collect();
+        sorted.sort_by_key(|diagnostic| diagnostic.severity);
+        let shown = match self.diagnostics {
+            args::Diagnostics::Json => sorted.iter().map(|diagnostic| render_diagnostic(diagnostic) + "\n").collect(),
+            args::Diagnostics::Text => render_text(&sorted, &self.renderer()),
+        };
+        say(&shown);
+    }
+
+    /// Says something for people; nothing where only errors, or only JSON, are wanted.
+    pub fn tell(self, text: &str) {
+        if !self.is_quiet && self.diagnostics == args::Diagnostics::Text {
+            say(text);
+        }
+    }
+
+    /// `podgraft: 2 errors, 1 warning; nothing was written`.
+    pub fn conclude(self, diagnostics: &[Diagnostic], outcome: &str) {
+        if self.diagnostics == args::Diagnostics::Text {
+            say(&format!("podgraft: {}; {outcome}\n", tally(diagnostics)));
+        }
+    }
+
+    fn renderer(self) -> GraphicalReportHandler {
+        let theme = match (speaks_unicode(), self.paint(io::stderr().is_terminal())) {
+            (true, Paint::Colours) => GraphicalTheme::unicode(),
+            (true, Paint::Plain) => GraphicalTheme::unicode_nocolor(),
+            (false, Paint::Colours) => GraphicalTheme::ascii(),
+            (false, Paint::Plain) => GraphicalTheme::none(),
+        };
+        GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_links(false)
+    }
+}
+
+/// Shows one diagnostic of a command without flags for it.
+pub fn show_plainly(diagnostic: &Diagnostic) {
+    let voice = Voice { color: args::Color::Auto, diagnostics: args::Diagnostics::Text, is_quiet: false };
+    voice.show(std::slice::from_ref(diagnostic));
+}
+
+/// The first of the variables that is set decides, as in POSIX.
+fn speaks_unicode() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
+    let locale = locale.map(|value| value.to_string_lossy().to_lowercase()).unwrap_or_default();
+    cfg!(windows) || locale.contains("utf-8") || locale.contains("utf8")
+}
+
+fn say(text: &str) {
+    // Nobody is left to tell when stderr is closed.
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// `2 errors, 1 warning`.
+fn tally(diagnostics: &[Diagnostic]) -> String {
+    let of = |severity: Severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
+    let plural = |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
+    let parts = [(of(Severity::Error), "error"), (of(Severity::Warning), "warning")];
+    let parts = parts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| plural(*number, word));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn render_text(diagnostics: &[&Diagnostic], renderer: &GraphicalReportHandler) -> String {
+    let mut shown = String::new();
+    let mut counts: BTreeMap<Code, usize> = BTreeMap::new();
+    for diagnostic in diagnostics {
+        let number = counts.entry(diagnostic.code).or_default();
+        *number += 1;
+        if *number <= MOST_OF_A_CODE {
+            render_one(diagnostic, renderer, &mut shown);
+        }
+    }
+    for (code, number) in counts.iter().filter(|(_, number)| **number > MOST_OF_A_CODE) {
+        let more = number - MOST_OF_A_CODE;
+        let _ = writeln!(shown, "... and {more} more of `{}`; --diagnostics json lists all\n", code.name());
+    }
+    shown
+}
+
+fn render_one(diagnostic: &Diagnostic, renderer: &GraphicalReportHandler, shown: &mut String) {
+    let view = View::of(diagnostic);
+    let mut rendered = String::new();
+    if renderer.render_report(&mut rendered, &view).is_err() {
+        rendered = format!("{}: {}\n", diagnostic.code.name(), diagnostic.message);
+    }
+    shown.push_str(&rendered);
+    shown.push('\n');
+}
+
+/// A diagnostic as miette wants it.
+#[derive(Debug)]
+struct View<'a> {
+    diagnostic: &'a Diagnostic,
+    excerpts: Excerpts,
+}
+
+/// The lines that a diagnostic shows. They may come from several files, so they are laid out in one imagined text, and
+/// each is read from it alone, with its own file and line.
+#[derive(Debug, Default)]
+struct Excerpts {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug)]
+struct Piece {
+    start: usize,
+    /// The line, with a line end.
+    text: String,
+    source: Arc<str>,
+    line: usize,
+    /// Columns that were cut off the front of a long line.
+    cut: usize,
+}
+
+impl Piece {
+    fn end(&self) -> usize {
+        self.start + self.text.len()
+    }
+}
+
+impl<'a> View<'a> {
+    fn of(diagnostic: &'a Diagnostic) -> Self {
+        let mut excerpts = Excerpts::default();
+        for label in &diagnostic.labels {
+            excerpts.add(&label.place);
+        }
+        View { diagnostic, excerpts }
+    }
+
+    fn spans(&self) -> impl Iterator<Item = LabeledSpan> {
+        self.diagnostic.labels.iter().enumerate().filter_map(|(index, label)| {
+            let piece = self.excerpts.piece_of(&label.place)?;
+            let text = (!label.text.is_empty()).then(|| label.text.clone());
+            let len = label.place.end.saturating_sub(label.place.start);
+            let start = piece.start + label.place.start.min(piece.text.len() - 1);
+            Some(match index {
+                0 => LabeledSpan::new_primary_with_span(text, (start, len)),
+                _ => LabeledSpan::new(text, start, len),
+            })
+        })
+    }
+}
+
+impl Excerpts {
+    fn piece_of(&self, place: &podgraft::source::Place) -> Option<&Piece> {
+        let is_same = |piece: &&Piece| {
+            piece.source == place.source
+                && piece.line == place.line
+                && piece.text.trim_end_matches('\n') == place.excerpt
+        };
+        self.pieces.iter().find(is_same)
+    }
+
+    fn add(&mut self, place: &podgraft::source::Place) {
+        if self.piece_of(place).is_some() {
+            return;
+        }
+        let column = place.excerpt.get(..place.start).map_or(0, |before| before.chars().count());
+        self.pieces.push(Piece {
+            start: self.pieces.last().map_or(0, Piece::end),
+            text: format!("{}\n", place.excerpt),
+            source: Arc::clone(&place.source),
+            line: place.line,
+            cut: (place.column - 1).saturating_sub(column),
+        });
+    }
+}
+
+impl SourceCode for Excerpts {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        context_before: usize,
+        _context_after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let holds = |piece: &&Piece| piece.start <= span.offset() && span.offset() + span.len() <= piece.end();
+        let holds = |piece: &&Piece| holds(piece) && span.offset() < piece.end();
+        let piece = self.pieces.iter().find(holds).ok_or(MietteError::OutOfBounds)?;
+        // Without context, miette asks for the place itself, for the heading.
+        let column = match context_before {
+            0 => piece.cut + piece.text.get(..span.offset() - piece.start).map_or(0, |before| before.chars().count()),
+            _ => 0,
+        };
+        Ok(Box::new(MietteSpanContents::new_named(
+            piece.source.to_string(),
+            piece.text.as_bytes(),
+            (piece.start, piece.text.len()).into(),
+            piece.line - 1,
+            column,
+            1,
+        )))
+    }
+}
+
+impl Display for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.diagnostic.message)
+    }
+}
+
+impl std::error::Error for View<'_> {}
+
+impl miette::Diagnostic for View<'_> {
+    fn code<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        Some(Box::new(self.diagnostic.code.name()))
+    }
+
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.diagnostic.severity {
+            Severity::Note => miette::Severity::Advice,
+            Severity::Warning => miette::Severity::Warning,
+            Severity::Error => miette::Severity::Error,
+        })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        self.diagnostic.help.as_ref().map(|help| Box::new(help) as Box<dyn Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        (!self.excerpts.pieces.is_empty()).then_some(&self.excerpts as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(self.spans()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use podgraft::source::Source;
+
+    fn shown(diagnostics: &[Diagnostic]) -> String {
+        let handler = GraphicalReportHandler::new_themed(GraphicalTheme::none()).with_links(false);
+        render_text(&diagnostics.iter().collect::<Vec<_>>(), &handler)
+    }
+
+    #[test]
+    fn places_in_several_files_are_all_shown_with_their_lines() {
+        let policy = Source { name: "policy.yaml".into(), text: "  name: agent\n", first_line: 7 };
+        let manifest = Source::new("a.yaml", "x: 1\n  - name: agent\n");
+        let text = shown(&[Diagnostic::error(Code::Conflict, "two containers are called `agent`")
+            .at(policy.place(8..13), "this one")
+            .at(manifest.place(15..20), "is there already")
+            .help("rename one")]);
+        for part in [
+            "conflict",
+            "policy.yaml:7:9",
+            "7 |   name: agent",
+            "a.yaml:2:11",
+            "2 |   - name: agent",
+            "this one",
+            "is there already",
+            "rename one",
+        ] {
+            assert!(text.contains(part), "{part} is missing in\n{text}");
+        }
+    }
+
+    #[test]
+    fn an_empty_line_and_the_end_of_a_line_can_be_shown() {
+        let source = Source::new("a.yaml", "");
+        assert!(
+            shown(&[Diagnostic::error(Code::NoManifests, "empty").at(source.place(0..0), "here")])
+                .contains("a.yaml:1:1")
+        );
+        let source = Source::new("b.yaml", "a: 1\n");
+        assert!(shown(&[Diagnostic::error(Code::NotYaml, "x").at(source.place(4..4), "here")]).contains("b.yaml:1:5"));
+    }
+
+    #[test]
+    fn a_flood_of_one_code_is_cut_and_counted() {
+        let many: Vec<Diagnostic> =
+            (0..103).map(|number| Diagnostic::error(Code::Conflict, format!("n{number};"))).collect();
+        let text = shown(&many);
+        assert!(text.contains("n99;") && !text.contains("n100;"));
+        assert!(text.contains("and 3 more of `conflict`"));
+    }
+}

@@ -1,0 +1,270 @@
+//! The paths of the command line to files: folders are walked, sorted, and filtered; nothing is parsed here.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use globset::{Glob, GlobBuilder, GlobMatcher};
+use podgraft::diagnostic::{Code, Diagnostic};
+use walkdir::{DirEntry, WalkDir};
+
+/// Files that kustomize, kpt and Helm keep beside manifests.
+const HOST_FILES: &[&str] =
+    &["kustomization.yaml", "kustomization.yml", "Kustomization", "Kptfile", "Chart.yaml", "values.yaml"];
+const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
+
+/// One file to read.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// Where it is.
+    pub place: InputPlace,
+    /// As the user calls it; lossy where the path is no text.
+    pub name: Arc<str>,
+}
+
+/// Where an input is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InputPlace {
+    /// The standard input.
+    Stdin,
+    /// A file that was named.
+    Named(PathBuf),
+    /// A file found in a folder that was named.
+    Found {
+        /// The folder.
+        folder: PathBuf,
+        /// The file, from the folder.
+        relative: PathBuf,
+    },
+}
+
+impl Input {
+    fn new(place: InputPlace) -> Self {
+        let name = match &place {
+            InputPlace::Stdin => "<stdin>".into(),
+            InputPlace::Named(path) => path.to_string_lossy().into(),
+            InputPlace::Found { folder, relative } => folder.join(relative).to_string_lossy().into(),
+        };
+        Input { place, name }
+    }
+
+    /// The path; none for stdin.
+    pub fn path(&self) -> Option<PathBuf> {
+        match &self.place {
+            InputPlace::Stdin => None,
+            InputPlace::Named(path) => Some(path.clone()),
+            InputPlace::Found { folder, relative } => Some(folder.join(relative)),
+        }
+    }
+
+    /// Whether it was found in a folder rather than named.
+    pub fn is_found(&self) -> bool {
+        matches!(self.place, InputPlace::Found { .. })
+    }
+
+    /// The whole content.
+    pub fn read(&self) -> Result<Vec<u8>, Diagnostic> {
+        let read = match self.path() {
+            Some(path) => fs::read(path),
+            None => {
+                let mut text = Vec::new();
+                io::stdin().lock().read_to_end(&mut text).map(|_| text)
+            }
+        };
+        read.map_err(|error| unreadable(&self.name, &error))
+    }
+}
+
+/// What a walk found, and what is wrong with the paths.
+#[derive(Debug, Default)]
+pub struct Walk {
+    /// In the order of the command line; each folder sorted.
+    pub inputs: Vec<Input>,
+    /// Errors and warnings.
+    pub problems: Vec<Diagnostic>,
+}
+
+/// `--include` and `--exclude`.
+#[derive(Debug, Default)]
+pub struct PathFilter {
+    include: Vec<PathGlob>,
+    exclude: Vec<PathGlob>,
+}
+
+/// A glob with a `/` is compared with the path from the folder, one without with the file's name.
+#[derive(Debug)]
+struct PathGlob {
+    matcher: GlobMatcher,
+    is_path: bool,
+}
+
+impl PathFilter {
+    /// Compiles the globs.
+    pub fn new(include: &[String], exclude: &[String]) -> Result<Self, globset::Error> {
+        let compile = |globs: &[String]| globs.iter().map(|glob| PathGlob::new(glob)).collect::<Result<_, _>>();
+        Ok(PathFilter { include: compile(include)?, exclude: compile(exclude)? })
+    }
+
+    fn excludes(&self, relative: &Path) -> bool {
+        self.exclude.iter().any(|glob| glob.fits(relative))
+    }
+
+    fn includes(&self, relative: &Path) -> bool {
+        self.include.is_empty() || self.include.iter().any(|glob| glob.fits(relative))
+    }
+}
+
+impl PathGlob {
+    fn new(text: &str) -> Result<Self, globset::Error> {
+        let plain = text.strip_prefix("./").unwrap_or(text).trim_end_matches('/');
+        let glob: Glob = GlobBuilder::new(plain).literal_separator(true).build()?;
+        Ok(PathGlob { matcher: glob.compile_matcher(), is_path: plain.contains('/') })
+    }
+
+    fn fits(&self, relative: &Path) -> bool {
+        match relative.file_name() {
+            Some(name) if !self.is_path => self.matcher.is_match(name),
+            _ => self.matcher.is_match(relative),
+        }
+    }
+}
+
+/// Finds the files that the paths name. No path: stdin.
+pub fn walk(paths: &[PathBuf], filter: &PathFilter) -> Walk {
+    let mut walk = Walk::default();
+    if paths.is_empty() {
+        walk.add_stdin();
+    }
+    for path in paths {
+        if path.as_os_str() == "-" {
+            walk.add_stdin();
+            continue;
+        }
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => walk.add_folder(path, filter),
+            Ok(_) => walk.add(InputPlace::Named(path.clone())),
+            Err(error) => walk.problems.push(unreadable(&path.to_string_lossy(), &error)),
+        }
+    }
+    walk
+}
+
+/// Whether a run without a path would wait for somebody to type manifests.
+pub fn would_wait_for_typing(paths: &[PathBuf]) -> bool {
+    paths.is_empty() && io::stdin().is_terminal()
+}
+
+impl Walk {
+    fn add(&mut self, place: InputPlace) {
+        let input = Input::new(place);
+        // A file that is named twice, or named and found, is one manifest.
+        let is_known = self.inputs.iter().any(|known| known.place == input.place)
+            || (!input.is_found() && self.inputs.iter().any(|known| known.path() == input.path()));
+        if !is_known {
+            self.inputs.push(input);
+        }
+    }
+
+    fn add_stdin(&mut self) {
+        self.add(InputPlace::Stdin);
+    }
+
+    fn add_folder(&mut self, folder: &Path, filter: &PathFilter) {
+        let (mut found, problems) = find_in_folder(folder, filter);
+        self.problems.extend(problems);
+        found.sort_by(|a, b| a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes()));
+        if found.is_empty() {
+            self.problems.push(no_manifest(folder));
+        }
+        let known: std::collections::HashSet<PathBuf> = self.inputs.iter().filter_map(Input::path).collect();
+        for relative in found.into_iter().filter(|relative| !known.contains(&folder.join(relative))) {
+            self.inputs.push(Input::new(InputPlace::Found { folder: folder.to_path_buf(), relative }));
+        }
+    }
+}
+
+/// The folder holds nothing to work on.
+pub fn no_manifest(folder: &Path) -> Diagnostic {
+    Diagnostic::error(Code::NoManifests, format!("there is no manifest in the folder `{}`", folder.display()))
+        .help("podgraft reads .yaml, .yml and .json files that hold Kubernetes objects; check the path, --include and --exclude")
+}
+
+fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diagnostic>) {
+    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    let root = match fs::canonicalize(folder) {
+        Ok(root) => root,
+        Err(error) => return (found, vec![unreadable(&folder.to_string_lossy(), &error)]),
+    };
+    let mut left_out = Vec::new();
+    let walked = WalkDir::new(folder).follow_links(true).into_iter().filter_entry(|entry| {
+        let relative = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+        let is_wanted = entry.depth() == 0 || !is_hidden(entry) && !filter.excludes(relative);
+        if is_wanted && leads_out(entry, &root) {
+            left_out.push(entry.path().to_path_buf());
+            return false;
+        }
+        is_wanted
+    });
+    for entry in walked {
+        match entry {
+            Ok(entry) if entry.file_type().is_file() => {
+                let relative = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_path_buf();
+                if is_manifest_name(&relative) && filter.includes(&relative) {
+                    found.push(relative);
+                }
+            }
+            Ok(_) => {}
+            Err(error) => problems.extend(walk_problem(&error, folder, filter)),
+        }
+    }
+    let wanted = |path: &PathBuf| fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) || is_manifest_name(path);
+    problems.extend(left_out.into_iter().filter(wanted).map(|path| leads_out_warning(&path)));
+    (found, problems)
+}
+
+fn is_hidden(entry: &DirEntry) -> bool {
+    entry.file_name().as_encoded_bytes().starts_with(b".")
+}
+
+fn is_manifest_name(path: &Path) -> bool {
+    let has_extension = path.extension().and_then(OsStr::to_str).is_some_and(|end| EXTENSIONS.contains(&end));
+    let is_host_file = path.file_name().and_then(OsStr::to_str).is_some_and(|name| HOST_FILES.contains(&name));
+    has_extension && !is_host_file
+}
+
+fn leads_out(entry: &DirEntry, root: &Path) -> bool {
+    entry.depth() > 0
+        && entry.path_is_symlink()
+        && fs::canonicalize(entry.path()).is_ok_and(|real| !real.starts_with(root))
+}
+
+fn leads_out_warning(path: &Path) -> Diagnostic {
+    Diagnostic::warning(
+        Code::File,
+        format!("`{}` is a symbolic link that leads out of the folder; it is not read", path.display()),
+    )
+    .help("name its target to read it, or leave it out with --exclude")
+}
+
+/// A link that leads back to a folder above it holds nothing new; everything else that cannot be read is an error.
+fn walk_problem(error: &walkdir::Error, folder: &Path, filter: &PathFilter) -> Option<Diagnostic> {
+    if error.loop_ancestor().is_some() {
+        return None;
+    }
+    let path = error.path().unwrap_or(folder);
+    let relative = path.strip_prefix(folder).unwrap_or(path);
+    let is_link = path.is_symlink();
+    let is_hidden = relative.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    if is_hidden || filter.excludes(relative) || is_link && !(is_manifest_name(relative) && filter.includes(relative)) {
+        return None;
+    }
+    let reason = error.io_error().map_or_else(|| error.to_string(), io::Error::to_string);
+    Some(Diagnostic::error(Code::File, format!("`{}` cannot be read: {reason}", path.display())))
+}
+
+/// The file cannot be read.
+pub fn unreadable(name: &str, error: &io::Error) -> Diagnostic {
+    Diagnostic::error(Code::File, format!("`{name}` cannot be read: {error}"))
+}

@@ -1,0 +1,279 @@
+//! Results to files: each is written beside its target under a hidden name, and takes the target's place when all are
+//! there. A killed run leaves a target as it was or as it shall be, and at most the hidden file, which the next sweeps.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use podgraft::diagnostic::{Code, Diagnostic};
+
+const TEMPORARY_END: &str = ".podgraft-tmp";
+/// The longest file name that file systems take.
+const LONGEST_NAME: usize = 255;
+
+/// A file that gets new content.
+#[derive(Debug)]
+pub struct Replacement<'a> {
+    /// As the user calls it.
+    pub name: &'a str,
+    /// The file; may be a symbolic link, then its target changes.
+    pub path: PathBuf,
+    /// What was read.
+    pub old: &'a [u8],
+    /// What it shall be.
+    pub new: Vec<u8>,
+}
+
+/// A whole new file.
+#[derive(Debug)]
+pub struct NewFile<'a> {
+    /// Where it comes from, as the user calls it.
+    pub name: &'a str,
+    /// Where it goes.
+    pub path: PathBuf,
+    /// What it shall be.
+    pub text: Vec<u8>,
+}
+
+/// A file under its hidden name, ready to take its target's place.
+struct Staged {
+    file: File,
+    temporary: PathBuf,
+    target: PathBuf,
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        // After the renaming nothing is there any more; otherwise the run failed and leaves nothing behind.
+        if is_same_file(&self.file, &self.temporary) {
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+/// Replaces all files, or, on any problem that can be seen before, none.
+pub fn replace(files: &[Replacement<'_>]) -> Result<(), Vec<Diagnostic>> {
+    let targets = all(files.iter().map(check_target))?;
+    let mut seen = BTreeSet::new();
+    let chosen: Vec<_> = files.iter().zip(targets).filter(|(_, (real, _))| seen.insert(real.clone())).collect();
+    let staged = all(chosen.iter().map(|(file, (real, metadata))| {
+        let staged = stage(real, &file.new, Some(metadata)).map_err(|error| not_written(file.name, &error))?;
+        staged.file.sync_all().map_err(|error| not_written(file.name, &error))?;
+        Ok(staged)
+    }))?;
+    all(chosen.iter().map(|(file, (real, _))| check_unchanged(file, real)))?;
+    for (written, (staged, (file, _))) in staged.iter().zip(&chosen).enumerate() {
+        place(staged).map_err(|error| vec![stopped_midway(file.name, &error, written, chosen.len())])?;
+    }
+    sync_folders(staged.iter().map(|staged| staged.target.as_path()));
+    Ok(())
+}
+
+/// Removes the hidden files that a killed run left beside these files.
+pub fn sweep(paths: impl Iterator<Item = PathBuf>) {
+    for path in paths {
+        let Ok(real) = fs::canonicalize(&path) else { continue };
+        let Ok(temporary) = temporary_name(&real) else { continue };
+        // What is in use by another run is locked, and stays.
+        let is_stale = File::open(&temporary).is_ok_and(|file| file.try_lock().is_ok());
+        if is_stale && temporary.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+            let _ = fs::remove_file(&temporary);
+        }
+    }
+}
+
+/// Writes whole files, making the folders that they need.
+pub fn create(files: &[NewFile<'_>], inputs: &[PathBuf]) -> Result<(), Vec<Diagnostic>> {
+    check_distinct(files)?;
+    let originals: BTreeSet<PathBuf> = inputs.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
+    all(files.iter().map(|file| check_not_an_input(file, &originals)))?;
+    let staged = all(files.iter().map(|file| {
+        let folder = file.path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder).map_err(|error| not_written(&folder.to_string_lossy(), &error))?;
+        let previous = fs::symlink_metadata(&file.path).ok().filter(Metadata::is_file);
+        stage(&file.path, &file.text, previous.as_ref())
+            .map_err(|error| not_written(&file.path.to_string_lossy(), &error))
+    }))?;
+    all(staged
+        .iter()
+        .map(|staged| place(staged).map_err(|error| not_written(&staged.target.to_string_lossy(), &error))))?;
+    Ok(())
+}
+
+/// All results, or all problems.
+fn all<T>(results: impl Iterator<Item = Result<T, Diagnostic>>) -> Result<Vec<T>, Vec<Diagnostic>> {
+    let (mut good, mut problems) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(value) => good.push(value),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() { Ok(good) } else { Err(problems) }
+}
+
+/// The real file behind the path, when it may be written.
+fn check_target(file: &Replacement<'_>) -> Result<(PathBuf, Metadata), Diagnostic> {
+    let fail = |error: io::Error| not_written(file.name, &error);
+    let real = fs::canonicalize(&file.path).map_err(fail)?;
+    let metadata = fs::metadata(&real).map_err(fail)?;
+    if !metadata.is_file() {
+        return Err(Diagnostic::error(
+            Code::File,
+            format!("`{}` is no regular file and cannot be replaced", file.name),
+        )
+        .help("leave out --in-place: the result then goes to stdout"));
+    }
+    if metadata.permissions().readonly() {
+        return Err(Diagnostic::error(Code::File, format!("`{}` is read-only", file.name))
+            .help("make it writable, or write to another place with --output-dir"));
+    }
+    OpenOptions::new().write(true).open(&real).map_err(fail)?;
+    Ok((real, metadata))
+}
+
+/// Somebody may have edited the file while the result was computed.
+fn check_unchanged(file: &Replacement<'_>, real: &Path) -> Result<(), Diagnostic> {
+    let now = fs::read(real).map_err(|error| not_written(file.name, &error))?;
+    if now == file.old {
+        return Ok(());
+    }
+    Err(Diagnostic::error(Code::File, format!("`{}` was changed by somebody else during the run", file.name))
+        .help("run podgraft again"))
+}
+
+/// Writes the content under the hidden name, with the mode and owner of the file that it will replace.
+fn stage(target: &Path, content: &[u8], previous: Option<&Metadata>) -> io::Result<Staged> {
+    let temporary = temporary_name(target)?;
+    let file = create_fresh(&temporary, previous)?;
+    let mut staged = Staged { file, temporary, target: target.to_path_buf() };
+    staged.file.write_all(content)?;
+    if let Some(previous) = previous {
+        keep_owner(&staged.file, previous);
+        staged.file.set_permissions(previous.permissions())?;
+    }
+    Ok(staged)
+}
+
+/// Never opens what is there: it may be a link to somewhere else, or in use by another run.
+fn create_fresh(temporary: &Path, previous: Option<&Metadata>) -> io::Result<File> {
+    if let Ok(metadata) = fs::symlink_metadata(temporary) {
+        if metadata.is_file() && File::open(temporary)?.try_lock().is_err() {
+            let reason = format!("another podgraft is writing it (`{}` is locked)", temporary.display());
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, reason));
+        }
+        fs::remove_file(temporary)?;
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    restrict(&mut options, previous);
+    let file = options.open(temporary)?;
+    file.try_lock().map_err(io::Error::from)?;
+    Ok(file)
+}
+
+fn place(staged: &Staged) -> io::Result<()> {
+    if !is_same_file(&staged.file, &staged.temporary) {
+        return Err(io::Error::other("another podgraft is writing it"));
+    }
+    fs::rename(&staged.temporary, &staged.target)
+}
+
+/// `.NAME.podgraft-tmp` in the target's folder.
+fn temporary_name(target: &Path) -> io::Result<PathBuf> {
+    let name = target.file_name().ok_or_else(|| io::Error::other("the path has no file name"))?;
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(TEMPORARY_END);
+    if hidden.len() > LONGEST_NAME {
+        return Err(io::Error::other(format!(
+            "its name is over {} bytes long",
+            LONGEST_NAME - 1 - TEMPORARY_END.len()
+        )));
+    }
+    Ok(target.with_file_name(hidden))
+}
+
+fn check_distinct(files: &[NewFile<'_>]) -> Result<(), Vec<Diagnostic>> {
+    let mut sources: BTreeMap<&OsStr, &str> = BTreeMap::new();
+    all(files.iter().map(|file| match sources.insert(file.path.as_os_str(), file.name) {
+        None => Ok(()),
+        Some(other) => Err(Diagnostic::error(
+            Code::File,
+            format!("`{other}` and `{}` would both be written to `{}`", file.name, file.path.display()),
+        )
+        .help("name a folder above both, so that the tree is mirrored")),
+    }))
+    .map(|_| ())
+}
+
+fn check_not_an_input(file: &NewFile<'_>, originals: &BTreeSet<PathBuf>) -> Result<(), Diagnostic> {
+    match fs::canonicalize(&file.path) {
+        Ok(real) if originals.contains(&real) => Err(Diagnostic::error(
+            Code::File,
+            format!("`{}` is read by this run and would be overwritten", file.path.display()),
+        )
+        .help("give --output-dir another folder, or use --in-place")),
+        _ => Ok(()),
+    }
+}
+
+fn not_written(name: &str, error: &io::Error) -> Diagnostic {
+    Diagnostic::error(Code::File, format!("`{name}` cannot be written: {error}"))
+}
+
+fn stopped_midway(name: &str, error: &io::Error, written: usize, of: usize) -> Diagnostic {
+    let help = match written {
+        0 => "no file was changed".to_owned(),
+        _ => format!("{written} of {of} files were replaced before; running again does the others"),
+    };
+    not_written(name, error).help(help)
+}
+
+/// The names, too, must survive a power failure.
+fn sync_folders<'a>(targets: impl Iterator<Item = &'a Path>) {
+    let folders: BTreeSet<&Path> = targets.filter_map(Path::parent).collect();
+    for folder in folders {
+        // Some file systems cannot do this for a folder; the files themselves are safe.
+        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    }
+}
+
+#[cfg(unix)]
+fn keep_owner(file: &File, previous: &Metadata) {
+    use std::os::unix::fs::{MetadataExt, fchown};
+    let is_same = file.metadata().is_ok_and(|now| (now.uid(), now.gid()) == (previous.uid(), previous.gid()));
+    // Only root may give a file to another user; a group of one's own, everybody may.
+    if !is_same && fchown(file, Some(previous.uid()), Some(previous.gid())).is_err() {
+        let _ = fchown(file, None, Some(previous.gid()));
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_owner(_file: &File, _previous: &Metadata) {}
+
+/// A replacement may hold secrets that its target keeps from others: nobody else reads it before it has that mode.
+#[cfg(unix)]
+fn restrict(options: &mut OpenOptions, previous: Option<&Metadata>) {
+    use std::os::unix::fs::OpenOptionsExt;
+    if previous.is_some() {
+        options.mode(0o600);
+    }
+}
+
+#[cfg(not(unix))]
+fn restrict(_options: &mut OpenOptions, _previous: Option<&Metadata>) {}
+
+#[cfg(unix)]
+fn is_same_file(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let (Ok(open), Ok(named)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
+    (open.dev(), open.ino()) == (named.dev(), named.ino())
+}
+
+#[cfg(not(unix))]
+fn is_same_file(_file: &File, path: &Path) -> bool {
+    path.exists()
+}

@@ -1,0 +1,215 @@
+//! A run as JSON for machines: `apiVersion: podgraft.dev/v1alpha1`, `kind: Report`, and diagnostics one a line.
+
+use serde::Serialize;
+
+use super::text::{Fate, fate, other_objects};
+use super::{Outcome, PolicyReport, ReportedFile, WorkloadReport};
+use crate::diagnostic::{Diagnostic, Severity};
+
+/// Whether the run did what it was asked to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Verdict {
+    /// The result was given out.
+    Succeeded,
+    /// Nothing was written.
+    Refused,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    verdict: Verdict,
+    totals: Totals,
+    files: Vec<File<'a>>,
+    diagnostics: Vec<Problem<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Totals {
+    workloads: usize,
+    injected: usize,
+    unchanged: usize,
+    not_selected: usize,
+    left_alone: usize,
+    other_objects: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct File<'a> {
+    file: &'a str,
+    changed: bool,
+    documents: usize,
+    objects: usize,
+    workloads: Vec<Workload<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Workload<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<&'a str>,
+    name: &'a str,
+    line: usize,
+    changed: bool,
+    policies: Vec<Met<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Met<'a> {
+    policy: &'a str,
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    items: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    near_miss: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct Problem<'a> {
+    code: &'static str,
+    severity: &'static str,
+    message: &'a str,
+    labels: Vec<Place<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Place<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
+    text: &'a str,
+}
+
+/// The whole run, indented, with a line end.
+pub fn render(files: &[ReportedFile<'_>], diagnostics: &[Diagnostic], verdict: Verdict) -> String {
+    let report = Report {
+        api_version: "podgraft.dev/v1alpha1",
+        kind: "Report",
+        verdict,
+        totals: totals(files),
+        files: files.iter().map(file).collect(),
+        diagnostics: diagnostics.iter().map(problem).collect(),
+    };
+    let text = serde_json::to_string_pretty(&report).expect("strings, numbers and lists of these are always JSON");
+    text + "\n"
+}
+
+/// One diagnostic as one line of JSON, without a line end.
+pub fn render_diagnostic(diagnostic: &Diagnostic) -> String {
+    serde_json::to_string(&problem(diagnostic)).expect("strings and numbers are always JSON")
+}
+
+fn totals(files: &[ReportedFile<'_>]) -> Totals {
+    let fates: Vec<Fate> = files.iter().flat_map(|file| &file.report.workloads).map(fate).collect();
+    let with = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count();
+    Totals {
+        workloads: fates.len(),
+        injected: with(Fate::Injected),
+        unchanged: with(Fate::Unchanged),
+        not_selected: with(Fate::NotSelected),
+        left_alone: with(Fate::Failed),
+        other_objects: other_objects(files),
+    }
+}
+
+fn file<'a>(file: &ReportedFile<'a>) -> File<'a> {
+    File {
+        file: file.name,
+        changed: !file.report.edits.is_empty(),
+        documents: file.report.documents,
+        objects: file.report.objects,
+        workloads: file.report.workloads.iter().map(workload).collect(),
+    }
+}
+
+fn workload(workload: &WorkloadReport) -> Workload<'_> {
+    Workload {
+        api_version: &workload.api_version,
+        kind: &workload.kind,
+        namespace: workload.namespace.as_deref(),
+        name: &workload.name,
+        line: workload.line,
+        changed: workload.is_changed(),
+        policies: workload.policies.iter().map(met).collect(),
+    }
+}
+
+fn met(met: &PolicyReport) -> Met<'_> {
+    let (outcome, items, skip) = match &met.outcome {
+        Outcome::Injected(items) => ("injected", items.as_slice(), None),
+        Outcome::UpToDate => ("upToDate", &[][..], None),
+        Outcome::Skipped(skip) => ("skipped", &[][..], Some(skip)),
+        Outcome::Failed => ("failed", &[][..], None),
+    };
+    Met {
+        policy: &met.policy,
+        outcome,
+        items,
+        reason: skip.map(|skip| skip.reason.as_str()),
+        near_miss: skip.map(|skip| skip.is_near_miss),
+    }
+}
+
+fn problem(diagnostic: &Diagnostic) -> Problem<'_> {
+    let labels = diagnostic.labels.iter().map(|label| Place {
+        file: &label.place.source,
+        line: label.place.line,
+        column: label.place.column,
+        text: &label.text,
+    });
+    Problem {
+        code: diagnostic.code.name(),
+        severity: match diagnostic.severity {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        },
+        message: &diagnostic.message,
+        labels: labels.collect(),
+        help: diagnostic.help.as_deref(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Code;
+    use crate::report::tests::{report_of, workload};
+    use crate::source::Source;
+
+    #[test]
+    fn a_report_says_its_version_and_what_happened() {
+        let report = report_of(vec![workload("orders", 0..1, Outcome::Injected(vec!["volume agent".to_owned()]))]);
+        let file = ReportedFile { name: "a.yaml", path: b"a.yaml", text: b"", report: &report };
+        let json: serde_json::Value = serde_json::from_str(&render(&[file], &[], Verdict::Succeeded)).unwrap();
+        assert_eq!(json["apiVersion"], "podgraft.dev/v1alpha1");
+        assert_eq!(json["verdict"], "succeeded");
+        assert_eq!(json["totals"]["injected"], 1);
+        let met = &json["files"][0]["workloads"][0]["policies"][0];
+        assert_eq!(met["items"][0], "volume agent");
+        assert!(met.get("reason").is_none());
+    }
+
+    #[test]
+    fn a_diagnostic_is_one_line() {
+        let place = Source::new("a.yaml", "a: 1\nb: 2\n").place(8..9);
+        let diagnostic = Diagnostic::error(Code::NotYaml, "no\nYAML").at(place, "here");
+        let line = render_diagnostic(&diagnostic);
+        assert_eq!(
+            line,
+            r#"{"code":"not-yaml","severity":"error","message":"no\nYAML","labels":[{"file":"a.yaml","line":2,"column":4,"text":"here"}]}"#
+        );
+    }
+}

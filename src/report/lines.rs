@@ -1,0 +1,148 @@
+//! Edits as changes of lines: which lines of the old text go and which come, exactly where the edits are.
+
+use std::ops::Range;
+
+use similar::{Algorithm, DiffOp};
+
+use super::{Edit, ReportedFile};
+
+/// A text and where its lines begin.
+#[derive(Debug)]
+pub(super) struct Lines<'a> {
+    text: &'a [u8],
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn of(text: &'a [u8]) -> Self {
+        let behind_breaks = memchr::memchr_iter(b'\n', text).map(|at| at + 1);
+        let starts = std::iter::once(0).chain(behind_breaks).filter(|&at| at < text.len()).collect();
+        Lines { text, starts }
+    }
+
+    /// How many lines there are; a last one without a line end counts.
+    pub(super) fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The line with its line end.
+    pub(super) fn get(&self, line: usize) -> &'a [u8] {
+        &self.text[self.start(line)..self.start(line + 1)]
+    }
+
+    /// The byte at which a line begins; the text's end for all behind the last.
+    pub(super) fn start(&self, line: usize) -> usize {
+        self.starts.get(line).copied().unwrap_or(self.text.len())
+    }
+
+    /// The line that holds a byte; the last one for the text's end.
+    pub(super) fn holding(&self, byte: usize) -> usize {
+        self.starts.partition_point(|&start| start <= byte).saturating_sub(1)
+    }
+
+    /// The lines that a range of bytes touches.
+    pub(super) fn touched(&self, bytes: &Range<usize>) -> Range<usize> {
+        if self.starts.is_empty() || bytes.is_empty() {
+            let line = self.starts.partition_point(|&start| start < bytes.start);
+            return line..line;
+        }
+        self.holding(bytes.start)..self.holding(bytes.end - 1) + 1
+    }
+}
+
+/// Lines that go and lines that come in their place. Never both empty.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    /// 0-based lines of the old text.
+    pub(super) old: Range<usize>,
+    /// With their line ends.
+    pub(super) new: Vec<Vec<u8>>,
+}
+
+/// All changes of a file, in order, none touching another's lines.
+pub(super) fn changes(file: &ReportedFile<'_>, lines: &Lines<'_>) -> Vec<Change> {
+    regions(&file.report.edits, lines).into_iter().flat_map(|region| changes_in(&region, file, lines)).collect()
+}
+
+/// Whole lines of the old text and the edits that touch them.
+struct Region {
+    old: Range<usize>,
+    edits: Range<usize>,
+}
+
+fn regions(edits: &[Edit], lines: &Lines<'_>) -> Vec<Region> {
+    let mut regions: Vec<Region> = Vec::new();
+    for (index, edit) in edits.iter().enumerate() {
+        let old = lines.holding(edit.at.start)..(lines.holding(edit.at.end) + 1).min(lines.len());
+        match regions.last_mut() {
+            Some(last) if old.start < last.old.end => {
+                last.old.end = last.old.end.max(old.end);
+                last.edits.end = index + 1;
+            }
+            _ => regions.push(Region { old, edits: index..index + 1 }),
+        }
+    }
+    regions
+}
+
+fn changes_in(region: &Region, file: &ReportedFile<'_>, lines: &Lines<'_>) -> Vec<Change> {
+    let offset = lines.start(region.old.start);
+    let old_text = &file.text[offset..lines.start(region.old.end)];
+    let edits: Vec<Edit> = file.report.edits[region.edits.clone()]
+        .iter()
+        .map(|edit| Edit { at: edit.at.start - offset..edit.at.end - offset, text: edit.text.clone() })
+        .collect();
+    let new_text = super::splice(old_text, &edits);
+    let old: Vec<&[u8]> = old_text.split_inclusive(|&byte| byte == b'\n').collect();
+    let new: Vec<&[u8]> = new_text.split_inclusive(|&byte| byte == b'\n').collect();
+    let ops = similar::capture_diff_slices(Algorithm::Myers, &old, &new);
+    let mut changes: Vec<Change> = Vec::new();
+    for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
+        let come = new[op.new_range()].iter().map(|line| line.to_vec());
+        let go = op.old_range().start + region.old.start..op.old_range().end + region.old.start;
+        match changes.last_mut() {
+            Some(last) if last.old.end == go.start => {
+                last.old.end = go.end;
+                last.new.extend(come);
+            }
+            _ => changes.push(Change { old: go, new: come.collect() }),
+        }
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::FileReport;
+
+    fn changed(text: &str, edits: &[(Range<usize>, &str)]) -> Vec<(Range<usize>, String)> {
+        let edits = edits.iter().map(|(at, text)| Edit { at: at.clone(), text: (*text).to_owned() }).collect();
+        let report = FileReport { edits, ..FileReport::default() };
+        let file = ReportedFile { name: "a", path: b"a", text: text.as_bytes(), report: &report };
+        let changes = changes(&file, &Lines::of(text.as_bytes()));
+        changes.into_iter().map(|change| (change.old, String::from_utf8(change.new.concat()).unwrap())).collect()
+    }
+
+    #[test]
+    fn an_insertion_between_lines_takes_no_line_away() {
+        assert_eq!(changed("a\nb\n", &[(2..2, "x\n")]), [(1..1, "x\n".to_owned())]);
+        assert_eq!(changed("a\nb\n", &[(1..1, "\nx")]), [(1..1, "x\n".to_owned())]);
+        assert_eq!(changed("a\nb\n", &[(4..4, "x\n")]), [(2..2, "x\n".to_owned())]);
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_is_replaced_when_text_follows() {
+        assert_eq!(changed("a\nb", &[(3..3, "\nx")]), [(1..2, "b\nx".to_owned())]);
+    }
+
+    #[test]
+    fn edits_of_one_line_are_one_change() {
+        assert_eq!(changed("a b\n", &[(0..1, "x"), (2..3, "y")]), [(0..1, "x y\n".to_owned())]);
+    }
+
+    #[test]
+    fn an_edit_may_reach_over_lines() {
+        assert_eq!(changed("a\nb\nc\n", &[(1..3, "")]), [(1..2, String::new())]);
+    }
+}

@@ -1,0 +1,79 @@
+//! How many lines change in each file, in the manner of `git diff --stat`.
+
+use super::lines::{Lines, changes};
+use super::{Paint, ReportedFile, count, one_line};
+
+/// The widest row of signs.
+const MOST_SIGNS: usize = 40;
+
+struct Row {
+    name: String,
+    come: usize,
+    go: usize,
+}
+
+/// One line a changed file, and the totals; empty when nothing changes.
+pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
+    let rows: Vec<Row> = files.iter().filter(|file| !file.report.edits.is_empty()).map(row).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let name_width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let most = rows.iter().map(|row| row.come + row.go).max().unwrap_or(0);
+    let number_width = most.to_string().len();
+    let mut stat = String::new();
+    for row in &rows {
+        let pad = " ".repeat(name_width - row.name.chars().count());
+        let plus = paint.wrap("32", &"+".repeat(scale(row.come, most)));
+        let minus = paint.wrap("31", &"-".repeat(scale(row.go, most)));
+        stat.push_str(&format!(" {}{pad} | {:>number_width$} {plus}{minus}\n", row.name, row.come + row.go));
+    }
+    let come = count(rows.iter().map(|row| row.come).sum(), "insertion");
+    let go = count(rows.iter().map(|row| row.go).sum(), "deletion");
+    stat.push_str(&format!(" {} changed, {come}(+), {go}(-)\n", count(rows.len(), "file")));
+    stat
+}
+
+fn row(file: &ReportedFile<'_>) -> Row {
+    let lines = Lines::of(file.text);
+    let changes = changes(file, &lines);
+    Row {
+        name: one_line(file.name),
+        come: changes.iter().map(|change| change.new.len()).sum(),
+        go: changes.iter().map(|change| change.old.len()).sum(),
+    }
+}
+
+/// As many signs as lines, or a share of the widest row; never none for some.
+fn scale(lines: usize, most: usize) -> usize {
+    if most <= MOST_SIGNS || lines == 0 {
+        return lines;
+    }
+    (lines * MOST_SIGNS / most).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Edit, FileReport};
+
+    #[test]
+    fn lines_are_counted_and_long_rows_scaled() {
+        let report = FileReport {
+            edits: vec![Edit { at: 2..2, text: "x\n".repeat(80) }, Edit { at: 2..3, text: "c".to_owned() }],
+            ..FileReport::default()
+        };
+        let file = ReportedFile { name: "dir/a.yaml", path: b"dir/a.yaml", text: b"a\nb\n", report: &report };
+        let stat = render(&[file], Paint::Plain);
+        let expected =
+            format!(" dir/a.yaml | 82 {}-\n 1 file changed, 81 insertions(+), 1 deletion(-)\n", "+".repeat(39));
+        assert_eq!(stat, expected);
+    }
+
+    #[test]
+    fn nothing_changed_is_nothing_shown() {
+        let report = FileReport::default();
+        let file = ReportedFile { name: "a", path: b"a", text: b"a\n", report: &report };
+        assert_eq!(render(&[file], Paint::Plain), "");
+    }
+}

@@ -1,0 +1,60 @@
+//! What a run adds, workload by workload and policy by policy, in the manner of `terraform plan`.
+
+use std::fmt::Write as _;
+
+use super::{Outcome, Paint, ReportedFile, WorkloadReport, count, one_line};
+
+/// The changed workloads and what each policy adds, then the totals.
+pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
+    let mut summary = String::new();
+    let (mut changed, mut unchanged) = (0, 0);
+    for file in files {
+        for workload in &file.report.workloads {
+            if !workload.is_changed() {
+                unchanged += 1;
+                continue;
+            }
+            changed += 1;
+            render_workload(file.name, workload, paint, &mut summary);
+        }
+    }
+    let _ = writeln!(summary, "Plan: {} to change, {unchanged} unchanged.", count(changed, "workload"));
+    summary
+}
+
+fn render_workload(file: &str, workload: &WorkloadReport, paint: Paint, summary: &mut String) {
+    let title = paint.wrap("1", &one_line(&workload.title()));
+    let _ = writeln!(summary, "{title} ({}:{})", one_line(file), workload.line);
+    for met in &workload.policies {
+        let Outcome::Injected(items) = &met.outcome else { continue };
+        let _ = writeln!(summary, "  {}", met.policy);
+        for item in items {
+            let _ = writeln!(summary, "    {}", signed(&one_line(item), paint));
+        }
+    }
+    summary.push('\n');
+}
+
+/// An item that begins with `~ ` changes what is there; every other one is added.
+fn signed(item: &str, paint: Paint) -> String {
+    match item.strip_prefix("~ ") {
+        Some(changed) => format!("{} {changed}", paint.wrap("33", "~")),
+        None => format!("{} {item}", paint.wrap("32", "+")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::{report_of, workload};
+
+    #[test]
+    fn each_policy_lists_what_it_adds_and_the_plan_is_counted() {
+        let injected = Outcome::Injected(vec!["volume agent".to_owned(), "~ app: env JAVA_TOOL_OPTIONS".to_owned()]);
+        let report = report_of(vec![workload("orders", 0..1, injected), workload("cart", 1..1, Outcome::UpToDate)]);
+        let file = ReportedFile { name: "a.yaml", path: b"a.yaml", text: b"", report: &report };
+        let expected = "Deployment shop/orders (a.yaml:1)\n  agent\n    + volume agent\n    ~ app: env JAVA_TOOL_OPTIONS\n\n\
+                        Plan: 1 workload to change, 1 unchanged.\n";
+        assert_eq!(render(&[file], Paint::Plain), expected);
+    }
+}

@@ -1,0 +1,203 @@
+//! The report for people: who was changed by what, who was not and why, and the totals.
+
+use std::fmt::Write as _;
+
+use super::{Outcome, ReportedFile, Skip, WorkloadReport, count, one_line};
+
+/// So many different reasons of one policy are spelled out; the others are counted.
+const MOST_REASONS: usize = 20;
+
+/// Everything: [`injected`], [`skipped`] and [`totals`].
+pub fn render(files: &[ReportedFile<'_>]) -> String {
+    [injected(files), skipped(files), totals(files)].concat()
+}
+
+fn workloads<'a>(files: &'a [ReportedFile<'_>]) -> impl Iterator<Item = &'a WorkloadReport> {
+    files.iter().flat_map(|file| &file.report.workloads)
+}
+
+/// `deployment shop/orders`.
+fn name(workload: &WorkloadReport) -> String {
+    let title = workload.title();
+    let (kind, name) = title.split_once(' ').unwrap_or((&title, ""));
+    one_line(&format!("{} {name}", kind.to_lowercase()))
+}
+
+/// One line a changed workload.
+pub fn injected(files: &[ReportedFile<'_>]) -> String {
+    let mut lines = String::new();
+    for workload in workloads(files) {
+        let by: Vec<String> = workload.policies.iter().filter_map(|met| by_policy(&met.policy, &met.outcome)).collect();
+        if !by.is_empty() {
+            let _ = writeln!(lines, "{}: injected by {}", name(workload), by.join("; "));
+        }
+    }
+    lines
+}
+
+fn by_policy(policy: &str, outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Injected(items) => {
+            let items: Vec<&str> = items.iter().map(|item| item.strip_prefix("~ ").unwrap_or(item)).collect();
+            Some(one_line(&format!("{policy} ({})", items.join(", "))))
+        }
+        Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+    }
+}
+
+/// Why workloads were left alone: near misses by name, the others counted by policy and reason.
+pub fn skipped(files: &[ReportedFile<'_>]) -> String {
+    let mut lines = String::new();
+    for policy in policies(files) {
+        let mut reasons: Vec<(&str, Vec<&WorkloadReport>)> = Vec::new();
+        for (workload, skip) in skips(files, policy) {
+            if skip.is_near_miss {
+                let _ = writeln!(lines, "{}: matched by {policy}, but {}", name(workload), one_line(&skip.reason));
+                continue;
+            }
+            match reasons.iter_mut().find(|(reason, _)| *reason == skip.reason) {
+                Some((_, group)) => group.push(workload),
+                None => reasons.push((&skip.reason, vec![workload])),
+            }
+        }
+        render_reasons(policy, &reasons, &mut lines);
+    }
+    for workload in workloads(files) {
+        let failed = workload.policies.iter().filter(|met| met.outcome == Outcome::Failed);
+        failed.for_each(|met| {
+            let _ = writeln!(lines, "{}: left alone by {}, see the message", name(workload), met.policy);
+        });
+    }
+    lines
+}
+
+/// In the order in which they apply.
+fn policies<'a>(files: &'a [ReportedFile<'_>]) -> Vec<&'a str> {
+    let mut policies: Vec<&str> = Vec::new();
+    for met in workloads(files).flat_map(|workload| &workload.policies) {
+        if !policies.contains(&&*met.policy) {
+            policies.push(&met.policy);
+        }
+    }
+    policies
+}
+
+fn skips<'a>(files: &'a [ReportedFile<'_>], policy: &'a str) -> impl Iterator<Item = (&'a WorkloadReport, &'a Skip)> {
+    let met = workloads(files).flat_map(|workload| workload.policies.iter().map(move |met| (workload, met)));
+    met.filter(move |(_, met)| &*met.policy == policy).filter_map(|(workload, met)| match &met.outcome {
+        Outcome::Skipped(skip) => Some((workload, skip)),
+        Outcome::Injected(_) | Outcome::UpToDate | Outcome::Failed => None,
+    })
+}
+
+fn render_reasons(policy: &str, reasons: &[(&str, Vec<&WorkloadReport>)], lines: &mut String) {
+    for (reason, group) in reasons.iter().take(MOST_REASONS) {
+        let who = match group[..] {
+            [one] => name(one),
+            _ => count(group.len(), "workload"),
+        };
+        let _ = writeln!(lines, "{who}: not selected by {policy}: {}", one_line(reason));
+    }
+    let others: usize = reasons.iter().skip(MOST_REASONS).map(|(_, group)| group.len()).sum();
+    if others > 0 {
+        let further = count(reasons.len() - MOST_REASONS, "further reason");
+        let _ = writeln!(lines, "{}: not selected by {policy} for {further}", count(others, "workload"));
+    }
+}
+
+/// What became of a workload, over all policies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Changed.
+    Injected,
+    /// Selected, and everything is there already.
+    Unchanged,
+    /// A policy wanted it and could not.
+    Failed,
+    /// No policy wanted it.
+    NotSelected,
+}
+
+/// What became of a workload.
+pub fn fate(workload: &WorkloadReport) -> Fate {
+    let any = |is: fn(&Outcome) -> bool| workload.policies.iter().any(|met| is(&met.outcome));
+    if workload.is_changed() {
+        Fate::Injected
+    } else if any(|outcome| *outcome == Outcome::Failed) {
+        Fate::Failed
+    } else if any(|outcome| matches!(outcome, Outcome::UpToDate | Outcome::Injected(_))) {
+        Fate::Unchanged
+    } else {
+        Fate::NotSelected
+    }
+}
+
+/// Objects that are no workload. A document with several workloads (a List) counts as one of them.
+pub fn other_objects(files: &[ReportedFile<'_>]) -> usize {
+    let others = files.iter().map(|file| {
+        let mut documents: Vec<usize> = file.report.workloads.iter().map(|workload| workload.document.start).collect();
+        documents.dedup();
+        file.report.objects.saturating_sub(documents.len())
+    });
+    others.sum()
+}
+
+/// `3 workloads: 1 injected, 1 unchanged, 1 not selected; 4 other objects`.
+pub fn totals(files: &[ReportedFile<'_>]) -> String {
+    let fates: Vec<Fate> = workloads(files).map(fate).collect();
+    let with = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count();
+    let parts = [
+        (Fate::Injected, "injected"),
+        (Fate::Unchanged, "unchanged"),
+        (Fate::NotSelected, "not selected"),
+        (Fate::Failed, "left alone"),
+    ];
+    let parts = parts.map(|(fate, word)| (with(fate), word));
+    let parts: Vec<String> =
+        parts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
+    let colon = if parts.is_empty() { "" } else { ": " };
+    let others = count(other_objects(files), "other object");
+    format!("{}{colon}{}; {others}\n", count(fates.len(), "workload"), parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::{report_of, workload};
+
+    fn skip(reason: &str, is_near_miss: bool) -> Outcome {
+        Outcome::Skipped(Skip { reason: reason.to_owned(), is_near_miss })
+    }
+
+    #[test]
+    fn every_workload_is_accounted_for() {
+        let injected = Outcome::Injected(vec!["volume agent".to_owned(), "~ app: env X".to_owned()]);
+        let mut report = report_of(vec![
+            workload("orders", 0..1, injected),
+            workload("cart", 1..1, Outcome::UpToDate),
+            workload("a", 1..1, skip("kind is Job", false)),
+            workload("b", 1..1, skip("kind is Job", false)),
+            workload("c", 1..1, skip("label is missing", false)),
+            workload("d", 1..1, skip("no container has the name app", true)),
+            workload("e", 1..1, Outcome::Failed),
+        ]);
+        report.objects = 9;
+        let file = ReportedFile { name: "a.yaml", path: b"a.yaml", text: b"", report: &report };
+        let expected = "\
+deployment shop/orders: injected by agent (volume agent, app: env X)
+deployment shop/d: matched by agent, but no container has the name app
+2 workloads: not selected by agent: kind is Job
+deployment shop/c: not selected by agent: label is missing
+deployment shop/e: left alone by agent, see the message
+7 workloads: 1 injected, 1 unchanged, 4 not selected, 1 left alone; 2 other objects
+";
+        assert_eq!(render(&[file]), expected);
+    }
+
+    #[test]
+    fn a_run_without_workloads_says_so() {
+        let report = report_of(Vec::new());
+        let file = ReportedFile { name: "a.yaml", path: b"a.yaml", text: b"", report: &report };
+        assert_eq!(render(&[file]), "0 workloads; 0 other objects\n");
+    }
+}

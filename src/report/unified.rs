@@ -1,0 +1,246 @@
+//! A unified diff that `patch -p1` and `git apply` accept, from the old text and the edits.
+//!
+//! A hunk's context never holds a line of a document that it does not change, but the `---` between. Both programs take
+//! a hunk with less context behind than before for one that must stand at the end of the file; so where a document's
+//! end cuts the context behind, the context before is cut alike.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use super::lines::{Change, Lines, changes};
+use super::{Outcome, Paint, ReportedFile, WorkloadReport, one_line};
+use crate::yaml::stream::is_separator;
+
+const CONTEXT: usize = 3;
+
+/// The diff of all files that change; empty when none does.
+pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
+    let mut diff = String::new();
+    for file in files.iter().filter(|file| !file.report.edits.is_empty()) {
+        render_file(file, paint, &mut diff);
+    }
+    diff
+}
+
+fn render_file(file: &ReportedFile<'_>, paint: Paint, diff: &mut String) {
+    let lines = Lines::of(file.text);
+    let changes = changes(file, &lines);
+    if changes.is_empty() {
+        return;
+    }
+    for workload in file.report.workloads.iter().filter(|workload| workload.is_changed()) {
+        push_line(diff, paint, "1", &format!("# {}", heading(workload)));
+    }
+    push_line(diff, paint, "1", &format!("--- {}", header_name(b"a/", file.path)));
+    push_line(diff, paint, "1", &format!("+++ {}", header_name(b"b/", file.path)));
+    let documents = Documents::of(file, &lines);
+    let mut shift = 0;
+    for hunk in hunks(&changes, &documents, &lines) {
+        let grown = render_hunk(&hunk, shift, file, &lines, paint, diff);
+        shift += grown;
+    }
+}
+
+/// `Deployment shop/orders: rookout-java adds init container agent, volume agent; jmx adds ...`.
+fn heading(workload: &WorkloadReport) -> String {
+    let added = workload.policies.iter().filter_map(|met| match &met.outcome {
+        Outcome::Injected(items) => Some(format!("{} adds {}", met.policy, items.join(", "))),
+        Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+    });
+    one_line(&format!("{}: {}", workload.title(), added.collect::<Vec<_>>().join("; ")))
+}
+
+/// The lines of the documents that change.
+struct Documents {
+    ranges: Vec<Range<usize>>,
+    total: usize,
+}
+
+impl Documents {
+    fn of(file: &ReportedFile<'_>, lines: &Lines<'_>) -> Self {
+        let changed = file.report.workloads.iter().filter(|workload| workload.is_changed());
+        let mut ranges: Vec<Range<usize>> = changed.map(|workload| lines.touched(&workload.document)).collect();
+        ranges.sort_by_key(|range| (range.start, range.end));
+        ranges.dedup();
+        Documents { ranges, total: lines.len() }
+    }
+
+    /// The lines that may be context of a change: its document, and the `---` behind it.
+    fn around(&self, change: &Change, lines: &Lines<'_>) -> Range<usize> {
+        let holds = |range: &&Range<usize>| range.start <= change.old.start && change.old.end <= range.end;
+        let Some(document) = self.ranges.iter().find(holds) else { return change.old.clone() };
+        let is_plain = document.end < self.total && is_plain_separator(lines.get(document.end));
+        document.start..document.end + usize::from(is_plain)
+    }
+}
+
+/// A separator that carries no content of the next document.
+fn is_plain_separator(line: &[u8]) -> bool {
+    let rest = line.get(3..).unwrap_or_default().trim_ascii();
+    is_separator(line) && (rest.is_empty() || rest.starts_with(b"#"))
+}
+
+/// Changes that are shown together and the lines around them.
+struct Hunk<'c> {
+    changes: Vec<&'c Change>,
+    old: Range<usize>,
+}
+
+fn hunks<'c>(changes: &'c [Change], documents: &Documents, lines: &Lines<'_>) -> Vec<Hunk<'c>> {
+    let mut hunks: Vec<Hunk<'c>> = Vec::new();
+    for change in changes {
+        let around = documents.around(change, lines);
+        let from = change.old.start.saturating_sub(CONTEXT).max(around.start);
+        let to = (change.old.end + CONTEXT).min(around.end);
+        match hunks.last_mut() {
+            Some(last) if from <= last.old.end && may_join(last, change, &around) => {
+                last.changes.push(change);
+                last.old.end = to;
+            }
+            _ => hunks.push(Hunk { changes: vec![change], old: from..to }),
+        }
+    }
+    for hunk in &mut hunks {
+        balance(hunk, documents.total);
+    }
+    hunks
+}
+
+/// Hunks must not overlap; those that only touch are joined when they are in one document.
+fn may_join(last: &Hunk<'_>, change: &Change, around: &Range<usize>) -> bool {
+    let overlaps = change.old.start.saturating_sub(CONTEXT).max(around.start) < last.old.end;
+    overlaps || last.old.start >= around.start
+}
+
+fn balance(hunk: &mut Hunk<'_>, total: usize) {
+    let (Some(first), Some(last)) = (hunk.changes.first(), hunk.changes.last()) else { return };
+    let behind = hunk.old.end - last.old.end;
+    let before = first.old.start - hunk.old.start;
+    if hunk.old.end < total && behind < before {
+        hunk.old.start = first.old.start - behind;
+    }
+}
+
+/// Writes a hunk; gives the number of lines by which the text behind it moves.
+fn render_hunk(
+    hunk: &Hunk<'_>,
+    shift: isize,
+    file: &ReportedFile<'_>,
+    lines: &Lines<'_>,
+    paint: Paint,
+    diff: &mut String,
+) -> isize {
+    let come: usize = hunk.changes.iter().map(|change| change.new.len()).sum();
+    let go: usize = hunk.changes.iter().map(|change| change.old.len()).sum();
+    let old_len = hunk.old.len();
+    let new_len = old_len - go + come;
+    let new_start = hunk.old.start.saturating_add_signed(shift);
+    let ranges = format!("@@ -{} +{} @@", range(hunk.old.start, old_len), range(new_start, new_len));
+    let title = one_line(&hunk_title(hunk, file, lines));
+    let _ = writeln!(diff, "{} {title}", paint.wrap("36", &ranges));
+    let mut line = hunk.old.start;
+    for change in &hunk.changes {
+        (line..change.old.start).for_each(|context| push_body(diff, paint, ' ', lines.get(context)));
+        change.old.clone().for_each(|gone| push_body(diff, paint, '-', lines.get(gone)));
+        change.new.iter().for_each(|new| push_body(diff, paint, '+', new));
+        line = change.old.end;
+    }
+    (line..hunk.old.end).for_each(|context| push_body(diff, paint, ' ', lines.get(context)));
+    come as isize - go as isize
+}
+
+/// `12,5`; a range without lines names the line before it.
+fn range(start: usize, len: usize) -> String {
+    match len {
+        0 => format!("{start},0"),
+        1 => format!("{}", start + 1),
+        _ => format!("{},{len}", start + 1),
+    }
+}
+
+/// The workloads whose edits the hunk holds and the policies that made them.
+fn hunk_title(hunk: &Hunk<'_>, file: &ReportedFile<'_>, lines: &Lines<'_>) -> String {
+    let bytes = lines.start(hunk.old.start)..lines.start(hunk.old.end);
+    // Text that goes behind the last line of a document stands at the first byte of the next.
+    let holds = |at: usize, document: &Range<usize>| bytes.contains(&at) || at == bytes.end && at == document.end;
+    let inside = |workload: &&WorkloadReport| {
+        file.report
+            .edits
+            .get(workload.edits.clone())
+            .unwrap_or_default()
+            .iter()
+            .any(|edit| holds(edit.at.start, &workload.document))
+    };
+    let titles = file.report.workloads.iter().filter(inside).map(|workload| {
+        let policies = workload.policies.iter().filter(|met| matches!(met.outcome, Outcome::Injected(_)));
+        let names: Vec<&str> = policies.map(|met| &*met.policy).collect();
+        format!("{}: {}", workload.title(), names.join(", "))
+    });
+    titles.collect::<Vec<_>>().join("; ")
+}
+
+fn push_line(diff: &mut String, paint: Paint, style: &str, line: &str) {
+    diff.push_str(&paint.wrap(style, line));
+    diff.push('\n');
+}
+
+fn push_body(diff: &mut String, paint: Paint, sign: char, line: &[u8]) {
+    let body = line.strip_suffix(b"\n").unwrap_or(line);
+    let shown = format!("{sign}{}", String::from_utf8_lossy(body));
+    match sign {
+        '+' => diff.push_str(&paint.wrap("32", &shown)),
+        '-' => diff.push_str(&paint.wrap("31", &shown)),
+        _ => diff.push_str(&shown),
+    }
+    diff.push('\n');
+    if body.len() == line.len() {
+        diff.push_str("\\ No newline at end of file\n");
+    }
+}
+
+/// The name as git writes it: quoted when it holds something that would end it early.
+fn header_name(prefix: &[u8], path: &[u8]) -> String {
+    let relative = relative(path);
+    let named = [prefix, relative].concat();
+    match std::str::from_utf8(&named) {
+        Ok(name) if !name.contains(|c: char| c.is_control() || c == '"' || c == '\\') => {
+            // A blank in a name needs a tab behind the name, or `patch` ends it at the blank.
+            let end = if name.contains(' ') { "\t" } else { "" };
+            format!("{name}{end}")
+        }
+        _ => quote(&named),
+    }
+}
+
+/// A patch names files from where it is applied: without the root and without `./`.
+fn relative(path: &[u8]) -> &[u8] {
+    let mut rest = path;
+    loop {
+        let shorter = rest.strip_prefix(b"./").or_else(|| rest.strip_prefix(b"/"));
+        let Some(shorter) = shorter else { return rest };
+        rest = shorter;
+    }
+}
+
+fn quote(name: &[u8]) -> String {
+    let mut quoted = String::from("\"");
+    for &byte in name {
+        match byte {
+            b'"' => quoted.push_str("\\\""),
+            b'\\' => quoted.push_str("\\\\"),
+            b'\n' => quoted.push_str("\\n"),
+            b'\t' => quoted.push_str("\\t"),
+            b'\r' => quoted.push_str("\\r"),
+            b' '..=b'~' => quoted.push(char::from(byte)),
+            _ => {
+                let _ = write!(quoted, "\\{byte:03o}");
+            }
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+#[path = "unified_tests.rs"]
+mod tests;
