@@ -11,6 +11,7 @@ use crate::manifest::prefilter::{Glance, glance};
 use crate::manifest::workload::PodKinds;
 pub use crate::options::{ImageEnv, Options, PodTemplatePath};
 use crate::plan::draft::Draft;
+use crate::plan::patch::patch_of;
 use crate::plan::{Planned, plan};
 use crate::policy::Policy;
 use crate::report::{Edit, FileReport, Outcome, PolicyReport, Skip, WorkloadReport, splice};
@@ -199,7 +200,10 @@ impl<'a> Chunk<'a> {
         }
         self.report.diagnostics.extend(refused);
         let last = self.report.edits.len() + edits.len();
-        self.report.workloads.push(self.describe(workload, policies, first..last));
+        let mut described = self.describe(workload, policies, first..last);
+        let draft = drafts.last().filter(|(node, _)| *node == workload.object.node && self.options.patches);
+        described.patch = draft.map(|(_, draft)| patch_of(draft));
+        self.report.workloads.push(described);
     }
 
     /// Each problem once; a warning about an image once a file, not once a workload.
@@ -230,6 +234,7 @@ impl<'a> Chunk<'a> {
             line: workload.place(workload.object.node).line,
             document: self.place.start..self.place.start + self.bytes.len(),
             edits,
+            patch: None,
             policies,
         }
     }
@@ -254,6 +259,7 @@ impl<'a> Chunk<'a> {
             line: source.place(tree.span(object.node)).line,
             document: self.place.start..self.place.start + self.bytes.len(),
             edits,
+            patch: None,
             policies: self.all(|| Outcome::Skipped(skip.clone())),
         });
     }

@@ -15,6 +15,8 @@ pub struct Options {
     pub parse_all: bool,
     /// `--workload kind/namespace/name`, globs: only these. Empty: all.
     pub workloads: Vec<WorkloadPattern>,
+    /// Report the plan of each changed workload as an RFC 6902 patch.
+    pub patches: bool,
     /// `--image-env CONTAINER:NAME=VALUE`: variables that the image sets.
     pub image_env: Vec<ImageEnv>,
 }
@@ -28,6 +30,7 @@ impl Default for Options {
             marker: true,
             parse_all: false,
             workloads: Vec::new(),
+            patches: false,
             image_env: Vec::new(),
         }
     }

@@ -187,6 +187,27 @@ fn wrapped_in_a_list_the_values_are_the_same() {
     }
 }
 
+/// The plan has two executors that share no code: our text editor, and the `json-patch` crate.
+#[test]
+fn the_plan_as_a_patch_comes_to_the_same_values() {
+    for case in plain_cases() {
+        let Some(mut values) = objects(&case.input()) else { continue };
+        let Some(expected) = objects(&case.expected().expect("it has an output")) else { continue };
+        let options = Options { patches: true, ..Options::default() };
+        let report = graft(&Arc::from(case.input.as_str()), &case.input(), &case.policies(), &options);
+        for workload in report.workloads.iter().filter(|workload| workload.is_changed()) {
+            let is_it = |value: &&mut Value| {
+                value["kind"] == json!(workload.kind)
+                    && value["metadata"]["name"].as_str().unwrap_or_default() == workload.name
+            };
+            let value = values.iter_mut().find(is_it).expect("the workload is in the input");
+            let patch = workload.patch.as_ref().expect("it was asked for");
+            json_patch::patch(value, patch).unwrap_or_else(|error| panic!("{}: {error} in {patch:?}", case.name()));
+        }
+        assert_eq!(values, expected, "{}", case.name());
+    }
+}
+
 /// The values of a text's documents, when all of them are objects.
 fn objects(text: &[u8]) -> Option<Vec<Value>> {
     let text = std::str::from_utf8(text).expect("cases are UTF-8");

@@ -39,7 +39,7 @@ fn leave_out_containers(workload: &Workload<'_>, inject: &Inject, base: &mut Bas
 }
 
 fn leave_out_texts(workload: &Workload<'_>, inject: &Inject, base: &mut Base) {
-    let lists: [(Option<NodeId>, &str, &[(String, Item)]); 4] = [
+    let lists = [
         (workload.pod_metadata(), "annotations", &inject.pod_annotations),
         (workload.pod_metadata(), "labels", &inject.pod_labels),
         (workload.metadata(), "annotations", &inject.annotations),

@@ -140,7 +140,8 @@ impl Planner<'_, '_> {
                 for (port, port_name) in self.items_by(ports.as_ref(), "name") {
                     let is_same_number = self.port_identity(&port) == wanted;
                     let is_same_name = name.is_some() && port_name.as_deref() == name;
-                    if (is_same_number && !is_own) || (is_same_name && !(is_own && is_same_number)) {
+                    let is_ours = is_own && is_same_number;
+                    if !is_ours && (is_same_number || is_same_name) {
                         return Err(self.conflict(
                             &port,
                             &format!("a port {number} or one named `{}`", name.unwrap_or("")),

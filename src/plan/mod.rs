@@ -6,6 +6,7 @@ mod containers;
 pub mod draft;
 mod env;
 mod order;
+pub mod patch;
 mod planner;
 mod pod;
 mod quantity;

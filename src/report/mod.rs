@@ -7,6 +7,7 @@ pub mod summary;
 pub mod text;
 pub mod unified;
 
+use json_patch::Patch;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -116,6 +117,8 @@ pub struct WorkloadReport {
     pub document: Range<usize>,
     /// Which of the file's edits are this workload's.
     pub edits: Range<usize>,
+    /// The plan as an RFC 6902 patch, where it was asked for.
+    pub patch: Option<Patch>,
     /// One entry a policy, in the order in which they apply.
     pub policies: Vec<PolicyReport>,
 }
@@ -185,6 +188,7 @@ mod tests {
             line: 1,
             document: document..document + 1,
             edits,
+            patch: None,
             policies: vec![PolicyReport { policy: "agent".into(), outcome }],
         }
     }

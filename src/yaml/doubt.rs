@@ -45,6 +45,22 @@ fn find_character(text: &str, first: usize) -> Option<Doubt> {
     Some(Doubt { at: first + at..first + at + char.len_utf8(), what })
 }
 
+/// A line of a quoted text that begins in column 0: YAML 1.2 wants it indented (6.1), older readers take it, and to a
+/// tool that looks at lines it is a key of the document.
+fn find_quoted_in_column_0(tree: &Tree<'_>) -> Option<Doubt> {
+    let quoted = tree.ids().filter(|&id| matches!(tree.kind(id), Kind::SingleQuoted | Kind::DoubleQuoted));
+    quoted.into_iter().find_map(|id| {
+        let span = tree.span(id);
+        let begins = |&(at, _): &(usize, &str)| {
+            let next = tree.text().as_bytes().get(span.start + at + 1);
+            next.is_some_and(|byte| !byte.is_ascii_whitespace())
+        };
+        let (at, _) = tree.slice(id).match_indices('\n').find(begins)?;
+        let start = span.start + at + 1;
+        Some(Doubt { at: start..start + 1, what: "a line of a quoted text begins in column 0" })
+    })
+}
+
 fn doubtful(char: char) -> Option<&'static str> {
     match char {
         '\u{85}' => Some("U+0085 is a line break to YAML 1.1 but not to YAML 1.2"),
@@ -57,7 +73,8 @@ fn doubtful(char: char) -> Option<&'static str> {
 
 /// The first node of a tree that readers disagree about.
 pub fn find_doubt_in_tree(tree: &Tree<'_>) -> Option<Doubt> {
-    find_name_in_doubt(tree).into_iter().chain(find_flow_scalar_in_doubt(tree)).min_by_key(|doubt| doubt.at.start)
+    let found = [find_name_in_doubt(tree), find_flow_scalar_in_doubt(tree), find_quoted_in_column_0(tree)];
+    found.into_iter().flatten().min_by_key(|doubt| doubt.at.start)
 }
 
 /// YAML 1.2 lets a name run to the next blank or bracket, go-yaml ends it at these characters too.

@@ -120,6 +120,12 @@ impl<'a> Tree<'a> {
         &self.roots
     }
 
+    /// All nodes in document order.
+    pub fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        let end = u32::try_from(self.nodes.len()).expect("a text under 4 GiB has fewer nodes than bytes");
+        (0..end).map(NodeId)
+    }
+
     pub(crate) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
     }

@@ -185,6 +185,7 @@ fn options(run: &args::Run) -> Options {
         pod_templates: run.manifests.pod_templates.clone(),
         kube_minor: run.manifests.kube_version,
         marker: !run.policies.no_marker,
+        patches: false,
         parse_all: run.manifests.parse_all,
         workloads: run.manifests.workloads.clone(),
         image_env: run.manifests.image_env.clone(),

@@ -1,0 +1,96 @@
+//! A draft as an RFC 6902 patch: what the plan says, in a form that another program can carry out. In tests the
+//! `json-patch` crate does, and must come to the values that the text editor wrote.
+
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation};
+use serde_json::Value;
+
+use super::draft::{Draft, Field, Key, Opened, Part};
+
+/// The operations that turn the input's object into the draft's; empty when nothing changes.
+pub fn patch_of(draft: &Draft<'_>) -> Patch {
+    let mut patch = Patcher { draft, operations: Vec::new() };
+    patch.part(&draft.root(), &mut Vec::new());
+    Patch(patch.operations)
+}
+
+struct Patcher<'d, 't> {
+    draft: &'d Draft<'t>,
+    operations: Vec<PatchOperation>,
+}
+
+impl Patcher<'_, '_> {
+    fn part(&mut self, part: &Part, path: &mut Vec<String>) {
+        match part {
+            Part::Node(_) | Part::New(_) => {}
+            Part::Instead { value, .. } => self.replace(path, (**value).clone()),
+            Part::Open(id) => match self.draft.opened(*id).clone() {
+                Opened::Mapping { origin, fields } => {
+                    let has_own = fields.iter().any(|field| matches!(field.key, Key::Node(_)));
+                    if has_own { self.mapping(&fields, path) } else { self.rewrite(part, origin.is_some(), path) }
+                }
+                Opened::List { origin, items } => {
+                    let has_own = items.iter().any(|item| self.draft.origin(item).is_some());
+                    if has_own { self.list(part, &items, path) } else { self.rewrite(part, origin.is_some(), path) }
+                }
+            },
+        }
+    }
+
+    /// A value that was empty, or of which nothing stays.
+    fn rewrite(&mut self, part: &Part, was_there: bool, path: &[String]) {
+        let is_untouched_null =
+            self.draft.is_empty(part) && self.draft.origin(part).is_some_and(|origin| self.draft.tree.is_null(origin));
+        if was_there && !is_untouched_null {
+            let value = self.draft.value(part).unwrap_or(Value::Null);
+            self.replace(path, value);
+        }
+    }
+
+    fn mapping(&mut self, fields: &[Field], path: &mut Vec<String>) {
+        for field in fields {
+            let Some(key) = self.draft.key_text(&field.key).map(str::to_owned) else { continue };
+            path.push(key);
+            match field.key {
+                Key::New(_) => {
+                    let value = self.draft.value(&field.value).unwrap_or(Value::Null);
+                    self.operations.push(PatchOperation::Add(AddOperation { path: pointer(path), value }));
+                }
+                Key::Node(_) => self.part(&field.value, path),
+            }
+            path.pop();
+        }
+    }
+
+    fn list(&mut self, part: &Part, items: &[Part], path: &mut Vec<String>) {
+        let Some(origin) = self.draft.origin(part) else { return };
+        let tree = self.draft.tree;
+        let own: Vec<_> = tree.children(origin).collect();
+        let is_kept = |node| items.iter().any(|item| self.draft.origin(item) == Some(node));
+        let gone: Vec<usize> = (0..own.len()).filter(|&at| !is_kept(own[at])).collect();
+        // From the last on, so that the places of the others stay.
+        for at in gone.into_iter().rev() {
+            path.push(at.to_string());
+            self.operations.push(PatchOperation::Remove(RemoveOperation { path: pointer(path) }));
+            path.pop();
+        }
+        for (at, item) in items.iter().enumerate() {
+            path.push(at.to_string());
+            if self.draft.origin(item).is_none() {
+                let value = self.draft.value(item).unwrap_or(Value::Null);
+                self.operations.push(PatchOperation::Add(AddOperation { path: pointer(path), value }));
+            } else {
+                self.part(item, path);
+            }
+            path.pop();
+        }
+    }
+
+    fn replace(&mut self, path: &[String], value: Value) {
+        self.operations.push(PatchOperation::Replace(ReplaceOperation { path: pointer(path), value }));
+    }
+}
+
+fn pointer(path: &[String]) -> PointerBuf {
+    PointerBuf::from_tokens(path)
+}
