@@ -366,6 +366,31 @@ fn explicit_keys_begin_at_their_question_mark() {
 }
 
 #[test]
+fn a_colon_belongs_to_the_mapping_at_its_column() {
+    check(
+        "k:\n  ? a\n: b\n",
+        &[
+            (BlockMapping, "k:\n  ? a\n: b"),
+            (Plain, "k"),
+            (BlockMapping, "? a"),
+            (Plain, "a"),
+            (Absent, "? a"),
+            (Absent, "? a"),
+            (Plain, "b"),
+        ],
+    );
+    check("? a\n:b: c\n", &[(BlockMapping, "? a\n:b: c"), (Plain, "a"), (Absent, "? a"), (Plain, ":b"), (Plain, "c")]);
+}
+
+#[test]
+fn every_end_marker_is_passed() {
+    check(
+        "...\n- a\n...\n... # c\n- b\n",
+        &[(BlockSequence, "- a"), (Plain, "a"), (BlockSequence, "- b"), (Plain, "b")],
+    );
+}
+
+#[test]
 fn aliases_point_at_the_latest_anchor() {
     let text = "a: &x 1\nb: &x [2]\n*x : *x\n";
     let tree = parse(text).unwrap();

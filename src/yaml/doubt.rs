@@ -73,8 +73,26 @@ fn doubtful(char: char) -> Option<&'static str> {
 
 /// The first node of a tree that readers disagree about.
 pub fn find_doubt_in_tree(tree: &Tree<'_>) -> Option<Doubt> {
-    let found = [find_name_in_doubt(tree), find_flow_scalar_in_doubt(tree), find_quoted_in_column_0(tree)];
-    found.into_iter().flatten().min_by_key(|doubt| doubt.at.start)
+    let doubts = [
+        find_name_in_doubt(tree),
+        find_flow_scalar_in_doubt(tree),
+        find_quoted_in_column_0(tree),
+        find_block_scalar_in_doubt(tree),
+    ];
+    doubts.into_iter().flatten().min_by_key(|doubt| doubt.at.start)
+}
+
+/// YAML 1.2 lets a document that is a block scalar have its lines at the first column, libyaml takes a `#` there for a
+/// comment.
+fn find_block_scalar_in_doubt(tree: &Tree<'_>) -> Option<Doubt> {
+    let is_at_first_column = |&&root: &&NodeId| {
+        let is_block = matches!(tree.kind(root), Kind::Literal | Kind::Folded);
+        is_block && tree.slice(root).lines().skip(1).any(|line| !line.is_empty() && !line.starts_with(' '))
+    };
+    tree.roots.iter().find(is_at_first_column).map(|&root| Doubt {
+        at: tree.span(root),
+        what: "a block scalar without indentation has other lines to YAML 1.1",
+    })
 }
 
 /// YAML 1.2 lets a name run to the next blank or bracket, go-yaml ends it at these characters too.
@@ -147,6 +165,8 @@ mod tests {
         assert_eq!(slice("{a?b: 1}"), Some("a?b"));
         assert_eq!(slice("a?b: [:c, d]\n"), Some(":c"));
         assert_eq!(slice("[a:, b]"), Some("a"));
+        assert_eq!(slice("--- |\n# c\n"), Some("|\n# c"));
+        assert_eq!(slice("--- |\n # c\n"), None);
         assert_eq!(slice("{? a : 1, \"b?\":[c:d], e: }\n"), None);
     }
 }

@@ -255,7 +255,8 @@ impl<'a> Builder<'a> {
                 }
                 self.pass_question_mark()
             }
-            Kind::BlockMapping | Kind::FlowMapping => self.pass(b':'),
+            Kind::FlowMapping => self.pass(b':'),
+            Kind::BlockMapping => self.pass_block_colon(),
             Kind::Plain | Kind::SingleQuoted | Kind::DoubleQuoted | Kind::Literal | Kind::Folded => false,
             Kind::Absent | Kind::Alias => false,
         }
@@ -276,6 +277,16 @@ impl<'a> Builder<'a> {
         matches!(behind, None | Some(b' ' | b'\t' | b'\r' | b'\n')) && self.pass(b'?')
     }
 
+    /// The `:` behind an implicit key is on its line, the one behind an explicit key at its mapping's column; any other
+    /// is the start of an entry without a key, or of a plain scalar.
+    fn pass_block_colon(&mut self) -> bool {
+        let bytes = self.tree.text.as_bytes();
+        let at = self.next_token();
+        let is_same_line = line_start(bytes, 0, at) <= self.cursor;
+        let is_indicator = matches!(self.byte_at(at + 1), None | Some(b' ' | b'\t' | b'\r' | b'\n'));
+        is_indicator && (is_same_line || self.column(at) == self.parent_column()) && self.pass(b':')
+    }
+
     /// Whether the node that is being read is a mapping's key.
     fn is_in_key(&self) -> bool {
         self.open.last().is_some_and(|open| self.tree.kind(open.id).is_mapping() && open.children % 2 == 1)
@@ -293,7 +304,8 @@ impl<'a> Builder<'a> {
         self.tree.text.as_bytes().get(at).copied()
     }
 
-    /// Behind the blanks, line ends and comments at the cursor, and a byte order mark before a document.
+    /// Behind the blanks, line ends and comments at the cursor; before a document behind a byte order mark and all
+    /// `...` too, since the parser tells only of the first.
     fn next_token(&self) -> usize {
         let bytes = self.tree.text.as_bytes();
         let mut at = self.cursor;
@@ -304,11 +316,18 @@ impl<'a> Builder<'a> {
                     Some(length) => at += length,
                     None => return bytes.len(),
                 },
-                _ if bytes[at..].starts_with("\u{feff}".as_bytes()) => at += "\u{feff}".len(),
+                _ if self.open.is_empty() && bytes[at..].starts_with("\u{feff}".as_bytes()) => at += "\u{feff}".len(),
+                b'.' if self.open.is_empty() && self.is_document_end(at) => at += "...".len(),
                 _ => return at,
             }
         }
         at
+    }
+
+    fn is_document_end(&self, at: usize) -> bool {
+        let is_at_line_start = at == 0 || self.byte_at(at - 1).is_some_and(is_line_end);
+        let line = &self.tree.text.as_bytes()[at..];
+        is_at_line_start && line.starts_with(b"...") && matches!(line.get(3), None | Some(b' ' | b'\t' | b'\r' | b'\n'))
     }
 
     /// From the `|` or `>` to the end of the last content line; with `+` to the end of the last blank line.
@@ -324,7 +343,7 @@ impl<'a> Builder<'a> {
         let last_line = line_start(bytes, content, raw_end);
         let indicators = &bytes[start + 1..header];
         let indent = match indicators.iter().find(|byte| byte.is_ascii_digit()) {
-            Some(digit) => self.parent_indent() + usize::from(digit - b'0'),
+            Some(digit) => self.parent_column() + usize::from(digit - b'0'),
             None => first_indent(&bytes[content..raw_end]),
         };
         let is_ours = is_content(&bytes[last_line..raw_end], indent);
@@ -349,13 +368,13 @@ impl<'a> Builder<'a> {
 
     /// The column at which the innermost block collection begins: an indentation indicator counts from there
     /// (YAML 1.2.2, 8.1.1.1). A sequence at its parent's indentation has the same column as the parent.
-    fn parent_indent(&self) -> usize {
-        let bytes = self.tree.text.as_bytes();
-        self.open.last().map_or(0, |open| {
-            let start = self.tree.node(open.id).start as usize;
-            let line = line_start(bytes, 0, start);
-            self.tree.text[line..start].trim_start_matches('\u{feff}').chars().count()
-        })
+    fn parent_column(&self) -> usize {
+        self.open.last().map_or(0, |open| self.column(self.tree.node(open.id).start as usize))
+    }
+
+    fn column(&self, at: usize) -> usize {
+        let line = line_start(self.tree.text.as_bytes(), 0, at);
+        self.tree.text[line..at].trim_start_matches('\u{feff}').chars().count()
     }
 }
 

@@ -2,6 +2,7 @@
 //! from text to value and back.
 
 pub mod doubt;
+mod fast;
 mod granit;
 pub mod parse;
 pub mod resolve;

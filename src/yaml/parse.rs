@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::granit;
 use super::tree::Tree;
+use super::{fast, granit};
 
 /// Deepest nesting of block collections, and of flow collections. Real manifests stay under 30; a hostile one must not
 /// overflow the stack of any later walk.
@@ -33,12 +33,21 @@ pub enum ParseErrorKind {
 
 /// Parses all documents of a text.
 pub fn parse(text: &str) -> Result<Tree<'_>, ParseError> {
-    parse_with_granit(text)
+    parse_fast(text).map_or_else(|| parse_with_granit(text), Ok)
 }
 
-/// Parses all documents of a text with the complete parser: the oracle for tests of a faster one.
+/// Parses a text if it is one document of the plain YAML that programs write; `None` says nothing about the text.
+pub fn parse_fast(text: &str) -> Option<Tree<'_>> {
+    if is_too_long(text) { None } else { fast::parse(text) }
+}
+
+fn is_too_long(text: &str) -> bool {
+    u32::try_from(text.len()).is_err()
+}
+
+/// Parses all documents of a text with the complete parser: also the oracle for tests of [`parse_fast`].
 pub fn parse_with_granit(text: &str) -> Result<Tree<'_>, ParseError> {
-    if u32::try_from(text.len()).is_err() {
+    if is_too_long(text) {
         return Err(ParseError { at: 0..0, kind: ParseErrorKind::TooLong });
     }
     if let Some((at, char)) = find_unprintable(text) {

@@ -95,8 +95,8 @@ pub(crate) struct Properties {
     pub tag: Option<Box<str>>,
 }
 
-/// The documents of one piece of text.
-#[derive(Debug, Clone)]
+/// The documents of one piece of text. Two trees are equal if they have the same text, nodes and values.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree<'a> {
     pub(crate) text: &'a str,
     pub(crate) nodes: Vec<Node>,

@@ -375,8 +375,9 @@ mod tests {
 
     #[test]
     fn expansions_without_end_are_refused() {
-        assert_eq!(value("a: &a [*a]"), Err(ValueErrorKind::Cyclic));
-        assert_eq!(value("a: &a\n  <<: *a\n"), Err(ValueErrorKind::Cyclic));
+        // An alias within its own anchor does not get past the parser.
+        assert!(parse("a: &a [*a]").is_err());
+        assert!(parse("a: &a\n  <<: *a\n").is_err());
         let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
         let mut chain = String::from("a0: &a0 [x]\n");
         for level in 1..300 {

@@ -3,11 +3,15 @@
 //! tests say so and pass.
 
 mod files;
+mod mutants;
 mod spans;
 mod values;
 
 use files::{Folder, each_chunk};
-use podgraft::yaml::parse::{ParseErrorKind, parse, parse_with_granit};
+use mutants::{Random, mutate};
+use podgraft::yaml::doubt::{Place, find_doubt, find_doubt_in_tree};
+use podgraft::yaml::parse::{ParseErrorKind, parse, parse_fast, parse_with_granit};
+use std::env;
 
 #[test]
 fn spans_nest_and_begin_with_their_indicators() {
@@ -91,4 +95,78 @@ fn torture_that_is_yaml_is_read() {
             assert!(parse(text).is_ok(), "{name}: {:?}", parse(text));
         }
     }
+}
+
+/// Whatever the fast parser answers, the complete one answers too.
+#[track_caller]
+fn check_fast(name: &str, text: &str) -> bool {
+    let Some(fast) = parse_fast(text) else { return false };
+    match parse_with_granit(text) {
+        Ok(complete) => assert!(fast == complete, "{name}: {text:?}\nfast {fast:#?}\ncomplete {complete:#?}"),
+        Err(error) => panic!("{name}: {text:?}: accepted by the fast parser only: {error:?}"),
+    }
+    true
+}
+
+#[test]
+fn the_fast_parser_knows_nearly_all_real_workloads() {
+    const WORKLOADS: [&str; 8] =
+        ["Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "ReplicationController"];
+    let (mut known, mut all, mut workloads, mut known_workloads) = (0, 0, 0, 0);
+    let has_files = each_chunk(&[Folder::Corpus], |name, text| {
+        let is_known = check_fast(name, text);
+        let kind = text.lines().find_map(|line| line.strip_prefix("kind:")).map_or("", str::trim);
+        let is_workload = WORKLOADS.contains(&kind);
+        known += usize::from(is_known);
+        all += 1;
+        workloads += usize::from(is_workload);
+        known_workloads += usize::from(is_workload && is_known);
+        if is_workload && !is_known {
+            println!("not known: {name}");
+        }
+    });
+    println!("{known} of {all} documents, {known_workloads} of {workloads} workloads");
+    assert!(!has_files || known_workloads * 100 >= workloads * 97);
+}
+
+/// `PODGRAFT_MUTANTS` and `PODGRAFT_SEED` make more of them, and others.
+fn each_mutant(mut see: impl FnMut(&str)) -> usize {
+    let mut texts = vec![include_str!("seed.yaml").to_owned()];
+    each_chunk(&[Folder::Torture, Folder::Corpus], |_, text| {
+        if text.len() < 40_000 {
+            texts.push(text.to_owned());
+        }
+    });
+    let count = env::var("PODGRAFT_MUTANTS").map_or(10_000, |count| count.parse().expect("a number"));
+    let seed = env::var("PODGRAFT_SEED").map_or(1, |seed| seed.parse().expect("a number"));
+    let mut random = Random::new(seed);
+    for _ in 0..count {
+        see(&mutate(&texts[random.below(texts.len())], &mut random));
+    }
+    count
+}
+
+#[test]
+fn the_fast_parser_never_differs_from_the_complete_one() {
+    each_chunk(&[Folder::Torture, Folder::Corpus], |name, text| {
+        check_fast(name, text);
+    });
+    let mut known = 0;
+    let count = each_mutant(|text| known += usize::from(check_fast("mutant", text)));
+    println!("{known} of {count} mutants are known");
+    assert!(known * 10 > count, "too few mutants are known to say anything");
+}
+
+/// Where no doubt is known, the trees of broken documents are as sound as those of real ones.
+#[test]
+fn mutants_have_sound_spans_and_the_values_of_another_parser() {
+    let mut counts = values::Counts::default();
+    each_mutant(|text| {
+        let Ok(tree) = parse_with_granit(text) else { return };
+        spans::check(text, &tree);
+        if find_doubt(text, Place::Inside).is_none() && find_doubt_in_tree(&tree).is_none() {
+            values::compare(text, &tree, &mut counts);
+        }
+    });
+    println!("{counts:?}");
 }

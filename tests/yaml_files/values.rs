@@ -52,6 +52,7 @@ fn value(tree: &Tree<'_>, id: NodeId) -> Option<Value> {
 
 /// The other parser's own opinion about a word.
 fn resolve(text: &str) -> Value {
-    let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.+-~".contains(&byte));
-    if is_word { serde_yaml::from_str(text).unwrap() } else { Value::String(text.to_owned()) }
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_.+-".contains(&byte);
+    let is_word = text.bytes().all(is_part) && text.bytes().any(|byte| byte.is_ascii_alphanumeric());
+    if is_word || text == "~" { serde_yaml::from_str(text).unwrap() } else { Value::String(text.to_owned()) }
 }

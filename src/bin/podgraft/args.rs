@@ -244,8 +244,8 @@ fn parse_pod_template(text: &str) -> Result<PodTemplatePath, String> {
     let (kind, path) = text.split_once('=').ok_or(WANTED)?;
     let (api_version, kind) = kind.rsplit_once('/').ok_or(WANTED)?;
     // A single dot is the object itself, as with a Pod.
-    let path = path.strip_prefix('.').unwrap_or(path);
-    let path: Vec<String> = if path.is_empty() { Vec::new() } else { path.split('.').map(str::to_owned).collect() };
+    let keys = path.strip_prefix('.').unwrap_or(path).split('.').map(str::to_owned);
+    let path: Vec<String> = if path == "." { Vec::new() } else { keys.collect() };
     let is_version = !api_version.is_empty() && api_version.split('/').all(|part| !part.is_empty());
     if !is_version || api_version.matches('/').count() > 1 || kind.is_empty() || path.iter().any(String::is_empty) {
         return Err(WANTED.to_owned());

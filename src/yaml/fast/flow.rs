@@ -1,0 +1,157 @@
+//! `[a, b]` and `{a: b}`, on one line or several, and so JSON.
+
+use super::super::tree::{Kind, VERBATIM};
+use super::scalar::{Scanned, can_begin_plain};
+use super::{MAX_DEPTH, MAX_KEY, Parser, offset};
+
+/// An open flow collection.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    id: u32,
+    is_mapping: bool,
+}
+
+/// What may come next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    /// An item or a key, or the bracket: YAML allows a comma before it.
+    Entry,
+    /// The value behind the `:` that ends here.
+    Value { from: usize },
+    /// A comma or the bracket.
+    Comma,
+}
+
+impl Parser<'_> {
+    /// Reads a flow collection, and checks that nothing follows it on its last line.
+    pub(super) fn read_flow(&mut self, at: usize) -> Option<()> {
+        let is_root = self.open.is_empty();
+        let end = self.read_brackets(at)?;
+        let line_feed = self.line_end(end);
+        let has_return = line_feed > end && self.bytes[line_feed - 1] == b'\r';
+        self.check_rest(end, line_feed - usize::from(has_return))?;
+        self.next = line_feed + 1;
+        // The collection alone is the document.
+        (!is_root || self.next_line().is_none()).then_some(())
+    }
+
+    fn read_brackets(&mut self, at: usize) -> Option<usize> {
+        let mut open = Vec::with_capacity(8);
+        let mut at = self.open_flow(at, &mut open)?;
+        let mut expected = Expected::Entry;
+        while let Some(&innermost) = open.last() {
+            at = self.skip_flow_blanks(at)?;
+            (at, expected) = match (self.bytes[at], expected) {
+                (b']' | b'}', Expected::Entry | Expected::Comma) => {
+                    open.pop();
+                    (self.close_flow(at, innermost)?, Expected::Comma)
+                }
+                (b',', Expected::Comma) => (at + 1, Expected::Entry),
+                (b',' | b'}', Expected::Value { from }) => {
+                    self.push(Kind::Absent, from, from, VERBATIM);
+                    (at, Expected::Comma)
+                }
+                (_, Expected::Comma) => return None,
+                (_, Expected::Entry) if innermost.is_mapping => {
+                    let key = self.scan_flow_scalar(at)?;
+                    let from = self.find_flow_colon(&key)? + 1;
+                    self.push_scalar(key);
+                    (from, Expected::Value { from })
+                }
+                (b'[' | b'{', _) => (self.open_flow(at, &mut open)?, Expected::Entry),
+                _ => {
+                    let scalar = self.scan_flow_scalar(at)?;
+                    let end = scalar.end;
+                    self.push_scalar(scalar);
+                    (end, Expected::Comma)
+                }
+            };
+        }
+        Some(at)
+    }
+
+    fn open_flow(&mut self, at: usize, open: &mut Vec<Open>) -> Option<usize> {
+        let is_mapping = self.bytes[at] == b'{';
+        let id = self.push(if is_mapping { Kind::FlowMapping } else { Kind::FlowSequence }, at, at, VERBATIM);
+        open.push(Open { id, is_mapping });
+        (open.len() <= MAX_DEPTH).then_some(at + 1)
+    }
+
+    fn close_flow(&mut self, at: usize, open: Open) -> Option<usize> {
+        let after = offset(self.tree.nodes.len());
+        let node = &mut self.tree.nodes[open.id as usize];
+        node.end = offset(at + 1);
+        node.after = after;
+        self.end = offset(at + 1);
+        ((self.bytes[at] == b'}') == open.is_mapping).then_some(at + 1)
+    }
+
+    /// To the next byte that is not blank. A line must be indented deeper than the collection's parent, as YAML says
+    /// (1.2.2, 8.2.1) and not every reader; a `---` would be a document's. Tabs count for nothing in JSON only.
+    fn skip_flow_blanks(&self, mut at: usize) -> Option<usize> {
+        let parent = self.open.last().map(|open| open.column);
+        loop {
+            match *self.bytes.get(at)? {
+                b' ' | b'\r' => at += 1,
+                b'\t' if parent.is_none() => at += 1,
+                b'\n' => {
+                    let content = self.skip_spaces(at + 1);
+                    let column = content - at - 1;
+                    let is_blank = matches!(self.byte(content), b'\n' | b'\r' | b'\t');
+                    let is_indented = parent.is_none_or(|parent| column > parent);
+                    let may_be_marker = column == 0 && matches!(self.byte(content), b'-' | b'.');
+                    if (!is_blank && !is_indented) || may_be_marker {
+                        return None;
+                    }
+                    at = content;
+                }
+                _ => return Some(at),
+            }
+        }
+    }
+
+    fn scan_flow_scalar(&self, at: usize) -> Option<Scanned> {
+        match self.bytes[at] {
+            quote @ (b'"' | b'\'') => {
+                let scalar = self.scan_quoted(at, quote)?;
+                let behind = self.byte(self.skip_spaces(scalar.end));
+                matches!(behind, b',' | b']' | b'}' | b':' | b'\n' | b'\r').then_some(scalar)
+            }
+            _ => self.scan_flow_plain(at),
+        }
+    }
+
+    /// In brackets a plain scalar ends at brackets and commas too (YAML 1.2.2, 7.3.3).
+    fn scan_flow_plain(&self, at: usize) -> Option<Scanned> {
+        let is_lone_dash = self.bytes[at] == b'-' && !self.byte(at + 1).is_ascii_alphanumeric();
+        if !can_begin_plain(self.bytes[at]) || is_lone_dash {
+            return None;
+        }
+        let mut end = at + 1;
+        loop {
+            match self.byte(end) {
+                b',' | b']' | b'}' | b'\n' | b'\r' => break,
+                b'[' | b'{' | b'?' | b'\t' => return None,
+                b'#' if self.bytes[end - 1] == b' ' => return None,
+                b':' => match self.byte(end + 1) {
+                    b' ' | b'\n' | b'\r' => break,
+                    b',' | b'[' | b']' | b'{' | b'}' | b'\t' => return None,
+                    _ => end += 1,
+                },
+                _ => end += 1,
+            }
+        }
+        while self.bytes[end - 1] == b' ' {
+            end -= 1;
+        }
+        Some(Scanned { kind: Kind::Plain, start: at, end, value: None, colon: None })
+    }
+
+    /// The `:` behind a key, on the same line. A quoted key needs no blank behind it, as in JSON (YAML 1.2.2, 7.4.2).
+    fn find_flow_colon(&self, key: &Scanned) -> Option<usize> {
+        let colon = self.skip_spaces(key.end);
+        let ends_plain = matches!(self.byte(colon + 1), b' ' | b'\n' | b'\r');
+        let is_colon = self.byte(colon) == b':' && (ends_plain || key.kind != Kind::Plain);
+        (is_colon && colon - key.start <= MAX_KEY).then_some(colon)
+    }
+}
