@@ -1,0 +1,251 @@
+//! Opening mappings and lists of a draft, and changing what they hold. What an alias shows elsewhere is not opened.
+
+use serde_json::Value;
+use std::rc::Rc;
+
+use crate::yaml::tree::{Kind, NodeId};
+
+use super::{Draft, Field, Key, OpenId, Opened, Part, Refusal, WhyNot};
+
+impl Draft<'_> {
+    /// Opens the object itself.
+    ///
+    /// # Errors
+    /// When it may not be edited.
+    pub fn open_root(&mut self) -> Result<OpenId, Refusal> {
+        let root = self.root.clone();
+        let (id, part) = self.open(root, Shape::Mapping)?;
+        self.root = part;
+        Ok(id)
+    }
+
+    /// Opens the mapping under a key, made where there is none, in the place that `order` gives its key.
+    ///
+    /// # Errors
+    /// When it may not be edited.
+    pub fn open_mapping(&mut self, within: OpenId, key: &str, order: &[&str]) -> Result<OpenId, Refusal> {
+        self.open_field(within, key, order, Shape::Mapping)
+    }
+
+    /// Opens the list under a key, made where there is none, in the place that `order` gives its key.
+    ///
+    /// # Errors
+    /// When it may not be edited.
+    pub fn open_list(&mut self, within: OpenId, key: &str, order: &[&str]) -> Result<OpenId, Refusal> {
+        self.open_field(within, key, order, Shape::List)
+    }
+
+    /// Opens an item of an opened list, which must be a mapping.
+    ///
+    /// # Errors
+    /// When it may not be edited.
+    pub fn open_item(&mut self, list: OpenId, index: usize) -> Result<OpenId, Refusal> {
+        let part = self.list_items(list)[index].clone();
+        let (id, part) = self.open(part, Shape::Mapping)?;
+        self.list_items(list)[index] = part;
+        Ok(id)
+    }
+
+    fn open_field(&mut self, within: OpenId, key: &str, order: &[&str], shape: Shape) -> Result<OpenId, Refusal> {
+        self.refuse_merged(within, key)?;
+        let Opened::Mapping { fields, .. } = self.opened(within) else {
+            unreachable!("only mappings are opened by key")
+        };
+        let part = match self.position_of(fields, key) {
+            Some(at) => fields[at].value.clone(),
+            None => {
+                let at = self.place_in_order(within, key, order);
+                let value = Part::New(Rc::new(shape.empty()));
+                let field = Field { key: Key::New(key.into()), value: value.clone() };
+                self.fields(within).insert(at, field);
+                value
+            }
+        };
+        let (id, part) = self.open(part, shape)?;
+        let Opened::Mapping { fields, .. } = self.opened(within) else { unreachable!("opened as a mapping above") };
+        let at = self.position_of(fields, key).expect("the field was found or made above");
+        self.fields(within)[at].value = part;
+        Ok(id)
+    }
+
+    /// A key that only a merge key brings stands elsewhere: changing it there changes other places, too.
+    fn refuse_merged(&self, within: OpenId, key: &str) -> Result<(), Refusal> {
+        let Opened::Mapping { fields, origin } = self.opened(within) else { return Ok(()) };
+        if self.position_of(fields, key).is_some() {
+            return Ok(());
+        }
+        match (self.merged(*origin, fields, key), origin) {
+            (Some(_), Some(origin)) => Err(Refusal { node: *origin, why: WhyNot::IsShown }),
+            _ => Ok(()),
+        }
+    }
+
+    fn open(&mut self, part: Part, shape: Shape) -> Result<(OpenId, Part), Refusal> {
+        let opened = match part {
+            Part::Open(id) => return Ok((id, part)),
+            Part::Node(node) => self.open_node(node, shape)?,
+            Part::New(value) => open_value(None, &value, shape),
+            Part::Instead { of, value } => open_value(Some(of), &value, shape),
+        };
+        let id = OpenId(self.opened.len());
+        self.opened.push(opened);
+        Ok((id, Part::Open(id)))
+    }
+
+    fn open_node(&self, node: NodeId, shape: Shape) -> Result<Opened, Refusal> {
+        let tree = self.tree;
+        let refuse = |why| Err(Refusal { node, why });
+        if tree.kind(node) == Kind::Alias {
+            return refuse(WhyNot::IsShown);
+        }
+        if tree.is_aliased(node) {
+            return refuse(WhyNot::IsShared);
+        }
+        if tree.tag(node).is_some_and(|tag| tag != shape.tag()) {
+            return refuse(WhyNot::Tagged);
+        }
+        let origin = Some(node);
+        let kind = tree.kind(node);
+        match shape {
+            Shape::Mapping if kind.is_mapping() => match tree.duplicate_key(node) {
+                Some(key) => Err(Refusal { node: key, why: WhyNot::DuplicateKey }),
+                None => {
+                    let fields =
+                        tree.entries(node).map(|(key, value)| Field { key: Key::Node(key), value: Part::Node(value) });
+                    Ok(Opened::Mapping { origin, fields: fields.collect() })
+                }
+            },
+            Shape::List if kind.is_sequence() => {
+                Ok(Opened::List { origin, items: tree.children(node).map(Part::Node).collect() })
+            }
+            Shape::Mapping if tree.is_null(node) => Ok(Opened::Mapping { origin, fields: Vec::new() }),
+            Shape::List if tree.is_null(node) => Ok(Opened::List { origin, items: Vec::new() }),
+            Shape::Mapping => refuse(WhyNot::NoMapping),
+            Shape::List => refuse(WhyNot::NoList),
+        }
+    }
+
+    fn fields(&mut self, id: OpenId) -> &mut Vec<Field> {
+        match &mut self.opened[id.0] {
+            Opened::Mapping { fields, .. } => fields,
+            Opened::List { .. } => unreachable!("a list was opened as a mapping"),
+        }
+    }
+
+    fn list_items(&mut self, id: OpenId) -> &mut Vec<Part> {
+        match &mut self.opened[id.0] {
+            Opened::List { items, .. } => items,
+            Opened::Mapping { .. } => unreachable!("a mapping was opened as a list"),
+        }
+    }
+
+    /// Where a new key goes: behind the nearest key that comes before it in `order` and is there, else first; a key that
+    /// is not in `order` goes last.
+    fn place_in_order(&self, within: OpenId, key: &str, order: &[&str]) -> usize {
+        let Opened::Mapping { fields, .. } = self.opened(within) else { return 0 };
+        let Some(own) = order.iter().position(|known| *known == key) else { return fields.len() };
+        let before = order[..own].iter().rev().find_map(|known| self.position_of(fields, known));
+        before.map_or(0, |at| at + 1)
+    }
+
+    /// Sets a field: a new one goes where `order` says, one that is there is replaced.
+    ///
+    /// # Errors
+    /// When what is there may not be edited.
+    pub fn set(&mut self, within: OpenId, key: &str, value: Value, order: &[&str]) -> Result<(), Refusal> {
+        self.refuse_merged(within, key)?;
+        let Opened::Mapping { fields, .. } = self.opened(within) else { unreachable!("only mappings are set by key") };
+        let value = Rc::new(value);
+        match self.position_of(fields, key) {
+            Some(at) => {
+                let part = self.replacement(&fields[at].value.clone(), value)?;
+                self.fields(within)[at].value = part;
+            }
+            None => {
+                let at = self.place_in_order(within, key, order);
+                self.fields(within).insert(at, Field { key: Key::New(key.into()), value: Part::New(value) });
+            }
+        }
+        Ok(())
+    }
+
+    fn replacement(&self, old: &Part, value: Rc<Value>) -> Result<Part, Refusal> {
+        let Some(of) = self.origin(old) else { return Ok(Part::New(value)) };
+        // The value under a key may be an alias: the alias is what is written here, so it may go.
+        if self.tree.is_aliased(of) {
+            return Err(Refusal { node: of, why: WhyNot::IsShared });
+        }
+        Ok(Part::Instead { of, value })
+    }
+
+    /// Puts a new item into an opened list.
+    pub fn insert(&mut self, list: OpenId, index: usize, value: Value) {
+        self.list_items(list).insert(index, Part::New(Rc::new(value)));
+    }
+
+    /// Replaces an item of an opened list.
+    ///
+    /// # Errors
+    /// When what is there may not be edited.
+    pub fn replace(&mut self, list: OpenId, index: usize, value: Value) -> Result<(), Refusal> {
+        let old = self.list_items(list)[index].clone();
+        let part = self.replacement(&old, Rc::new(value))?;
+        self.list_items(list)[index] = part;
+        Ok(())
+    }
+
+    /// Takes an item out of an opened list.
+    ///
+    /// # Errors
+    /// When an alias elsewhere shows it.
+    pub fn remove(&mut self, list: OpenId, index: usize) -> Result<(), Refusal> {
+        let item = self.list_items(list)[index].clone();
+        if let Some(node) = self.origin(&item) {
+            let within = node.0..self.tree.after(node).0;
+            if within.into_iter().any(|id| self.tree.is_aliased(NodeId(id))) {
+                return Err(Refusal { node, why: WhyNot::IsShared });
+            }
+        }
+        self.list_items(list).remove(index);
+        Ok(())
+    }
+}
+
+fn open_value(origin: Option<NodeId>, value: &Value, shape: Shape) -> Opened {
+    match (shape, value) {
+        (Shape::Mapping, Value::Object(map)) => {
+            let fields = map.iter().map(|(key, value)| Field {
+                key: Key::New(key.as_str().into()),
+                value: Part::New(Rc::new(value.clone())),
+            });
+            Opened::Mapping { origin, fields: fields.collect() }
+        }
+        (Shape::List, Value::Array(items)) => {
+            Opened::List { origin, items: items.iter().map(|item| Part::New(Rc::new(item.clone()))).collect() }
+        }
+        (Shape::Mapping, _) => Opened::Mapping { origin, fields: Vec::new() },
+        (Shape::List, _) => Opened::List { origin, items: Vec::new() },
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Shape {
+    Mapping,
+    List,
+}
+
+impl Shape {
+    fn empty(self) -> Value {
+        match self {
+            Shape::Mapping => Value::Object(serde_json::Map::new()),
+            Shape::List => Value::Array(Vec::new()),
+        }
+    }
+
+    fn tag(self) -> &'static str {
+        match self {
+            Shape::Mapping => "tag:yaml.org,2002:map",
+            Shape::List => "tag:yaml.org,2002:seq",
+        }
+    }
+}
