@@ -123,8 +123,8 @@ impl Parser<'_> {
 
     /// In brackets a plain scalar ends at brackets and commas too (YAML 1.2.2, 7.3.3).
     fn scan_flow_plain(&self, at: usize) -> Option<Scanned> {
-        let is_lone_dash = self.bytes[at] == b'-' && !self.byte(at + 1).is_ascii_alphanumeric();
-        if !can_begin_plain(self.bytes[at]) || is_lone_dash {
+        let is_lone_dash = self.bytes[at] == b'-' && !can_begin_plain(self.byte(at + 1));
+        if is_lone_dash || !can_begin_plain(self.bytes[at]) {
             return None;
         }
         let mut end = at + 1;

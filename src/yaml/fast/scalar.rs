@@ -155,11 +155,13 @@ impl Parser<'_> {
     }
 }
 
-/// All but YAML's indicators (1.2.2, 5.3), which may or may not begin a plain scalar; a `-` may.
+/// All but blanks, line ends and YAML's indicators (1.2.2, 5.3), which may or may not begin a plain scalar; a `-` may.
 pub(super) fn can_begin_plain(byte: u8) -> bool {
     !matches!(
         byte,
         b'\t'
+            | b'\n'
+            | b'\r'
             | b' '
             | b'?'
             | b':'
