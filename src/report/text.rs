@@ -52,7 +52,7 @@ pub fn skipped(files: &[ReportedFile<'_>]) -> String {
         let mut reasons: Vec<(&str, Vec<&WorkloadReport>)> = Vec::new();
         for (workload, skip) in skips(files, policy) {
             if skip.is_near_miss {
-                let _ = writeln!(lines, "{}: matched by {policy}, but {}", name(workload), one_line(&skip.reason));
+                let _ = writeln!(lines, "{}: not injected by {policy}: {}", name(workload), one_line(&skip.reason));
                 continue;
             }
             match reasons.iter_mut().find(|(reason, _)| *reason == skip.reason) {
@@ -178,14 +178,14 @@ mod tests {
             workload("a", 1..1, skip("kind is Job", false)),
             workload("b", 1..1, skip("kind is Job", false)),
             workload("c", 1..1, skip("label is missing", false)),
-            workload("d", 1..1, skip("no container has the name app", true)),
+            workload("d", 1..1, skip("matched, no container (wants app)", true)),
             workload("e", 1..1, Outcome::Failed),
         ]);
         report.objects = 9;
         let file = ReportedFile { name: "a.yaml", path: b"a.yaml", text: b"", report: &report };
         let expected = "\
 deployment shop/orders: injected by agent (volume agent, app: env X)
-deployment shop/d: matched by agent, but no container has the name app
+deployment shop/d: not injected by agent: matched, no container (wants app)
 2 workloads: not selected by agent: kind is Job
 deployment shop/c: not selected by agent: label is missing
 deployment shop/e: left alone by agent, see the message

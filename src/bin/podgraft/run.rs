@@ -107,8 +107,9 @@ pub fn print(result: &[u8]) -> Result<(), Diagnostic> {
     }
 }
 
+/// With the usage line of `apply`, which `diff` shares but for its output.
 fn usage(kind: ErrorKind, message: impl std::fmt::Display) -> clap::Error {
-    Cli::command().error(kind, message)
+    Cli::command().override_usage("podgraft apply|diff -p POLICY... [OPTIONS] [PATH]...").error(kind, message)
 }
 
 fn check_usage(run: &args::Run) -> Result<PathFilter, clap::Error> {
@@ -134,7 +135,7 @@ fn check_usage(run: &args::Run) -> Result<PathFilter, clap::Error> {
 
 fn graft_all(run: &args::Run) -> Result<Grafted, clap::Error> {
     let filter = check_usage(run)?;
-    let Walk { inputs, mut problems } = walk(&run.paths, &filter);
+    let Walk { inputs, mut problems, .. } = walk(&run.paths, &filter);
     let threads = run.output.threads;
     let read: Vec<_> = map_in_order(&inputs, threads, Input::read);
     let mut texts = Vec::new();

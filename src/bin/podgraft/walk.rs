@@ -1,5 +1,6 @@
 //! The paths of the command line to files: folders are walked, sorted, and filtered; nothing is parsed here.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, IsTerminal, Read};
@@ -84,6 +85,8 @@ pub struct Walk {
     pub inputs: Vec<Input>,
     /// Errors and warnings.
     pub problems: Vec<Diagnostic>,
+    /// The paths of the inputs; none stands for stdin.
+    seen: HashSet<Option<PathBuf>>,
 }
 
 /// `--include` and `--exclude`.
@@ -157,12 +160,10 @@ pub fn would_wait_for_typing(paths: &[PathBuf]) -> bool {
 }
 
 impl Walk {
+    /// A file that is named twice, or named and found, is one manifest.
     fn add(&mut self, place: InputPlace) {
         let input = Input::new(place);
-        // A file that is named twice, or named and found, is one manifest.
-        let is_known = self.inputs.iter().any(|known| known.place == input.place)
-            || (!input.is_found() && self.inputs.iter().any(|known| known.path() == input.path()));
-        if !is_known {
+        if self.seen.insert(input.path()) {
             self.inputs.push(input);
         }
     }
@@ -178,9 +179,8 @@ impl Walk {
         if found.is_empty() {
             self.problems.push(no_manifest(folder));
         }
-        let known: std::collections::HashSet<PathBuf> = self.inputs.iter().filter_map(Input::path).collect();
-        for relative in found.into_iter().filter(|relative| !known.contains(&folder.join(relative))) {
-            self.inputs.push(Input::new(InputPlace::Found { folder: folder.to_path_buf(), relative }));
+        for relative in found {
+            self.add(InputPlace::Found { folder: folder.to_path_buf(), relative });
         }
     }
 }
