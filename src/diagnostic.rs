@@ -163,10 +163,6 @@ codes! {
     UnknownKind = "unknown-kind",
     /// Items of a list do not state what they are.
     UntypedItems = "untyped-items",
-    /// A policy asks for an image by `latest`, or without any version.
-    UnpinnedImage = "unpinned-image",
-    /// A policy was to change a workload and was told to leave it alone on any problem (`failurePolicy: Ignore`).
-    Ignored = "ignored",
     /// podgraft's own check of its output failed. This is a bug of podgraft; nothing was written.
     Internal = "internal",
 }

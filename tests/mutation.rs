@@ -1,0 +1,143 @@
+//! Manifests that went wrong in small ways: lines lost, doubled, swapped, indented, cut off, brackets and quotes thrown
+//! in. Whatever comes of it, the program refuses with a place or edits rightly: it never panics, its own check never
+//! fails, and a second run changes nothing.
+//!
+//! `MUTATIONS=1000000 cargo test --release --test mutation` runs longer; `SEED=n` runs another series.
+
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::graft::{Options, graft};
+use podgraft::policy::Policy;
+use podgraft::policy::read::{PolicyFile, read};
+use podgraft::report::splice;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+const POLICY: &str = "testdata/mutation/policy.yaml";
+const FOLDERS: &[&str] = &["testdata/cases", "testdata/examples", "../shared/torture"];
+
+/// A small generator (xorshift): the same seed gives the same series on every machine.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).expect("31 bits fit") % end
+    }
+
+    fn of<'t>(&mut self, choices: &[&'t str]) -> &'t str {
+        choices[self.below(choices.len())]
+    }
+}
+
+const VALUES: &[&str] =
+    &[" []", " {}", " ~", "", " |", " >-", " \"x\"", " 'y'", " &a x", " !!str 1", " null # n", " *a"];
+const PIECES: &[&str] = &[
+    "'", "\"", "|", ">", "- ", "&a ", "*a", "? ", "{", "}", "[", "]", ",", "#", "\t", "---\n", "...\n", "<<: *a\n", ":",
+];
+
+fn mutate(lines: &mut Vec<String>, random: &mut Random) {
+    let at = random.below(lines.len());
+    let bare = lines[at].trim_end().to_owned();
+    match random.below(14) {
+        0 => drop(lines.remove(at)),
+        1 => lines.insert(at, lines[at].clone()),
+        2 => lines[at].insert_str(0, "  "),
+        3 => lines[at] = lines[at].strip_prefix("  ").unwrap_or(&lines[at]).to_owned(),
+        4 => lines.insert(at, "# comment\n".to_owned()),
+        5 => lines.insert(at, "\n".to_owned()),
+        6 => lines[at] = format!("{bare} # comment\n"),
+        7 => {
+            if let Some(colon) = lines[at].find(':') {
+                lines[at] = format!("{}{}\n", &lines[at][..=colon], random.of(VALUES));
+            }
+        }
+        8 => lines[at] = bare,
+        9 => lines[at] = format!("{bare}\r\n"),
+        10 => {
+            let place = lines[at].floor_char_boundary(random.below(lines[at].len() + 1));
+            lines[at].insert_str(place, random.of(PIECES));
+        }
+        11 => lines.truncate(1 + random.below(lines.len())),
+        12 => {
+            let other = random.below(lines.len());
+            lines.swap(at, other);
+        }
+        _ => {
+            let other = random.below(lines.len());
+            lines.insert(other, lines[at].clone());
+        }
+    }
+}
+
+fn texts() -> Vec<String> {
+    let mut texts = Vec::new();
+    FOLDERS.iter().for_each(|folder| collect(Path::new(folder), &mut texts));
+    texts.retain(|text| (1..20_000).contains(&text.len()));
+    assert!(!texts.is_empty(), "there is nothing to mutate");
+    texts
+}
+
+fn collect(folder: &Path, texts: &mut Vec<String>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("the entry is readable").path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            collect(&path, texts);
+        } else {
+            texts.extend(fs::read_to_string(&path).ok());
+        }
+    }
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// What came of one text: refused, or the number of edits.
+fn check(text: &str, policies: &[Policy]) -> Option<usize> {
+    let run = |text: &[u8]| graft(&Arc::from("mutated"), text, policies, &Options::default());
+    let errors =
+        |problems: &[Diagnostic]| problems.iter().filter(|problem| problem.is_error()).cloned().collect::<Vec<_>>();
+    let report = run(text.as_bytes());
+    let refused = errors(&report.diagnostics);
+    assert!(refused.iter().all(|problem| problem.code != Code::Internal), "{refused:?}\n{text}");
+    assert!(refused.iter().all(|problem| !problem.labels.is_empty()), "{refused:?}\n{text}");
+    if !refused.is_empty() {
+        return None;
+    }
+    let output = splice(text.as_bytes(), &report.edits);
+    let again = run(&output);
+    let refused = errors(&again.diagnostics);
+    assert!(again.edits.is_empty() && refused.is_empty(), "second run: {:?} {refused:?}\n{text}", again.edits);
+    Some(report.edits.len())
+}
+
+#[test]
+fn manifests_that_went_wrong_are_refused_or_edited_rightly() {
+    let text = fs::read_to_string(POLICY).expect("the policy is there");
+    let (policies, problems) = read(vec![PolicyFile { name: POLICY.into(), text }], &[]);
+    assert!(problems.is_empty(), "{problems:?}");
+    let texts = texts();
+    let mut random = Random(number("SEED", 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let (mut edited, mut refused) = (0, 0);
+    let runs = number("MUTATIONS", 20_000);
+    for _ in 0..runs {
+        let mut lines: Vec<String> =
+            texts[random.below(texts.len())].split_inclusive('\n').map(str::to_owned).collect();
+        for _ in 0..1 + random.below(4) {
+            if !lines.is_empty() {
+                mutate(&mut lines, &mut random);
+            }
+        }
+        match check(&lines.concat(), &policies) {
+            None => refused += 1,
+            Some(edits) => edited += usize::from(edits > 0),
+        }
+    }
+    eprintln!("{runs} runs: {edited} edited, {refused} refused");
+    assert!(edited > 0 && refused > 0, "the mutations test nothing: {edited} edited, {refused} refused");
+}
