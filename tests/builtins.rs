@@ -1,0 +1,117 @@
+//! Every ready-made policy: what it makes of one input (`testdata/builtins/NAME.expected.yaml`), and that what it puts
+//! into a pod starts in a namespace of the Pod Security level "restricted".
+//!
+//! `BLESS=1 cargo test --test builtins` writes what comes out; review the change.
+
+use podgraft::graft::{Options, graft};
+use podgraft::policy::builtin::{BUILTINS, Builtin};
+use podgraft::policy::params::ParamSetting;
+use podgraft::policy::read::read;
+use podgraft::policy::schema::{POD_TEMPLATE, Templates};
+use podgraft::policy::{Inject, Policy};
+use podgraft::report::splice;
+use podgraft::yaml::parse::parse;
+use podgraft::yaml::value::to_value;
+use serde_json::{Value, json};
+use std::fs;
+
+const FOLDER: &str = "testdata/builtins";
+
+/// What a user must give.
+const REQUIRED: &[(&str, &str, &str)] = &[("rookout-java", "image", "registry.example.com/rookout-agent:1.2.3")];
+
+fn policy(builtin: &Builtin) -> Policy {
+    let required = REQUIRED.iter().filter(|(policy, ..)| *policy == builtin.name);
+    let params: Vec<ParamSetting> = required
+        .map(|(_, name, value)| ParamSetting { policy: None, name: (*name).to_owned(), value: (*value).to_owned() })
+        .collect();
+    let (mut policies, problems) = read(vec![builtin.file()], &params);
+    assert!(problems.is_empty() && policies.len() == 1, "{}: {problems:?}", builtin.name);
+    policies.remove(0)
+}
+
+#[test]
+fn each_gives_its_output_and_a_second_run_changes_nothing() {
+    let input = fs::read(format!("{FOLDER}/input.yaml")).expect("the input is there");
+    for builtin in BUILTINS {
+        let policies = [policy(builtin)];
+        let report = graft(&"input.yaml".into(), &input, &policies, &Options::default());
+        assert!(
+            report.diagnostics.iter().all(|problem| !problem.is_error()),
+            "{}: {:?}",
+            builtin.name,
+            report.diagnostics
+        );
+        let output = splice(&input, &report.edits);
+        let path = format!("{FOLDER}/{}.expected.yaml", builtin.name);
+        if std::env::var_os("BLESS").is_some() {
+            fs::write(&path, &output).expect("the folder is writable");
+        }
+        let expected = fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        assert_eq!(String::from_utf8_lossy(&output), String::from_utf8_lossy(&expected), "{}", builtin.name);
+        assert!(
+            graft(&"input.yaml".into(), &output, &policies, &Options::default()).edits.is_empty(),
+            "{}",
+            builtin.name
+        );
+        assert_strict(builtin.name, &output);
+    }
+}
+
+/// All policies in one run: one variable with all agents, nothing twice.
+#[test]
+fn all_together_share_one_workload() {
+    let input = fs::read(format!("{FOLDER}/input.yaml")).expect("the input is there");
+    let policies: Vec<Policy> =
+        BUILTINS.iter().filter(|builtin| builtin.name != "prometheus-scrape").map(policy).collect();
+    let report = graft(&"input.yaml".into(), &input, &policies, &Options::default());
+    assert!(report.diagnostics.iter().all(|problem| !problem.is_error()), "{:?}", report.diagnostics);
+    let output = String::from_utf8(splice(&input, &report.edits)).expect("text");
+    assert_eq!(output.matches("name: JAVA_TOOL_OPTIONS").count(), 1);
+    assert_eq!(output.matches("-javaagent:").count(), 3);
+    assert!(graft(&"input.yaml".into(), output.as_bytes(), &policies, &Options::default()).edits.is_empty());
+}
+
+/// The pod templates decode strictly: no unknown field, no wrong type.
+fn assert_strict(name: &str, output: &[u8]) {
+    let text = std::str::from_utf8(output).expect("text");
+    let tree = parse(text).expect("YAML");
+    for &root in tree.roots() {
+        let value = to_value(&tree, root).expect("a value");
+        let problems = POD_TEMPLATE.check(&value["spec"]["template"], Templates::Filled);
+        assert!(problems.is_empty(), "{name}: {problems:?}");
+    }
+}
+
+fn containers(inject: &Inject) -> Vec<&Value> {
+    let init = inject.init_containers.iter().map(|(item, _)| &item.value);
+    init.chain(inject.sidecars.iter().map(|(item, ..)| &item.value)).collect()
+}
+
+/// <https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted>, and requests and limits, and a
+/// version in every image.
+#[test]
+fn every_container_starts_in_a_hardened_namespace() {
+    for builtin in BUILTINS {
+        for rule in &policy(builtin).rules {
+            for container in containers(&rule.inject) {
+                let security = &container["securityContext"];
+                assert_eq!(security["runAsNonRoot"], json!(true), "{}", builtin.name);
+                assert!(security["runAsUser"].as_u64().is_some_and(|user| user > 0), "{}", builtin.name);
+                assert_eq!(security["allowPrivilegeEscalation"], json!(false), "{}", builtin.name);
+                assert_eq!(security["capabilities"], json!({"drop": ["ALL"]}), "{}", builtin.name);
+                assert_eq!(security["seccompProfile"], json!({"type": "RuntimeDefault"}), "{}", builtin.name);
+                for (kind, name) in
+                    [("requests", "cpu"), ("requests", "memory"), ("limits", "cpu"), ("limits", "memory")]
+                {
+                    assert!(container["resources"][kind][name].is_string(), "{}: {kind}.{name}", builtin.name);
+                }
+                let image = container["image"].as_str().expect("a container has an image");
+                let tag = image.rsplit('/').next().and_then(|name| name.split_once(':')).map(|(_, tag)| tag);
+                assert!(tag.is_some_and(|tag| tag != "latest"), "{}: {image}", builtin.name);
+            }
+            let volumes = rule.inject.volumes.iter().filter_map(|item| item.value.get("emptyDir"));
+            assert!(volumes.into_iter().all(|volume| volume.get("sizeLimit").is_some()), "{}: emptyDir", builtin.name);
+        }
+    }
+}
