@@ -43,13 +43,10 @@ pub(super) fn sequence(lowering: &mut Lowering<'_, '_>, origin: NodeId, items: &
 
 fn collection(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: Vec<Slot>) -> Result<(), CannotWrite> {
     let tree = lowering.tree;
-    let children: Vec<NodeId> = tree.children(origin).collect();
-    let step = if tree.kind(origin).is_mapping() { 2 } else { 1 };
-    let is_kept =
-        |first: &NodeId| slots.iter().any(|slot| matches!(slot, Slot::Kept { first: kept, .. } if kept == first));
-    if !tree.slice(origin).starts_with(['{', '[']) || !children.iter().step_by(step).all(is_kept) {
-        return Err(CannotWrite { node: origin, why: "is written in a flow style that is not edited" });
+    if !tree.slice(origin).starts_with(['{', '[']) {
+        return Err(CannotWrite { node: origin, why: "is a pair without brackets" });
     }
+    remove(lowering, origin, &slots);
     let writer = Writer::new(tree, origin);
     let mut previous: Option<(NodeId, NodeId)> = None;
     let mut waiting: Vec<String> = Vec::new();
@@ -71,6 +68,30 @@ fn collection(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: Vec<Slot>)
         writer.behind(previous, &waiting, &mut lowering.edits);
     }
     Ok(())
+}
+
+/// Takes out the entries that are not kept, each run of them with the comma on one side.
+fn remove(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: &[Slot]) {
+    let tree = lowering.tree;
+    let children: Vec<NodeId> = tree.children(origin).collect();
+    let width = if tree.kind(origin).is_mapping() { 2 } else { 1 };
+    let entries: Vec<&[NodeId]> = children.chunks(width).collect();
+    let is_kept =
+        |entry: &[NodeId]| slots.iter().any(|slot| matches!(slot, Slot::Kept { first, .. } if *first == entry[0]));
+    let start = |entry: &[NodeId]| tree.start_with_properties(entry[0]);
+    let end = |entry: &[NodeId]| entry.iter().map(|&node| tree.span(node).end).max().unwrap_or_default();
+    let mut at = 0;
+    while at < entries.len() {
+        let length = entries[at..].iter().take_while(|entry| !is_kept(entry)).count();
+        let range = match (entries.get(at + length), at.checked_sub(1)) {
+            _ if length == 0 => None,
+            (Some(next), _) => Some(start(entries[at])..start(next)),
+            (None, Some(before)) => Some(end(entries[before])..end(entries[at + length - 1])),
+            (None, None) => None,
+        };
+        lowering.edits.extend(range.map(|at| Edit { at, text: String::new() }));
+        at += length + 1;
+    }
 }
 
 /// What stands in the place of a value inside brackets.

@@ -24,6 +24,7 @@ pub(super) fn restyle(tree: &Tree<'_>, of: NodeId, new: &str, around: Around) ->
 fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -> Option<Edit> {
     let end = tree.span(of).end;
     let insert = |at: usize, text: String| Some(Edit { at: at..at, text });
+    let is_at_end = new.ends_with(added);
     if added.chars().any(char::is_control) {
         return None;
     }
@@ -31,8 +32,9 @@ fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -
         Kind::Plain if is_plain_tail(added) && resolve(new) == Value::String(new.to_owned()) => {
             insert(end, added.to_owned())
         }
-        Kind::SingleQuoted => insert(end - 1, added.replace('\'', "''")),
-        Kind::DoubleQuoted => insert(end - 1, escaped(added)),
+        // What goes before a line end at the end has no place behind the text.
+        Kind::SingleQuoted if is_at_end => insert(end - 1, added.replace('\'', "''")),
+        Kind::DoubleQuoted if is_at_end => insert(end - 1, escaped(added)),
         // Inside brackets there are no block scalars, so a block scalar's line ends at its end.
         Kind::Literal | Kind::Folded if !matches!(around, Around::Flow) => {
             let content = tree.slice(of);
