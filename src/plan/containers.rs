@@ -108,7 +108,7 @@ impl Planner<'_, '_> {
             return Err(self.conflict(there, what, item));
         }
         replace(self)?;
-        self.report(format!("{what} replaced"));
+        self.report_change(format!("{what} replaced"));
         Ok(())
     }
 
@@ -142,11 +142,12 @@ impl Planner<'_, '_> {
                     let is_same_name = name.is_some() && port_name.as_deref() == name;
                     let is_ours = is_own && is_same_number;
                     if !is_ours && (is_same_number || is_same_name) {
-                        return Err(self.conflict(
-                            &port,
-                            &format!("a port {number} or one named `{}`", name.unwrap_or("")),
-                            item,
-                        ));
+                        let what = if is_same_number {
+                            format!("port {number}")
+                        } else {
+                            format!("the port name `{}`", name.unwrap_or_default())
+                        };
+                        return Err(self.conflict(&port, &what, item));
                     }
                 }
             }

@@ -98,8 +98,8 @@ impl Planner<'_, '_> {
         let list = self.open_container_list(container, "env")?;
         self.draft.remove(list, index).map_err(|refusal| self.refused(&refusal))?;
         let what = format!("{}: env {} removed", container.name, change.name);
-        if self.done.last() != Some(&what) {
-            self.report(what);
+        if self.done.last().is_none_or(|last| last.what() != what) {
+            self.report_change(what);
         }
         Ok(())
     }
@@ -176,7 +176,7 @@ impl Planner<'_, '_> {
             EnvOp::MergeKeys => "merged into",
             EnvOp::Set | EnvOp::SetIfAbsent | EnvOp::Append | EnvOp::Remove => "appended to",
         };
-        self.report(format!("{}: {verb} env {}", container.name, change.name));
+        self.report_change(format!("{}: {verb} env {}", container.name, change.name));
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, ListKey, Workload};
 use crate::options::Options;
 use crate::policy::{Item, OnConflict, Policy, Position, Rule};
+use crate::report::Change;
 
 use super::draft::{Draft, OpenId, Part, Refusal, WhyNot};
 use super::order;
@@ -19,7 +20,7 @@ pub(super) struct Planner<'c, 't> {
     pub chosen: Vec<Container<'t>>,
     pub draft: Draft<'t>,
     /// What was added or changed, for the report.
-    pub done: Vec<String>,
+    pub done: Vec<Change>,
     pub problems: Vec<Diagnostic>,
 }
 
@@ -72,7 +73,12 @@ impl Planner<'_, '_> {
     }
 
     pub(super) fn report(&mut self, what: impl Into<String>) {
-        self.done.push(what.into());
+        self.done.push(Change::Added(what.into()));
+    }
+
+    /// Something that was there is another now.
+    pub(super) fn report_change(&mut self, what: impl Into<String>) {
+        self.done.push(Change::Changed(what.into()));
     }
 
     pub(super) fn replaces(&self) -> bool {

@@ -136,8 +136,11 @@ impl Planner<'_, '_> {
             .and_then(|metadata| self.draft.open_mapping(metadata, field, order::METADATA))
             .and_then(|map| self.draft.set(map, key, item.value.clone(), &[]));
         set.map_err(|refusal| self.refused(&refusal))?;
-        let verb = if there.is_some() { " replaced" } else { "" };
-        self.report(format!("{place}{} {key}{verb}", field.trim_end_matches('s')));
+        let what = format!("{place}{} {key}", field.trim_end_matches('s'));
+        match there {
+            Some(_) => self.report_change(format!("{what} replaced")),
+            None => self.report(what),
+        }
         Ok(())
     }
 
@@ -242,7 +245,7 @@ impl Planner<'_, '_> {
         }
         let pod_spec = self.open_pod_spec()?;
         self.set_leaf(pod_spec, path, value, order::POD_SPEC)?;
-        self.report(format!("pod {} replaced", path.join(".")));
+        self.report_change(format!("pod {} replaced", path.join(".")));
         Ok(())
     }
 
@@ -288,7 +291,7 @@ impl Planner<'_, '_> {
         for (at, value) in added.into_iter().enumerate() {
             self.draft.insert(list, length + at, value);
         }
-        self.report(format!("pod {} extended", path.join(".")));
+        self.report_change(format!("pod {} extended", path.join(".")));
         Ok(())
     }
 }

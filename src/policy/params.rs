@@ -113,6 +113,8 @@ pub fn values(
             None if param.required => problems.push(missing(document, param, &path)),
             None => {}
         }
+        // A missing one is said once, not again at every place that uses it.
+        let value = value.or(param.required.then_some(""));
         params.insert(param.name.clone(), value.map(str::to_owned));
     }
     params

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::text::{Fate, fate, other_objects};
-use super::{Outcome, PolicyReport, ReportedFile, WorkloadReport};
+use super::{Change, Outcome, PolicyReport, ReportedFile, WorkloadReport};
 use crate::diagnostic::{Diagnostic, Severity};
 
 /// Whether the run did what it was asked to do.
@@ -66,12 +66,19 @@ struct Workload<'a> {
 struct Met<'a> {
     policy: &'a str,
     outcome: &'static str,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    items: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<Done<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     near_miss: Option<bool>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Done<'a> {
+    Added(&'a str),
+    Changed(&'a str),
 }
 
 #[derive(Serialize)]
@@ -147,8 +154,8 @@ fn workload(workload: &WorkloadReport) -> Workload<'_> {
 }
 
 fn met(met: &PolicyReport) -> Met<'_> {
-    let (outcome, items, skip) = match &met.outcome {
-        Outcome::Injected(items) => ("injected", items.as_slice(), None),
+    let (outcome, changes, skip) = match &met.outcome {
+        Outcome::Injected(changes) => ("injected", changes.as_slice(), None),
         Outcome::UpToDate => ("upToDate", &[][..], None),
         Outcome::Skipped(skip) => ("skipped", &[][..], Some(skip)),
         Outcome::Failed => ("failed", &[][..], None),
@@ -156,9 +163,16 @@ fn met(met: &PolicyReport) -> Met<'_> {
     Met {
         policy: &met.policy,
         outcome,
-        items,
+        changes: changes.iter().map(done).collect(),
         reason: skip.map(|skip| skip.reason.as_str()),
         near_miss: skip.map(|skip| skip.is_near_miss),
+    }
+}
+
+fn done(change: &Change) -> Done<'_> {
+    match change {
+        Change::Added(what) => Done::Added(what),
+        Change::Changed(what) => Done::Changed(what),
     }
 }
 
@@ -191,14 +205,18 @@ mod tests {
 
     #[test]
     fn a_report_says_its_version_and_what_happened() {
-        let report = report_of(vec![workload("orders", 0..1, Outcome::Injected(vec!["volume agent".to_owned()]))]);
+        let report = report_of(vec![workload(
+            "orders",
+            0..1,
+            Outcome::Injected(vec![Change::Added("volume agent".to_owned())]),
+        )]);
         let file = ReportedFile { name: "a.yaml", path: b"a.yaml", text: b"", report: &report };
         let json: serde_json::Value = serde_json::from_str(&render(&[file], &[], Verdict::Succeeded)).unwrap();
         assert_eq!(json["apiVersion"], "podgraft.dev/v1alpha1");
         assert_eq!(json["verdict"], "succeeded");
         assert_eq!(json["totals"]["injected"], 1);
         let met = &json["files"][0]["workloads"][0]["policies"][0];
-        assert_eq!(met["items"][0], "volume agent");
+        assert_eq!(met["changes"][0]["added"], "volume agent");
         assert!(met.get("reason").is_none());
     }
 

@@ -147,11 +147,34 @@ pub struct PolicyReport {
     pub outcome: Outcome,
 }
 
+/// One thing that a policy did to a workload, in words: `volume agent`, `app: appended to env JAVA_TOOL_OPTIONS`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// It was not there.
+    Added(String),
+    /// It was there, and is another now.
+    Changed(String),
+}
+
+impl Change {
+    /// What it is, whether added or changed.
+    pub fn what(&self) -> &str {
+        match self {
+            Change::Added(what) | Change::Changed(what) => what,
+        }
+    }
+}
+
+/// `volume agent, app: mount /agent`.
+fn list(changes: &[Change]) -> String {
+    changes.iter().map(Change::what).collect::<Vec<_>>().join(", ")
+}
+
 /// How one policy and one workload met.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// Changed; what was added or changed, in order.
-    Injected(Vec<String>),
+    Injected(Vec<Change>),
     /// Selected, and everything is there already.
     UpToDate,
     /// Not selected.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Outcome, Paint, ReportedFile, WorkloadReport, count, one_line};
+use super::{Change, Outcome, Paint, ReportedFile, WorkloadReport, count, one_line};
 
 /// The changed workloads and what each policy adds, then the totals.
 pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
@@ -26,21 +26,17 @@ fn render_workload(file: &str, workload: &WorkloadReport, paint: Paint, summary:
     let title = paint.wrap("1", &one_line(&workload.title()));
     let _ = writeln!(summary, "{title} ({}:{})", one_line(file), workload.line);
     for met in &workload.policies {
-        let Outcome::Injected(items) = &met.outcome else { continue };
+        let Outcome::Injected(changes) = &met.outcome else { continue };
         let _ = writeln!(summary, "  {}", met.policy);
-        for item in items {
-            let _ = writeln!(summary, "    {}", signed(&one_line(item), paint));
+        for change in changes {
+            let sign = match change {
+                Change::Added(_) => paint.wrap("32", "+"),
+                Change::Changed(_) => paint.wrap("33", "~"),
+            };
+            let _ = writeln!(summary, "    {sign} {}", one_line(change.what()));
         }
     }
     summary.push('\n');
-}
-
-/// An item that begins with `~ ` changes what is there; every other one is added.
-fn signed(item: &str, paint: Paint) -> String {
-    match item.strip_prefix("~ ") {
-        Some(changed) => format!("{} {changed}", paint.wrap("33", "~")),
-        None => format!("{} {item}", paint.wrap("32", "+")),
-    }
 }
 
 #[cfg(test)]
@@ -50,7 +46,10 @@ mod tests {
 
     #[test]
     fn each_policy_lists_what_it_adds_and_the_plan_is_counted() {
-        let injected = Outcome::Injected(vec!["volume agent".to_owned(), "~ app: env JAVA_TOOL_OPTIONS".to_owned()]);
+        let injected = Outcome::Injected(vec![
+            Change::Added("volume agent".to_owned()),
+            Change::Changed("app: env JAVA_TOOL_OPTIONS".to_owned()),
+        ]);
         let report = report_of(vec![workload("orders", 0..1, injected), workload("cart", 1..1, Outcome::UpToDate)]);
         let file = ReportedFile { name: "a.yaml", path: b"a.yaml", text: b"", report: &report };
         let expected = "Deployment shop/orders (a.yaml:1)\n  agent\n    + volume agent\n    ~ app: env JAVA_TOOL_OPTIONS\n\n\

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Outcome, ReportedFile, Skip, WorkloadReport, count, one_line};
+use super::{Outcome, ReportedFile, Skip, WorkloadReport, count, list, one_line};
 
 /// So many different reasons of one policy are spelled out; the others are counted.
 const MOST_REASONS: usize = 20;
@@ -37,10 +37,7 @@ pub fn injected(files: &[ReportedFile<'_>]) -> String {
 
 fn by_policy(policy: &str, outcome: &Outcome) -> Option<String> {
     match outcome {
-        Outcome::Injected(items) => {
-            let items: Vec<&str> = items.iter().map(|item| item.strip_prefix("~ ").unwrap_or(item)).collect();
-            Some(one_line(&format!("{policy} ({})", items.join(", "))))
-        }
+        Outcome::Injected(changes) => Some(one_line(&format!("{policy} ({})", list(changes)))),
         Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
     }
 }
@@ -163,6 +160,7 @@ pub fn totals(files: &[ReportedFile<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Change;
     use crate::report::tests::{report_of, workload};
 
     fn skip(reason: &str, is_near_miss: bool) -> Outcome {
@@ -171,7 +169,8 @@ mod tests {
 
     #[test]
     fn every_workload_is_accounted_for() {
-        let injected = Outcome::Injected(vec!["volume agent".to_owned(), "~ app: env X".to_owned()]);
+        let injected =
+            Outcome::Injected(vec![Change::Added("volume agent".to_owned()), Change::Changed("app: env X".to_owned())]);
         let mut report = report_of(vec![
             workload("orders", 0..1, injected),
             workload("cart", 1..1, Outcome::UpToDate),

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use super::lines::{Change, Lines, changes};
-use super::{Outcome, Paint, ReportedFile, WorkloadReport, one_line};
+use super::{Outcome, Paint, ReportedFile, WorkloadReport, list, one_line};
 use crate::yaml::stream::is_separator;
 
 const CONTEXT: usize = 3;
@@ -41,10 +41,10 @@ fn render_file(file: &ReportedFile<'_>, paint: Paint, diff: &mut String) {
     }
 }
 
-/// `Deployment shop/orders: rookout-java adds init container agent, volume agent; jmx adds ...`.
+/// `Deployment shop/orders: rookout-java (init container agent, volume agent); jmx (...)`.
 fn heading(workload: &WorkloadReport) -> String {
     let added = workload.policies.iter().filter_map(|met| match &met.outcome {
-        Outcome::Injected(items) => Some(format!("{} adds {}", met.policy, items.join(", "))),
+        Outcome::Injected(changes) => Some(format!("{} ({})", met.policy, list(changes))),
         Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
     });
     one_line(&format!("{}: {}", workload.title(), added.collect::<Vec<_>>().join("; ")))

@@ -12,7 +12,7 @@ fn diff(text: &str, documents: &[(Range<usize>, Insertions<'_>)]) -> String {
         let from = report.edits.len();
         report.edits.extend(insertions.iter().map(|&(at, text)| Edit { at: at..at, text: text.to_owned() }));
         let edits = from..report.edits.len();
-        let outcome = Outcome::Injected(vec!["volume agent".to_owned()]);
+        let outcome = Outcome::Injected(vec![crate::report::Change::Added("volume agent".to_owned())]);
         let changed = workload(&format!("w{index}"), edits, outcome);
         report.workloads.push(WorkloadReport { document: document.clone(), ..changed });
     }
@@ -22,7 +22,7 @@ fn diff(text: &str, documents: &[(Range<usize>, Insertions<'_>)]) -> String {
 #[test]
 fn a_heading_names_workload_policy_and_items() {
     let shown = diff("a: 1\nb: 2\n", &[(0..10, &[(5, "x: 1\n")])]);
-    let expected = "# Deployment shop/w0: agent adds volume agent\n--- a/a.yaml\n+++ b/a.yaml\n\
+    let expected = "# Deployment shop/w0: agent (volume agent)\n--- a/a.yaml\n+++ b/a.yaml\n\
                     @@ -1,2 +1,3 @@ Deployment shop/w0: agent\n a: 1\n+x: 1\n b: 2\n";
     assert_eq!(shown, expected);
 }
