@@ -109,7 +109,7 @@ impl Parser<'_> {
     fn scan_flow_scalar(&mut self, at: usize) -> Option<Scanned> {
         match self.bytes[at] {
             quote @ (b'"' | b'\'') => {
-                let scalar = self.scan_quoted(at, quote)?;
+                let scalar = self.scan_quoted(at, quote, None)?;
                 let behind = self.byte(self.skip_spaces(scalar.end as usize));
                 matches!(behind, b',' | b']' | b'}' | b':' | b'\n' | b'\r').then_some(scalar)
             }

@@ -1,16 +1,18 @@
 //! A parser for the YAML that Helm, kustomize and kubectl write, many times faster than a complete one: text in, the
 //! same [`Tree`] out that the complete parser makes of it, or `None`, "don't know", which says nothing about the text.
 //!
-//! It knows block mappings and sequences, plain and quoted scalars on one line, flow collections (so JSON), block
-//! scalars without an indentation indicator, comments, and one leading `---`. It does not know anchors, aliases, tags,
-//! `? ` keys, plain and quoted scalars of several lines, directives, `...`, tabs outside of text, and whatever readers
-//! disagree about. Every rule here is narrower than YAML's, never wider: in doubt it gives up.
+//! It knows block mappings and sequences, plain, quoted and block scalars, flow collections (so JSON), comments, and one
+//! leading `---`. It does not know anchors, aliases, tags, `? ` keys, keys and flow scalars of several lines,
+//! indentation indicators, directives, `...`, tabs outside of text, and whatever readers disagree about. Every rule
+//! here is narrower than YAML's, never wider: in doubt it gives up.
 //!
-//! This file has the lines and the indentation; [`scalar`], [`block_scalar`] and [`flow`] have what stands on a line.
+//! This file has the lines and the indentation; [`scalar`], [`folding`], [`block_scalar`] and [`flow`] have what stands
+//! on a line.
 
 mod block_scalar;
 mod characters;
 mod flow;
+mod folding;
 mod scalar;
 
 use super::tree::{Kind, Node, NodeId, Tree, VERBATIM};
@@ -222,8 +224,14 @@ impl<'a> Parser<'a> {
     }
 
     fn push_value(&mut self, at: usize, scalar: Scanned) -> Option<()> {
+        let end = scalar.end as usize;
+        if scalar.kind == Kind::Plain
+            && let Some(next) = self.find_plain_continuation(end)
+        {
+            return self.read_plain_lines(at, end, next);
+        }
         self.push_scalar(at, scalar);
-        self.end_line(scalar.end as usize)
+        self.end_line(end)
     }
 
     #[inline]
