@@ -477,3 +477,16 @@ fn depth_has_a_limit() {
         assert_eq!(parse(&nest(MAX_DEPTH + 1)).unwrap_err().kind, ParseErrorKind::TooDeep);
     }
 }
+
+#[test]
+fn lines_are_folded_as_yaml_says() {
+    let text = "a: b\n  c\n\n  - d # e\nf: \"g \\\n  \\ h\t\n   i\n\n\n  j\" # k\nl: 'm\n  n''s\n  '\no:\n  p\n  q\n";
+    for parser in [parse, parse_with_granit] {
+        let tree = parser(text).unwrap();
+        let values: Vec<_> = tree.entries(tree.roots()[0]).map(|(_, value)| tree.scalar(value).unwrap()).collect();
+        assert_eq!(values, ["b c\n- d", "g  h i\n\nj", "m n's ", "p q"]);
+    }
+    for text in ["\"a\n b\": c\n", "- 'a\n  b': c\n", "a\n b: c\n", "k:\n \"a\n  b\": c\n"] {
+        assert!(parse(text).is_err(), "{text:?}");
+    }
+}

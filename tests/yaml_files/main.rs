@@ -131,7 +131,9 @@ fn the_fast_parser_knows_nearly_all_real_workloads() {
 
 /// `PODGRAFT_MUTANTS` and `PODGRAFT_SEED` make more of them, and others.
 fn each_mutant(mut see: impl FnMut(&str)) -> usize {
-    let mut texts = vec![include_str!("seed.yaml").to_owned()];
+    // Real documents have few brackets and folded lines, so these come as often as a hundred others.
+    let seeds = [include_str!("seed.yaml"), include_str!("seed.json")].repeat(50);
+    let mut texts: Vec<String> = seeds.into_iter().map(str::to_owned).collect();
     each_chunk(&[Folder::Torture, Folder::Corpus], |_, text| {
         if text.len() < 40_000 {
             texts.push(text.to_owned());
@@ -169,4 +171,28 @@ fn mutants_have_sound_spans_and_the_values_of_another_parser() {
         }
     });
     println!("{counts:?}");
+}
+
+#[test]
+fn the_fast_parser_gives_up_within_the_limits() {
+    for length in 990..1030 {
+        let key = "é".repeat(length / 2) + &"k".repeat(length % 2);
+        let ascii = "k".repeat(length);
+        for key in [key, ascii] {
+            for text in [
+                format!("{key}: v\n"),
+                format!("- '{key}'   : v\n"),
+                format!("{{\"{key}\": v}}"),
+                format!("a: {{{key}: v}}"),
+            ] {
+                check_fast("a long key", &text);
+            }
+        }
+    }
+    for depth in 1..300 {
+        let indented: String = (0..depth).map(|level| format!("{}k:\n", " ".repeat(level))).collect();
+        for text in [indented, "- ".repeat(depth) + "a", "[".repeat(depth) + &"]".repeat(depth)] {
+            check_fast("a deep document", &text);
+        }
+    }
 }

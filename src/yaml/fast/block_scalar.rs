@@ -46,19 +46,21 @@ impl Content {
 
 impl Parser<'_> {
     /// Reads a block scalar to the start of the first line behind it.
-    pub(super) fn read_block_scalar(&mut self, at: usize, line_end: usize) -> Option<()> {
+    pub(super) fn read_block_scalar(&mut self, at: usize) -> Option<()> {
         let (kind, is_folded) = if self.bytes[at] == b'|' { (Kind::Literal, false) } else { (Kind::Folded, true) };
         let (chomping, header_end) = match self.byte(at + 1) {
             b'-' => (Chomping::Strip, at + 2),
             b'+' => (Chomping::Keep, at + 2),
             _ => (Chomping::Clip, at + 1),
         };
-        self.check_rest(header_end, line_end)?;
+        self.end_line(header_end)?;
         let parent = self.open.last()?.column;
         let (indent, empty_lines) = self.find_indent()?;
         if indent <= parent {
             // The line belongs to something else. Its blank lines are the scalar's, if it keeps them.
-            return (chomping != Chomping::Keep).then(|| self.push_decoded(kind, at, header_end, String::new()));
+            let extra = self.keep(String::new());
+            self.push(kind, at, header_end, extra);
+            return (chomping != Chomping::Keep).then_some(());
         }
         let mut content =
             Content { value: String::new(), is_folded, empty_lines, has_line_end: false, begins_with_blank: false };
@@ -71,7 +73,8 @@ impl Parser<'_> {
             content.add_empty_lines();
             end = if content.has_line_end { self.next } else { end };
         }
-        self.push_decoded(kind, at, end, content.value);
+        let extra = self.keep(content.value);
+        self.push(kind, at, end, extra);
         Some(())
     }
 

@@ -27,10 +27,7 @@ impl Parser<'_> {
     pub(super) fn read_flow(&mut self, at: usize) -> Option<()> {
         let is_root = self.open.is_empty();
         let end = self.read_brackets(at)?;
-        let line_feed = self.line_end(end);
-        let has_return = line_feed > end && self.bytes[line_feed - 1] == b'\r';
-        self.check_rest(end, line_feed - usize::from(has_return))?;
-        self.next = line_feed + 1;
+        self.end_line(end)?;
         // The collection alone is the document.
         (!is_root || self.next_line().is_none()).then_some(())
     }
@@ -54,16 +51,15 @@ impl Parser<'_> {
                 (_, Expected::Comma) => return None,
                 (_, Expected::Entry) if innermost.is_mapping => {
                     let key = self.scan_flow_scalar(at)?;
-                    let from = self.find_flow_colon(&key)? + 1;
-                    self.push_scalar(key);
+                    let from = self.find_flow_colon(at, key)? + 1;
+                    self.push_scalar(at, key);
                     (from, Expected::Value { from })
                 }
                 (b'[' | b'{', _) => (self.open_flow(at, &mut open)?, Expected::Entry),
                 _ => {
                     let scalar = self.scan_flow_scalar(at)?;
-                    let end = scalar.end;
-                    self.push_scalar(scalar);
-                    (end, Expected::Comma)
+                    self.push_scalar(at, scalar);
+                    (scalar.end as usize, Expected::Comma)
                 }
             };
         }
@@ -110,11 +106,11 @@ impl Parser<'_> {
         }
     }
 
-    fn scan_flow_scalar(&self, at: usize) -> Option<Scanned> {
+    fn scan_flow_scalar(&mut self, at: usize) -> Option<Scanned> {
         match self.bytes[at] {
             quote @ (b'"' | b'\'') => {
-                let scalar = self.scan_quoted(at, quote)?;
-                let behind = self.byte(self.skip_spaces(scalar.end));
+                let scalar = self.scan_quoted(at, quote, None)?;
+                let behind = self.byte(self.skip_spaces(scalar.end as usize));
                 matches!(behind, b',' | b']' | b'}' | b':' | b'\n' | b'\r').then_some(scalar)
             }
             _ => self.scan_flow_plain(at),
@@ -144,14 +140,14 @@ impl Parser<'_> {
         while self.bytes[end - 1] == b' ' {
             end -= 1;
         }
-        Some(Scanned { kind: Kind::Plain, start: at, end, value: None, colon: None })
+        Some(Scanned { kind: Kind::Plain, end: offset(end), extra: VERBATIM, colon: None })
     }
 
     /// The `:` behind a key, on the same line. A quoted key needs no blank behind it, as in JSON (YAML 1.2.2, 7.4.2).
-    fn find_flow_colon(&self, key: &Scanned) -> Option<usize> {
-        let colon = self.skip_spaces(key.end);
+    fn find_flow_colon(&self, at: usize, key: Scanned) -> Option<usize> {
+        let colon = self.skip_spaces(key.end as usize);
         let ends_plain = matches!(self.byte(colon + 1), b' ' | b'\n' | b'\r');
         let is_colon = self.byte(colon) == b':' && (ends_plain || key.kind != Kind::Plain);
-        (is_colon && colon - key.start <= MAX_KEY).then_some(colon)
+        (is_colon && colon - at <= MAX_KEY).then_some(colon)
     }
 }

@@ -1,19 +1,22 @@
 //! A parser for the YAML that Helm, kustomize and kubectl write, many times faster than a complete one: text in, the
 //! same [`Tree`] out that the complete parser makes of it, or `None`, "don't know", which says nothing about the text.
 //!
-//! It knows block mappings and sequences, plain and quoted scalars on one line, flow collections (so JSON), block
-//! scalars without an indentation indicator, comments, and one leading `---`. It does not know anchors, aliases, tags,
-//! `? ` keys, plain and quoted scalars of several lines, directives, `...`, tabs outside of text, and whatever readers
-//! disagree about. Every rule here is narrower than YAML's, never wider: in doubt it gives up.
+//! It knows block mappings and sequences, plain, quoted and block scalars, flow collections (so JSON), comments, and one
+//! leading `---`. It does not know anchors, aliases, tags, `? ` keys, keys and flow scalars of several lines,
+//! indentation indicators, directives, `...`, tabs outside of text, and whatever readers disagree about. Every rule
+//! here is narrower than YAML's, never wider: in doubt it gives up.
 //!
-//! This file has the lines and the indentation; [`scalar`], [`block_scalar`] and [`flow`] have what stands on a line.
+//! This file has the lines and the indentation; [`scalar`], [`folding`], [`block_scalar`] and [`flow`] have what stands
+//! on a line.
 
 mod block_scalar;
 mod characters;
 mod flow;
+mod folding;
 mod scalar;
 
 use super::tree::{Kind, Node, NodeId, Tree, VERBATIM};
+use scalar::Scanned;
 
 /// Far below the complete parser's limit, so that both agree on what is too deep.
 const MAX_DEPTH: usize = 64;
@@ -40,12 +43,11 @@ struct Open {
     is_sequence: bool,
 }
 
-/// A line that has content: where it starts, where its content does, and its end without the line end.
+/// A line that has content: where it starts, and where its content does.
 #[derive(Debug, Clone, Copy)]
 struct Line {
     start: usize,
     at: usize,
-    end: usize,
 }
 
 /// What may stand at a place.
@@ -76,11 +78,13 @@ impl<'a> Parser<'a> {
         Parser { bytes: text.as_bytes(), tree, open: Vec::with_capacity(16), next: 0, end: 0, due: None }
     }
 
+    #[inline]
     fn byte(&self, at: usize) -> u8 {
         // A line feed as the end of the text: it ends a line either way.
         self.bytes.get(at).copied().unwrap_or(b'\n')
     }
 
+    #[inline]
     fn skip_spaces(&self, mut at: usize) -> usize {
         while self.byte(at) == b' ' {
             at += 1;
@@ -92,33 +96,44 @@ impl<'a> Parser<'a> {
         memchr::memchr(b'\n', &self.bytes[at..]).map_or(self.bytes.len(), |length| at + length)
     }
 
-    /// The next line with more than blanks and a comment.
+    /// The next line with more than blanks and a comment. Who reads it moves `next` behind it.
     fn next_line(&mut self) -> Option<Line> {
         while self.next < self.bytes.len() {
             let start = self.next;
-            let at = self.skip_spaces(start);
-            let line_feed = self.line_end(at);
-            self.next = line_feed + 1;
-            match self.byte(at) {
-                b'\n' | b'\r' | b'#' => {}
-                _ => {
-                    let has_return = self.bytes[line_feed - 1] == b'\r';
-                    return Some(Line { start, at, end: line_feed - usize::from(has_return) });
-                }
+            let at = characters::skip_indentation(self.bytes, start);
+            if !self.skip_rest(at) {
+                return Some(Line { start, at });
             }
         }
         None
     }
 
+    /// Moves to the next line if nothing or a comment is left of this one.
+    fn skip_rest(&mut self, at: usize) -> bool {
+        self.next = match self.byte(at) {
+            b'\n' => at + 1,
+            b'\r' => at + 2,
+            b'#' => self.line_end(at) + 1,
+            _ => return false,
+        };
+        true
+    }
+
+    /// Nothing but a comment may stand behind a value; it needs a blank in front.
+    fn end_line(&mut self, from: usize) -> Option<()> {
+        let at = self.skip_spaces(from);
+        let is_comment_apart = at > from || self.byte(at) != b'#';
+        (is_comment_apart && self.skip_rest(at)).then_some(())
+    }
+
     /// A `---` before the document, with nothing but a comment on its line.
     fn skip_separator(&mut self) -> Option<()> {
         let Some(line) = self.next_line() else { return Some(()) };
-        let is_separator = line.at == line.start && self.bytes[line.at..line.end].starts_with(b"---");
-        if !is_separator {
+        if line.at != line.start || !self.bytes[line.at..].starts_with(b"---") {
             self.next = line.start;
             return Some(());
         }
-        self.check_rest(line.at + 3, line.end)
+        self.end_line(line.at + 3)
     }
 
     fn read_document(&mut self) -> Option<()> {
@@ -163,62 +178,65 @@ impl<'a> Parser<'a> {
             self.end = offset(at + 1);
             self.due = Some(at + 1);
             at = self.skip_spaces(at + 1);
-            if at >= line.end || self.bytes[at] == b'#' {
+            if self.skip_rest(at) {
                 return Some(());
             }
             place = Place::New;
         }
-        self.read_entry_or_value(place, at, line)
+        if let b'[' | b'{' | b'|' | b'>' = self.bytes[at] {
+            // In front of a `:` they would be a key: their readers give up on anything behind them.
+            return if place == Place::New { self.read_value(at) } else { None };
+        }
+        let scalar = self.scan_scalar(at)?;
+        match scalar.colon {
+            Some(colon) => {
+                if place == Place::New {
+                    self.open(Kind::BlockMapping, at, at - line.start)?;
+                }
+                self.read_entry(at, scalar, colon.get() as usize)
+            }
+            None if place == Place::New && !self.open.is_empty() => self.push_value(at, scalar),
+            None => None,
+        }
     }
 
-    fn read_entry_or_value(&mut self, place: Place, at: usize, line: Line) -> Option<()> {
-        if matches!(self.bytes[at], b'[' | b'{' | b'|' | b'>') {
-            // In front of a `:` they would be a key: `read_value` gives up on anything behind them.
-            return if place == Place::New { self.read_value(at, line.end) } else { None };
-        }
-        let scalar = self.scan_scalar(at, line.end)?;
-        let Some(colon) = scalar.colon else {
-            let is_value = place == Place::New && !self.open.is_empty();
-            return is_value.then(|| self.push_scalar(scalar));
-        };
+    fn read_entry(&mut self, at: usize, key: Scanned, colon: usize) -> Option<()> {
         if colon - at > MAX_KEY {
             return None;
         }
-        if place == Place::New {
-            self.open(Kind::BlockMapping, at, at - line.start)?;
-        }
-        self.push_scalar(scalar);
+        self.push_scalar(at, key);
         self.end = offset(colon + 1);
-        let value = self.skip_spaces(colon + 1);
-        if value >= line.end || self.bytes[value] == b'#' {
-            self.due = Some(colon + 1);
-            return Some(());
-        }
-        if matches!(self.bytes[value], b'[' | b'{' | b'|' | b'>') {
-            return self.read_value(value, line.end);
-        }
-        let scalar = self.scan_scalar(value, line.end)?;
-        // `key: value: x` is not YAML.
-        scalar.colon.is_none().then(|| self.push_scalar(scalar))
+        self.due = Some(colon + 1);
+        let at = self.skip_spaces(colon + 1);
+        if self.skip_rest(at) { Some(()) } else { self.read_value(at) }
     }
 
-    /// A value that may have several lines.
-    fn read_value(&mut self, at: usize, line_end: usize) -> Option<()> {
-        self.due = None;
+    fn read_value(&mut self, at: usize) -> Option<()> {
         match self.bytes[at] {
-            b'|' | b'>' => self.read_block_scalar(at, line_end),
-            _ => self.read_flow(at),
+            b'|' | b'>' => self.read_block_scalar(at),
+            b'[' | b'{' => self.read_flow(at),
+            _ => {
+                let scalar = self.scan_scalar(at)?;
+                // `key: value: x` is not YAML.
+                if scalar.colon.is_some() { None } else { self.push_value(at, scalar) }
+            }
         }
     }
 
+    fn push_value(&mut self, at: usize, scalar: Scanned) -> Option<()> {
+        let end = scalar.end as usize;
+        if scalar.kind == Kind::Plain
+            && let Some(next) = self.find_plain_continuation(end)
+        {
+            return self.read_plain_lines(at, end, next);
+        }
+        self.push_scalar(at, scalar);
+        self.end_line(end)
+    }
+
+    #[inline]
     fn is_dash(&self, at: usize) -> bool {
         self.byte(at) == b'-' && matches!(self.byte(at + 1), b' ' | b'\n' | b'\r')
-    }
-
-    /// Nothing but a comment may stand behind a value; it needs a blank in front.
-    fn check_rest(&self, from: usize, line_end: usize) -> Option<()> {
-        let at = self.skip_spaces(from);
-        (at >= line_end || (at > from && self.bytes[at] == b'#')).then_some(())
     }
 
     fn open(&mut self, kind: Kind, at: usize, column: usize) -> Option<()> {
@@ -243,6 +261,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    #[inline]
     fn push(&mut self, kind: Kind, start: usize, end: usize, extra: u32) -> u32 {
         self.due = None;
         let id = offset(self.tree.nodes.len());
@@ -259,10 +278,11 @@ impl<'a> Parser<'a> {
         id
     }
 
-    fn push_decoded(&mut self, kind: Kind, start: usize, end: usize, value: String) {
+    /// Keeps a value that is not in the text as it is, and gives what its node's `extra` must be.
+    fn keep(&mut self, value: String) -> u32 {
         let extra = offset(self.tree.decoded.len());
         self.tree.decoded.push(value.into_boxed_str());
-        self.push(kind, start, end, extra);
+        extra
     }
 }
 

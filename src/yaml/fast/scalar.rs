@@ -1,109 +1,116 @@
-//! Plain and quoted scalars on one line.
+//! Plain and quoted scalars.
+
+use std::num::NonZeroU32;
 
 use super::super::tree::{Kind, VERBATIM};
-use super::Parser;
+use super::folding::without_trailing_blanks;
+use super::{Parser, characters, offset};
 
-/// A scalar that has been looked at, and the `:` behind it if it is a key.
-#[derive(Debug)]
+/// A scalar that has been looked at. Small, and its hot makers inlined: handing it over through memory cost a sixth of
+/// the parser's time.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Scanned {
     pub kind: Kind,
-    pub start: usize,
-    pub end: usize,
-    /// The value, where it is not the text between the quotes.
-    pub value: Option<String>,
-    pub colon: Option<usize>,
+    pub end: u32,
+    /// As in a node.
+    pub extra: u32,
+    /// The `:` behind it if it is a key.
+    pub colon: Option<NonZeroU32>,
 }
 
 impl Parser<'_> {
-    pub(super) fn push_scalar(&mut self, scalar: Scanned) {
-        match scalar.value {
-            Some(value) => self.push_decoded(scalar.kind, scalar.start, scalar.end, value),
-            None => {
-                self.push(scalar.kind, scalar.start, scalar.end, VERBATIM);
-            }
-        }
+    #[inline]
+    pub(super) fn push_scalar(&mut self, start: usize, scalar: Scanned) {
+        self.push(scalar.kind, start, scalar.end as usize, scalar.extra);
     }
 
-    /// The scalar at `at` in block context. Behind it stands nothing, a comment, or the `:` of a key.
-    pub(super) fn scan_scalar(&self, at: usize, line_end: usize) -> Option<Scanned> {
+    /// The scalar at `at` in block context, and the `:` of a key.
+    #[inline(always)]
+    pub(super) fn scan_scalar(&mut self, at: usize) -> Option<Scanned> {
         match self.bytes[at] {
             quote @ (b'"' | b'\'') => {
-                let mut scalar = self.scan_quoted(at, quote)?;
-                let behind = self.skip_spaces(scalar.end);
-                if self.byte(behind) == b':' && matches!(self.byte(behind + 1), b' ' | b'\n' | b'\r') {
-                    scalar.colon = Some(behind);
-                } else {
-                    self.check_rest(scalar.end, line_end)?;
-                }
-                Some(scalar)
+                let parent = self.open.last().map(|open| open.column);
+                let mut scalar = self.scan_quoted(at, quote, parent)?;
+                let behind = self.skip_spaces(scalar.end as usize);
+                let is_key = self.byte(behind) == b':' && matches!(self.byte(behind + 1), b' ' | b'\n' | b'\r');
+                scalar.colon = NonZeroU32::new(offset(behind)).filter(|_| is_key);
+                // A key of several lines is an error (YAML 1.2.2, 7.4.2).
+                let is_key_on_one_line = !is_key || !self.bytes[at..behind].contains(&b'\n');
+                is_key_on_one_line.then_some(scalar)
             }
             // At the start of a line these may be `---` or `...`.
             b'-' | b'.' if at == 0 || self.bytes[at - 1] == b'\n' => None,
-            _ => self.scan_plain(at, line_end),
+            _ => self.scan_plain(at),
         }
     }
 
     /// A plain scalar in block context ends at `: ` and ` #` (YAML 1.2.2, 7.3.3).
-    fn scan_plain(&self, at: usize, line_end: usize) -> Option<Scanned> {
-        if !can_begin_plain(self.bytes[at]) || self.is_dash(at) {
+    #[inline(always)]
+    fn scan_plain(&self, at: usize) -> Option<Scanned> {
+        let is_blank = |byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+        let begins_plain = match self.bytes[at] {
+            b'-' | b':' => !is_blank(self.byte(at + 1)),
+            byte => can_begin_plain(byte),
+        };
+        if !begins_plain {
             return None;
         }
-        let mut end = line_end;
-        let mut colon = None;
-        let mut from = at;
-        while let Some(length) = self.bytes[from..line_end].iter().position(|&byte| matches!(byte, b':' | b'#' | b'\t'))
-        {
-            let found = from + length;
-            match self.bytes[found] {
-                b':' if found + 1 == line_end || self.bytes[found + 1] == b' ' => {
-                    colon = Some(found);
-                    end = found;
-                    break;
-                }
-                b'#' if self.bytes[found - 1] == b' ' => {
-                    end = found;
-                    break;
-                }
+        let mut stop = at;
+        let colon = loop {
+            stop = characters::find_stop(self.bytes, stop);
+            match self.byte(stop) {
+                b':' if matches!(self.byte(stop + 1), b' ' | b'\n' | b'\r') => break NonZeroU32::new(offset(stop)),
+                b'#' if self.bytes[stop - 1] == b' ' => break None,
                 b'\t' => return None,
-                _ => from = found + 1,
+                b'\n' => break None,
+                _ => stop += 1,
             }
-        }
-        while self.bytes[end - 1] == b' ' {
+        };
+        let mut end = stop;
+        while matches!(self.bytes[end - 1], b' ' | b'\r') {
             end -= 1;
         }
-        Some(Scanned { kind: Kind::Plain, start: at, end, value: None, colon })
+        Some(Scanned { kind: Kind::Plain, end: offset(end), extra: VERBATIM, colon })
     }
 
-    /// A quoted scalar that ends on its line.
-    pub(super) fn scan_quoted(&self, at: usize, quote: u8) -> Option<Scanned> {
+    /// A quoted scalar, with `parent` over lines that are deeper than that. Its value is kept before its node is pushed:
+    /// whoever scans one pushes it before the next, or gives up.
+    pub(super) fn scan_quoted(&mut self, at: usize, quote: u8, parent: Option<usize>) -> Option<Scanned> {
         let (kind, end, value) = if quote == b'"' {
-            let (end, value) = self.scan_double_quoted(at)?;
+            let (end, value) = self.scan_double_quoted(at, parent)?;
             (Kind::DoubleQuoted, end, value)
         } else {
-            let (end, value) = self.scan_single_quoted(at)?;
+            let (end, value) = self.scan_single_quoted(at, parent)?;
             (Kind::SingleQuoted, end, value)
         };
-        Some(Scanned { kind, start: at, end, value, colon: None })
+        let extra = value.map_or(VERBATIM, |value| self.keep(value));
+        Some(Scanned { kind, end: offset(end), extra, colon: None })
     }
 
-    fn scan_single_quoted(&self, at: usize) -> Option<(usize, Option<String>)> {
+    fn scan_single_quoted(&self, at: usize, parent: Option<usize>) -> Option<(usize, Option<String>)> {
+        let mut value: Option<String> = None;
         let mut from = at + 1;
-        let mut has_escape = false;
         loop {
-            let end = from + memchr::memchr2(b'\'', b'\n', &self.bytes[from..])?;
-            if self.bytes[end] == b'\n' {
-                return None;
+            let found = from + memchr::memchr2(b'\'', b'\n', &self.bytes[from..])?;
+            if self.bytes[found] == b'\n' {
+                from = self.fold_quoted(from, found, parent?, value.get_or_insert_default())?;
+                continue;
             }
-            if self.byte(end + 1) != b'\'' {
-                let value = has_escape.then(|| self.tree.text[at + 1..end].replace("''", "'"));
-                return Some((end + 1, value));
+            let piece = &self.tree.text[from..found];
+            if self.byte(found + 1) != b'\'' {
+                if let Some(value) = &mut value {
+                    value.push_str(piece);
+                }
+                return Some((found + 1, value));
             }
-            has_escape = true;
-            from = end + 2;
+            let value = value.get_or_insert_default();
+            value.push_str(piece);
+            value.push('\'');
+            from = found + 2;
         }
     }
 
-    fn scan_double_quoted(&self, at: usize) -> Option<(usize, Option<String>)> {
+    fn scan_double_quoted(&self, at: usize, parent: Option<usize>) -> Option<(usize, Option<String>)> {
         let mut value: Option<String> = None;
         let mut from = at + 1;
         loop {
@@ -117,15 +124,33 @@ impl Parser<'_> {
                     return Some((found + 1, value));
                 }
                 b'\\' => {
-                    let (char, length) = self.unescape(found + 1)?;
                     let value = value.get_or_insert_default();
                     value.push_str(piece);
-                    value.push(char);
-                    from = found + 1 + length;
+                    from = self.unescape_into(found + 1, parent, value)?;
                 }
-                _ => return None,
+                _ => from = self.fold_quoted(from, found, parent?, value.get_or_insert_default())?,
             }
         }
+    }
+
+    /// Goes on behind a line feed in quotes.
+    fn fold_quoted(&self, from: usize, line_feed: usize, parent: usize, value: &mut String) -> Option<usize> {
+        value.push_str(without_trailing_blanks(&self.tree, from, line_feed));
+        let next = self.find_continuation(line_feed, parent)?;
+        next.fold_into(value);
+        Some(next.at)
+    }
+
+    fn unescape_into(&self, at: usize, parent: Option<usize>, value: &mut String) -> Option<usize> {
+        let line_feed = if self.byte(at) == b'\r' { at + 1 } else { at };
+        if self.bytes.get(line_feed) == Some(&b'\n') {
+            // An escaped line end stands for nothing; empty lines behind it are for the complete parser.
+            let next = self.find_continuation(line_feed, parent?)?;
+            return if next.has_empty_lines() { None } else { Some(next.at) };
+        }
+        let (char, length) = self.unescape(at)?;
+        value.push(char);
+        Some(at + length)
     }
 
     /// The character that an escape stands for, and the escape's length without the backslash.

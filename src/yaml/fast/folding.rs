@@ -1,0 +1,95 @@
+//! Plain and quoted scalars over several lines, as go-yaml (so kustomize and kubectl) writes long ones. Line ends become
+//! blanks, empty lines line ends (YAML 1.2.2, 6.5).
+
+use super::super::tree::{Kind, Tree};
+use super::{Parser, characters};
+
+/// Where a scalar goes on, and over how many line ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Continuation {
+    pub at: usize,
+    line_ends: usize,
+}
+
+impl Continuation {
+    pub(super) fn fold_into(self, value: &mut String) {
+        match self.line_ends {
+            1 => value.push(' '),
+            more => value.extend(std::iter::repeat_n('\n', more - 1)),
+        }
+    }
+
+    pub(super) fn has_empty_lines(self) -> bool {
+        self.line_ends > 1
+    }
+}
+
+impl Parser<'_> {
+    /// The next text behind a line feed, if it is deeper than `parent`.
+    pub(super) fn find_continuation(&self, line_feed: usize, parent: usize) -> Option<Continuation> {
+        let mut start = line_feed + 1;
+        let mut line_ends = 1;
+        loop {
+            let at = characters::skip_indentation(self.bytes, start);
+            match *self.bytes.get(at)? {
+                b'\n' => start = at + 1,
+                b'\r' => start = at + 2,
+                b'\t' => return None,
+                _ => return (at - start > parent).then_some(Continuation { at, line_ends }),
+            }
+            line_ends += 1;
+        }
+    }
+
+    /// Where a plain value that ends at `end` goes on in the next line.
+    #[inline]
+    pub(super) fn find_plain_continuation(&self, end: usize) -> Option<Continuation> {
+        let parent = self.open.last()?.column;
+        let at = self.skip_spaces(end);
+        let line_feed = if self.byte(at) == b'\r' { at + 1 } else { at };
+        // Nearly always the next line is not deep enough, which one byte shows.
+        if self.byte(line_feed) != b'\n' || self.byte(line_feed + 1 + parent) != b' ' {
+            return None;
+        }
+        self.find_continuation(line_feed, parent).filter(|next| self.bytes[next.at] != b'#')
+    }
+
+    /// The rest of a plain value that goes on. A `: ` or ` #` on a later line is an error or for the complete parser.
+    pub(super) fn read_plain_lines(&mut self, at: usize, end: usize, next: Continuation) -> Option<()> {
+        let mut value = self.tree.text[at..end].to_owned();
+        let mut next = Some(next);
+        let mut end = end;
+        while let Some(line) = next {
+            line.fold_into(&mut value);
+            end = self.find_plain_line_end(line.at)?;
+            value.push_str(&self.tree.text[line.at..end]);
+            next = self.find_plain_continuation(end);
+        }
+        let extra = self.keep(value);
+        self.push(Kind::Plain, at, end, extra);
+        self.end_line(end)
+    }
+
+    fn find_plain_line_end(&self, at: usize) -> Option<usize> {
+        let mut stop = at;
+        loop {
+            stop = characters::find_stop(self.bytes, stop);
+            match self.byte(stop) {
+                b':' if !matches!(self.byte(stop + 1), b' ' | b'\n' | b'\r') => stop += 1,
+                b'#' if self.bytes[stop - 1] != b' ' => stop += 1,
+                b'\n' => break,
+                _ => return None,
+            }
+        }
+        Some(stop - trailing_blanks(&self.bytes[at..stop]))
+    }
+}
+
+/// The text of a quoted scalar's line without the blanks at its end.
+pub(super) fn without_trailing_blanks<'a>(tree: &Tree<'a>, from: usize, to: usize) -> &'a str {
+    tree.text[from..to].trim_end_matches([' ', '\t', '\r'])
+}
+
+fn trailing_blanks(line: &[u8]) -> usize {
+    line.iter().rev().take_while(|&&byte| matches!(byte, b' ' | b'\r')).count()
+}
