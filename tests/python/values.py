@@ -11,7 +11,9 @@ POLICY = "testdata/corpus/policy.yaml"
 PATHS = {
     "Pod": [], "PodTemplate": ["template"], "CronJob": ["spec", "jobTemplate", "spec", "template"],
     **{k: ["spec", "template"] for k in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet",
-                                         "ReplicationController", "Job", "Rollout", "DeploymentConfig")},
+                                         "ReplicationController", "Job", "Rollout", "DeploymentConfig", "CloneSet")},
+    "ScaledJob": ["spec", "jobTargetRef", "template"], "Fleet": ["spec", "template", "spec", "template"],
+    "serving.knative.dev Service": ["spec", "template"],
 }
 
 
@@ -32,14 +34,17 @@ def load(text):
 def inject(o):
     if not isinstance(o, dict):
         return
-    if o.get("kind") == "List":
+    if str(o.get("kind")).endswith("List"):
         for item in o.get("items") or []:
             inject(item)
         return
-    if o.get("kind") not in PATHS or "apiVersion" not in o:
+    group = str(o.get("apiVersion")).split("/")[0]
+    path = PATHS.get(o.get("kind"), PATHS.get(f'{group} {o.get("kind")}'))
+    annotations = (o.get("metadata") or {}).get("annotations") or {}
+    if path is None or "apiVersion" not in o or annotations.get("config.kubernetes.io/local-config") == "true":
         return
     template = o
-    for key in PATHS[o["kind"]]:
+    for key in path:
         template = (template or {}).get(key)
     spec = (template or {}).get("spec")
     chosen = [c for c in (spec or {}).get("containers") or [] if c.get("name") not in ("istio-proxy", "linkerd-proxy")]
