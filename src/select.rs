@@ -1,16 +1,17 @@
 //! Policies and workloads in, the containers that get something out, or the first reason why nothing does.
 
+mod containers;
+mod opt;
+
 use globset::GlobMatcher;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::manifest::pod::{Container, ListKey, Workload};
-use crate::policy::{
-    ContainerChoice, ContainerList, ContainerMode, Filter, Hooks, KindPattern, LabelSelector, Operator, Policy,
-    Requirement, Sample,
-};
+use crate::manifest::pod::Workload;
+use crate::policy::{Filter, Hooks, KindPattern, LabelSelector, Mark, Operator, Policy, Requirement, Rule, Sample};
 use crate::report::Skip;
 use crate::yaml::tree::NodeId;
+pub use containers::choose_containers;
 
 /// The input minus what podgraft put there before: selection sees this, so that no policy fails to match, or matches,
 /// because of its own output.
@@ -20,19 +21,14 @@ pub struct Base {
     pub left_out: BTreeSet<NodeId>,
 }
 
-/// Containers that other injectors put into pods; a policy gets them only by naming them.
-const OF_OTHER_INJECTORS: &[&str] = &[
-    "istio-proxy",
-    "linkerd-proxy",
-    "vault-agent",
-    "datadog-agent",
-    "otc-container",
-    "opentelemetry-auto-instrumentation",
-    "jaeger-agent",
-    "daprd",
-    "consul-dataplane",
-    "cloud-sql-proxy",
-];
+/// What is known of the Namespace object that a workload belongs to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamespaceMeta {
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+}
 
 const HOOKS: &[&str] = &["helm.sh/hook", "argocd.argoproj.io/hook"];
 const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
@@ -54,13 +50,22 @@ enum Verdict {
     NamespaceUnknown,
 }
 
-/// Decides whether a policy applies to a workload.
+fn skip(reason: String) -> No {
+    No::Skip(Skip { reason, is_near_miss: false })
+}
+
+/// Decides whether a policy applies to a workload. `namespace` is the workload's Namespace object, where it is known.
 ///
 /// # Errors
 /// The first reason why not. Warnings go to `warnings`.
-pub fn select(policy: &Policy, workload: &Workload<'_>, base: &Base, warnings: &mut Vec<Diagnostic>) -> Result<(), No> {
+pub fn select(
+    policy: &Policy,
+    workload: &Workload<'_>,
+    base: &Base,
+    namespace: Option<&NamespaceMeta>,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<(), No> {
     let view = View { workload, base };
-    let skip = |reason: String| No::Skip(Skip { reason, is_near_miss: false });
     if policy.suspend {
         return Err(skip("the policy is suspended".to_owned()));
     }
@@ -76,19 +81,23 @@ pub fn select(policy: &Policy, workload: &Workload<'_>, base: &Base, warnings: &
             None => return Err(unknown_namespace(policy, workload, warnings)),
         }
     }
-    match view.filter(&policy.selects, Hooks::Exclude) {
-        Verdict::Holds => {}
-        Verdict::Fails(reason) => return Err(skip(reason)),
-        Verdict::NamespaceUnknown => return Err(unknown_namespace(policy, workload, warnings)),
-    }
-    for exclude in &policy.excludes {
-        match view.filter(exclude, Hooks::Include) {
-            Verdict::Fails(_) => {}
-            Verdict::Holds => return Err(skip("excluded by the policy's `exclude`".to_owned())),
-            Verdict::NamespaceUnknown => return Err(No::Undecided(Box::new(undecided(policy, workload, exclude)))),
-        }
-    }
-    Ok(())
+    view.check_filters(policy, (&policy.selects, Hooks::Exclude), ("policy", &policy.excludes), warnings)?;
+    view.check_opts(policy, namespace).map_or(Ok(()), |reason| Err(skip(reason)))
+}
+
+/// Decides whether a rule of a policy that applies is for a workload.
+///
+/// # Errors
+/// The first reason why not. Warnings go to `warnings`.
+pub fn select_rule(
+    policy: &Policy,
+    rule: &Rule,
+    workload: &Workload<'_>,
+    base: &Base,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<(), No> {
+    // Whether hooks are meant at all is the policy's `match` to say.
+    View { workload, base }.check_filters(policy, (&rule.selects, Hooks::Include), ("rule", &rule.excludes), warnings)
 }
 
 /// A positive condition on a namespace that is not known does not hold.
@@ -114,33 +123,6 @@ fn undecided(policy: &Policy, workload: &Workload<'_>, exclude: &Filter) -> Diag
         .help("say with `--namespace NAME` where these manifests will be installed")
 }
 
-/// The containers that a rule's container-level parts are for, in pod order.
-pub fn choose_containers<'t>(choice: &ContainerChoice, workload: &Workload<'t>, base: &Base) -> Vec<Container<'t>> {
-    let containers = workload.containers().into_iter().filter(|container| !base.left_out.contains(&container.node));
-    let mut chosen: Vec<Container<'t>> = containers.filter(|container| is_chosen(choice, container)).collect();
-    // "First" means the first app container where both lists are included: init containers end before it starts.
-    if choice.mode == ContainerMode::First {
-        let at = chosen.iter().position(|container| container.list == ListKey::Containers).unwrap_or(0);
-        chosen = chosen.into_iter().skip(at).take(1).collect();
-    }
-    chosen
-}
-
-fn is_chosen(choice: &ContainerChoice, container: &Container<'_>) -> bool {
-    let list = match (container.list, container.is_native_sidecar) {
-        (ListKey::Containers, _) => ContainerList::Containers,
-        (ListKey::InitContainers, false) => ContainerList::InitContainers,
-        (ListKey::InitContainers, true) => ContainerList::Sidecars,
-    };
-    let is_named = choice.names.iter().any(|glob| glob.glob().glob() == container.name);
-    choice.include.contains(&list)
-        && (is_named || !OF_OTHER_INJECTORS.contains(&container.name))
-        && matches_any(&choice.names, container.name)
-        && matches_any(&choice.images, container.image)
-        && !choice.exclude_names.iter().any(|glob| glob.is_match(container.name))
-        && !choice.exclude_images.iter().any(|glob| glob.is_match(container.image))
-}
-
 /// An empty list of globs is no condition.
 fn matches_any(globs: &[GlobMatcher], text: &str) -> bool {
     globs.is_empty() || globs.iter().any(|glob| glob.is_match(text))
@@ -158,6 +140,30 @@ struct View<'v, 't> {
 }
 
 impl View<'_, '_> {
+    fn check_filters(
+        &self,
+        policy: &Policy,
+        (selects, hooks): (&Filter, Hooks),
+        (whose, excludes): (&str, &[Filter]),
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<(), No> {
+        match self.filter(selects, hooks) {
+            Verdict::Holds => {}
+            Verdict::Fails(reason) => return Err(skip(reason)),
+            Verdict::NamespaceUnknown => return Err(unknown_namespace(policy, self.workload, warnings)),
+        }
+        for exclude in excludes {
+            match self.filter(exclude, Hooks::Include) {
+                Verdict::Fails(_) => {}
+                Verdict::Holds => return Err(skip(format!("excluded by the {whose}'s `exclude`"))),
+                Verdict::NamespaceUnknown => {
+                    return Err(No::Undecided(Box::new(undecided(policy, self.workload, exclude))));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn filter(&self, filter: &Filter, hooks: Hooks) -> Verdict {
         let checks = [
             self.check_kind(&filter.kinds),
@@ -260,11 +266,11 @@ impl View<'_, '_> {
 
     fn check_annotations(&self, wanted: &[(String, GlobMatcher)]) -> Option<String> {
         let fails = |(key, glob): &&(String, GlobMatcher)| {
-            let own = self.pod_annotation(key).or_else(|| self.annotation(key));
+            let own = self.any_annotation(key);
             !own.is_some_and(|value| glob.is_match(value))
         };
         let (key, glob) = wanted.iter().find(fails)?;
-        let found = match self.pod_annotation(key).or_else(|| self.annotation(key)) {
+        let found = match self.any_annotation(key) {
             Some(value) => format!("it is `{value}`"),
             None => "there is none".to_owned(),
         };
@@ -295,6 +301,19 @@ impl View<'_, '_> {
     fn pod_annotation(&self, key: &str) -> Option<&str> {
         let metadata = self.workload.pod_metadata()?;
         self.text_under(self.workload.tree.get(metadata, "annotations"), key)
+    }
+
+    /// An annotation of the pod template, or else of the workload.
+    fn any_annotation(&self, key: &str) -> Option<&str> {
+        self.pod_annotation(key).or_else(|| self.annotation(key))
+    }
+
+    fn mark_in(&self, metadata: Option<NodeId>, mark: &Mark) -> Option<&str> {
+        let (field, key) = match mark {
+            Mark::Annotation(key) => ("annotations", key),
+            Mark::Label(key) => ("labels", key),
+        };
+        self.text_under(self.workload.tree.get(metadata?, field), key)
     }
 
     fn text_under(&self, mapping: Option<NodeId>, key: &str) -> Option<&str> {

@@ -138,6 +138,13 @@ impl<'t> Workload<'t> {
         self.tree.get(self.object.node, "metadata")
     }
 
+    /// Whether an annotation stands on the pod template or the workload.
+    pub fn has_annotation(&self, key: &str) -> bool {
+        let holders = [self.pod_metadata(), self.metadata()].into_iter().flatten();
+        let mut annotations = holders.filter_map(|metadata| self.tree.get(metadata, "annotations"));
+        annotations.any(|annotations| self.tree.get(annotations, key).is_some())
+    }
+
     /// The containers in the order in which they stand: init containers, then app containers.
     pub fn containers(&self) -> Vec<Container<'t>> {
         let mut containers = Vec::new();

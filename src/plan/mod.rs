@@ -13,14 +13,15 @@ mod quantity;
 mod same;
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::manifest::pod::Workload;
 use crate::options::Options;
-use crate::policy::{FailurePolicy, Policy, Rule};
+use crate::policy::{ApplyRules, FailurePolicy, Policy, Rule};
 use crate::report::{Outcome, PolicyReport, Skip};
-use crate::select::{Base, No, choose_containers, select};
+use crate::select::{Base, No, choose_containers, select, select_rule};
 
 use draft::{Draft, Refusal};
 use planner::Planner;
@@ -63,7 +64,7 @@ fn apply<'t>(
     options: &Options,
     planned: &mut Planned<'t>,
 ) -> Outcome {
-    match select(policy, workload, base, &mut planned.diagnostics) {
+    match select(policy, workload, base, None, &mut planned.diagnostics) {
         Ok(()) => {}
         Err(No::Skip(skip)) => return Outcome::Skipped(skip),
         Err(No::Undecided(problem)) => return failed(policy, vec![*problem], planned),
@@ -71,13 +72,28 @@ fn apply<'t>(
     let before = planned.draft.clone();
     let mut done = Vec::new();
     let mut problems = Vec::new();
-    let mut applies = false;
+    let mut skips = Vec::new();
+    let mut taken = BTreeSet::new();
     for rule in &policy.rules {
-        let chosen = choose_containers(&rule.containers, workload, base);
+        match select_rule(policy, rule, workload, base, &mut planned.diagnostics) {
+            Ok(()) => {}
+            Err(No::Skip(skip)) => {
+                skips.push((rule, skip));
+                continue;
+            }
+            Err(No::Undecided(problem)) => {
+                problems.push(*problem);
+                continue;
+            }
+        }
+        let mut chosen = choose_containers(&rule.containers, workload, base);
+        if policy.apply_rules == ApplyRules::One {
+            chosen.retain(|container| taken.insert(container.node));
+        }
         if chosen.is_empty() {
+            skips.push((rule, no_container(rule, workload)));
             continue;
         }
-        applies = true;
         let draft = planned.draft.clone();
         let mut planner =
             Planner { workload, policy, rule, options, chosen, draft, done: Vec::new(), problems: Vec::new() };
@@ -94,19 +110,31 @@ fn apply<'t>(
         return failed(policy, errors, planned);
     }
     planned.diagnostics.extend(warnings);
-    if !applies {
-        return Outcome::Skipped(Skip { reason: no_container(&policy.rules), is_near_miss: true });
+    if skips.len() == policy.rules.len() {
+        return Outcome::Skipped(no_rule(skips));
     }
     if done.is_empty() { Outcome::UpToDate } else { Outcome::Injected(done) }
 }
 
-fn no_container(rules: &[Rule]) -> String {
-    let names: Vec<&str> =
-        rules.iter().flat_map(|rule| &rule.containers.names).map(|glob| glob.glob().glob()).collect();
-    match names.is_empty() {
-        true => "matched, no container".to_owned(),
-        false => format!("matched, no container (wants {})", names.join(", ")),
-    }
+fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
+    let choice = &rule.containers;
+    let names: Vec<&str> = choice.names.iter().map(|glob| glob.glob().glob()).collect();
+    let wanted = match &choice.names_from_annotation {
+        Some(key) if workload.has_annotation(key) => format!(" (annotation `{key}` names others)"),
+        _ if names.is_empty() => String::new(),
+        _ => format!(" (wants {})", names.join(", ")),
+    };
+    Skip { reason: format!("matched, no container{wanted}"), is_near_miss: true }
+}
+
+/// Why none of the rules applies.
+fn no_rule(skips: Vec<(&Rule, Skip)>) -> Skip {
+    let is_near_miss = skips.iter().any(|(_, skip)| skip.is_near_miss);
+    let reasons = skips.into_iter().map(|(rule, skip)| match &rule.name {
+        Some(name) => format!("{name}: {}", skip.reason),
+        None => skip.reason,
+    });
+    Skip { reason: reasons.collect::<Vec<_>>().join("; "), is_near_miss }
 }
 
 /// `failurePolicy`: the run fails, or the workload is left alone with a warning.

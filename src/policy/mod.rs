@@ -12,6 +12,7 @@ pub mod template;
 
 use globset::GlobMatcher;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -36,8 +37,14 @@ pub struct Policy {
     pub selects: Filter,
     /// Which of these not.
     pub excludes: Vec<Filter>,
+    /// Only workloads that say so.
+    pub opt_in: Option<Opt>,
+    /// Not the workloads that say so.
+    pub opt_out: Option<Opt>,
     /// What to inject, in order.
     pub rules: Vec<Rule>,
+    /// Whether a container gets all rules that fit it.
+    pub apply_rules: ApplyRules,
     /// The file it came from.
     pub text: Arc<PolicyText>,
 }
@@ -167,11 +174,56 @@ pub struct Sample {
     pub salt: String,
 }
 
+/// `optIn` or `optOut`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opt {
+    /// What carries the word.
+    pub mark: Mark,
+    /// The values that say so.
+    pub values: Vec<String>,
+    /// Where to look; the first of these that has the mark decides.
+    pub from: BTreeSet<OptFrom>,
+}
+
+/// What an opt-in or opt-out is written as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mark {
+    /// An annotation of this key.
+    Annotation(String),
+    /// A label of this key.
+    Label(String),
+}
+
+/// Where an opt-in or opt-out stands: who comes first beats the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OptFrom {
+    /// On the pod template.
+    Pod,
+    /// On the workload.
+    Workload,
+    /// On the Namespace object, where it is known.
+    Namespace,
+}
+
+/// `applyRules`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ApplyRules {
+    /// Every rule that fits.
+    #[default]
+    All,
+    /// A container gets the first rule that fits it.
+    One,
+}
+
 /// What to inject into which containers.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// For messages; `None` when the policy has only one rule.
+    /// For messages: the name, or `rules[N]`. `None` when the policy is one rule.
     pub name: Option<String>,
+    /// Which of the policy's workloads.
+    pub selects: Filter,
+    /// Which of these not.
+    pub excludes: Vec<Filter>,
     /// Which containers get the container-level parts.
     pub containers: ContainerChoice,
     /// What other content of the same identity means.
@@ -191,6 +243,12 @@ pub struct ContainerChoice {
     pub exclude_names: Vec<GlobMatcher>,
     /// Not these.
     pub exclude_images: Vec<GlobMatcher>,
+    /// Only containers that state all these variables.
+    pub with_env: Vec<String>,
+    /// Only containers that state none of these variables.
+    pub without_env: Vec<String>,
+    /// An annotation with a list of names: where it is there, it alone decides.
+    pub names_from_annotation: Option<String>,
     /// Containers of these lists.
     pub include: Vec<ContainerList>,
     /// All that fit, or the first.

@@ -54,6 +54,14 @@ impl Path {
         Path(self.0[from..].to_vec()).to_string()
     }
 
+    /// What is there, if anything is, to change it.
+    pub fn get_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+        self.0.iter().try_fold(value, |value, step| match step {
+            Step::Key(key) => value.get_mut(key),
+            Step::Index(index) => value.get_mut(index),
+        })
+    }
+
     /// What is there, if anything is.
     pub fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         self.0.iter().try_fold(value, |value, step| match step {

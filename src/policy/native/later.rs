@@ -3,12 +3,13 @@
 
 use serde_json::Value;
 
+use super::rules;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
 use crate::yaml::value::Path;
 
-const OF_SPEC: [&str; 7] = ["rules", "applyRules", "optIn", "optOut", "matchConditions", "variables", "generate"];
-const OF_CONTAINERS: [&str; 3] = ["withEnv", "withoutEnv", "namesFromAnnotation"];
+const OF_SPEC: [&str; 3] = ["matchConditions", "variables", "generate"];
+const OF_RULE: [&str; 1] = ["matchConditions"];
 const OF_INJECT: [&str; 3] = ["ephemeralContainers", "checksums", "patches"];
 const OF_FILTER: [&str; 1] = ["namespaceSelector"];
 
@@ -17,8 +18,14 @@ pub fn refuse(document: &Document<'_>) -> Vec<Diagnostic> {
     let spec = Path::of(&["spec"]);
     let mut found = Vec::new();
     refuse_keys(document, &spec, &OF_SPEC, &mut found);
-    refuse_keys(document, &spec.key("containers"), &OF_CONTAINERS, &mut found);
-    refuse_keys(document, &spec.key("inject"), &OF_INJECT, &mut found);
+    for rule in rules::entries(document) {
+        refuse_keys(document, &rule, &OF_RULE, &mut found);
+        refuse_in_filter(document, &rule.key("match"), &mut found);
+        refuse_in_filters(document, &rule.key("exclude"), &mut found);
+    }
+    for inject in rules::injects(document) {
+        refuse_keys(document, &inject, &OF_INJECT, &mut found);
+    }
     refuse_in_filter(document, &spec.key("match"), &mut found);
     refuse_in_filters(document, &spec.key("exclude"), &mut found);
     found

@@ -5,18 +5,20 @@ mod checks;
 mod inject;
 mod inject_types;
 mod later;
+mod rules;
 mod select;
 pub mod types;
+mod words;
 
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 
+use super::Policy;
 use super::document::Document;
 use super::names;
 use super::params::{self, ParamSetting};
 use super::schema::{ProblemKind, Schema, Templates};
 use super::template::{self, Params};
-use super::{Policy, Rule};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::yaml::value::Path;
 use types::{InjectionPolicy, Param};
@@ -58,15 +60,14 @@ fn check_words(document: &Document<'_>) -> Vec<Diagnostic> {
     problems
 }
 
-/// Puts the parameters into `inject` and checks it again, now that the values are known.
+/// Puts the parameters into every `inject` and checks it again, now that the values are known.
 fn fill_in(document: &mut Document<'_>, params: &Params, problems: &mut Vec<Diagnostic>) {
     refuse_elsewhere(document, problems);
-    let path = Path::of(&["spec", "inject"]);
-    let Some(inject) = document.value.pointer_mut("/spec/inject") else { return };
-    let mut filled = inject.take();
     let mut faults = Vec::new();
-    template::fill(&mut filled, &path, params, &mut faults);
-    document.value["spec"]["inject"] = filled;
+    for path in rules::injects(document) {
+        let Some(inject) = path.get_mut(&mut document.value) else { continue };
+        template::fill(inject, &path, params, &mut faults);
+    }
     if !faults.is_empty() {
         problems.extend(faults.into_iter().map(|fault| document.fault(fault)));
         return;
@@ -84,8 +85,11 @@ const TEXT_ONLY: &str =
 
 /// `${...}` stands under `inject` only: as a glob or a name it would silently fit nothing.
 fn refuse_elsewhere(document: &Document<'_>, problems: &mut Vec<Diagnostic>) {
-    for keys in [&["metadata"][..], &["spec", "match"], &["spec", "exclude"], &["spec", "containers"]] {
-        let path = Path::of(keys);
+    let spec = Path::of(&["spec"]);
+    let words = ["match", "exclude", "containers", "optIn", "optOut"];
+    let holders = rules::entries(document).into_iter().chain([spec]);
+    let paths = holders.flat_map(|holder| words.map(|word| holder.key(word)));
+    for path in [Path::of(&["metadata"])].into_iter().chain(paths) {
         if let Some(value) = path.get(&document.value) {
             refuse_in(document, value, &path, problems);
         }
@@ -127,14 +131,16 @@ impl Reader<'_, '_> {
     fn policy(&mut self, policy: InjectionPolicy) -> Policy {
         let spec = policy.spec;
         self.check_metadata();
-        self.check_injects_something();
         let at = Path::of(&["spec"]);
-        let selects = spec.r#match.unwrap_or_default();
-        let selects = self.filter(&selects, &at.key("match"));
+        let selects = self.filter(&spec.r#match.unwrap_or_default(), &at.key("match"));
         let excludes = self.filters(&spec.exclude, &at.key("exclude"));
+        let opt_in = spec.opt_in.and_then(|opt| self.opt(&opt, ["true", "enabled"], &at.key("optIn")));
+        let opt_out = spec.opt_out.and_then(|opt| self.opt(&opt, ["false", "disabled"], &at.key("optOut")));
         let containers = self.containers(&spec.containers, &at.key("containers"));
-        let inject = self.inject(spec.inject.unwrap_or_default(), &at.key("inject"));
-        let rule = Rule { name: None, containers, on_conflict: spec.on_conflict.into(), inject };
+        let rules = match self.document.value.pointer("/spec/rules") {
+            Some(_) => self.rules(spec.rules, &at),
+            None => vec![self.only_rule(containers, spec.on_conflict, spec.inject.unwrap_or_default(), &at)],
+        };
         Policy {
             identity: self.document.identity(),
             namespace: policy.metadata.namespace,
@@ -144,7 +150,10 @@ impl Reader<'_, '_> {
             failure_policy: spec.failure_policy.into(),
             selects,
             excludes,
-            rules: vec![rule],
+            opt_in,
+            opt_out,
+            rules,
+            apply_rules: spec.apply_rules.into(),
             text: Arc::clone(&self.document.file),
         }
     }
@@ -159,15 +168,6 @@ impl Reader<'_, '_> {
         self.rule(&metadata.key("name"), names::check_dns_subdomain(name));
         if let Some(namespace) = self.document.text(&["metadata", "namespace"]) {
             self.rule(&metadata.key("namespace"), names::check_dns_label(namespace));
-        }
-    }
-
-    fn check_injects_something(&mut self) {
-        let spec = Path::of(&["spec"]);
-        let inject = spec.key("inject").get(&self.document.value).and_then(Value::as_object);
-        if inject.is_none_or(serde_json::Map::is_empty) {
-            let problem = self.document.key_error(Code::BadPolicy, &spec.key("inject"), "the policy injects nothing");
-            self.problems.push(problem.help("say under `inject` what to put there, for example `env` or `sidecars`"));
         }
     }
 

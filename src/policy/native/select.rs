@@ -2,12 +2,14 @@
 
 use globset::{Glob, GlobMatcher};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 use super::Reader;
 use super::types;
 use crate::diagnostic::Code;
 use crate::policy::{
-    ContainerChoice, ContainerList, Filter, KindPattern, LabelSelector, Operator, Requirement, Sample, names,
+    ContainerChoice, ContainerList, Filter, KindPattern, LabelSelector, Mark, Operator, Opt, OptFrom, Requirement,
+    Sample, names,
 };
 use crate::yaml::value::Path;
 
@@ -128,8 +130,33 @@ impl Reader<'_, '_> {
             images: self.globs(&containers.images, &at.key("images")),
             exclude_names: self.globs(&containers.exclude_names, &at.key("excludeNames")),
             exclude_images: self.globs(&containers.exclude_images, &at.key("excludeImages")),
+            with_env: containers.with_env.clone(),
+            without_env: containers.without_env.clone(),
+            names_from_annotation: containers.names_from_annotation.clone().inspect(|key| {
+                self.rule(&at.key("namesFromAnnotation"), names::check_key(key));
+            }),
             include: if include.is_empty() { vec![ContainerList::Containers] } else { include },
             mode: containers.mode.into(),
         }
+    }
+
+    pub(super) fn opt(&mut self, opt: &types::Opt, default_values: [&str; 2], at: &Path) -> Option<Opt> {
+        let mark = match (&opt.annotation, &opt.label) {
+            (Some(key), None) => Mark::Annotation(key.clone()),
+            (None, Some(key)) => Mark::Label(key.clone()),
+            (Some(_), Some(_)) | (None, None) => {
+                let message = format!("`{}` needs either `annotation` or `label`", at.name());
+                self.bad(at, message, "name the key of one of the two");
+                return None;
+            }
+        };
+        let (Mark::Annotation(key) | Mark::Label(key)) = &mark;
+        let field = if opt.label.is_some() { "label" } else { "annotation" };
+        self.rule(&at.key(field), names::check_key(key));
+        let stated = !opt.values.is_empty();
+        let values = if stated { opt.values.clone() } else { default_values.map(str::to_owned).to_vec() };
+        let from: BTreeSet<OptFrom> = opt.from.iter().map(|&from| from.into()).collect();
+        let everywhere = [OptFrom::Pod, OptFrom::Workload, OptFrom::Namespace];
+        Some(Opt { mark, values, from: if from.is_empty() { everywhere.into() } else { from } })
     }
 }

@@ -8,7 +8,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 pub use super::inject_types::*;
-use crate::policy;
 
 /// Injects agents, sidecars and settings into pod templates.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -192,7 +191,7 @@ pub struct Opt {
 }
 
 /// Where an opt-in or opt-out stands.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 pub enum OptFrom {
     /// On the pod template.
     Pod,
@@ -277,7 +276,7 @@ pub enum FailurePolicy {
 }
 
 /// All rules, or the first that fits a container.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 pub enum ApplyRules {
     /// All rules.
     #[default]
@@ -317,84 +316,4 @@ pub struct Companion {
     pub when: Option<String>,
     /// The whole object.
     pub resource: Value,
-}
-
-impl From<OnConflict> for policy::OnConflict {
-    fn from(word: OnConflict) -> Self {
-        match word {
-            OnConflict::Error => Self::Error,
-            OnConflict::Replace => Self::Replace,
-        }
-    }
-}
-
-impl From<FailurePolicy> for policy::FailurePolicy {
-    fn from(word: FailurePolicy) -> Self {
-        match word {
-            FailurePolicy::Fail => Self::Fail,
-            FailurePolicy::Ignore => Self::Ignore,
-        }
-    }
-}
-
-impl From<SidecarType> for policy::SidecarType {
-    fn from(word: SidecarType) -> Self {
-        match word {
-            SidecarType::Native => Self::Native,
-            SidecarType::Container => Self::Container,
-        }
-    }
-}
-
-impl From<EnvOp> for policy::EnvOp {
-    fn from(word: EnvOp) -> Self {
-        match word {
-            EnvOp::Set => Self::Set,
-            EnvOp::SetIfAbsent => Self::SetIfAbsent,
-            EnvOp::Append => Self::Append,
-            EnvOp::Prepend => Self::Prepend,
-            EnvOp::MergeKeys => Self::MergeKeys,
-            EnvOp::Remove => Self::Remove,
-        }
-    }
-}
-
-impl From<ContainerList> for policy::ContainerList {
-    fn from(word: ContainerList) -> Self {
-        match word {
-            ContainerList::Containers => Self::Containers,
-            ContainerList::InitContainers => Self::InitContainers,
-            ContainerList::Sidecars => Self::Sidecars,
-        }
-    }
-}
-
-impl From<ContainerMode> for policy::ContainerMode {
-    fn from(word: ContainerMode) -> Self {
-        match word {
-            ContainerMode::All => Self::All,
-            ContainerMode::First => Self::First,
-        }
-    }
-}
-
-impl From<Hooks> for policy::Hooks {
-    fn from(word: Hooks) -> Self {
-        match word {
-            Hooks::Exclude => Self::Exclude,
-            Hooks::Include => Self::Include,
-            Hooks::Only => Self::Only,
-        }
-    }
-}
-
-impl From<Position> for policy::Position {
-    fn from(word: Position) -> Self {
-        match word {
-            Position::First => Self::First,
-            Position::Last => Self::Last,
-            Position::Before(name) => Self::Before(name),
-            Position::After(name) => Self::After(name),
-        }
-    }
 }

@@ -1,0 +1,82 @@
+//! `inject` or `rules`: what to inject, each with its own choice of workloads and containers.
+
+use serde_json::Value;
+
+use super::Reader;
+use super::types::{Inject, OnConflict, RuleEntry};
+use crate::diagnostic::Code;
+use crate::policy::document::Document;
+use crate::policy::{ContainerChoice, Filter, Rule};
+use crate::yaml::value::Path;
+
+/// The paths of the entries of `rules`.
+pub(super) fn entries(document: &Document<'_>) -> Vec<Path> {
+    let rules = Path::of(&["spec", "rules"]);
+    let count = rules.get(&document.value).and_then(Value::as_array).map_or(0, Vec::len);
+    (0..count).map(|index| rules.index(index)).collect()
+}
+
+/// The paths of all `inject` that are there.
+pub(super) fn injects(document: &Document<'_>) -> Vec<Path> {
+    let holders = entries(document).into_iter().chain([Path::of(&["spec"])]);
+    let paths = holders.map(|holder| holder.key("inject"));
+    paths.filter(|path| path.get(&document.value).is_some()).collect()
+}
+
+impl Reader<'_, '_> {
+    /// `inject` at the top.
+    pub(super) fn only_rule(
+        &mut self,
+        containers: ContainerChoice,
+        on_conflict: OnConflict,
+        inject: Inject,
+        spec: &Path,
+    ) -> Rule {
+        self.check_injects_something(&spec.key("inject"), "the policy");
+        Rule {
+            name: None,
+            selects: Filter::default(),
+            excludes: Vec::new(),
+            containers,
+            on_conflict: on_conflict.into(),
+            inject: self.inject(inject, &spec.key("inject")),
+        }
+    }
+
+    pub(super) fn rules(&mut self, rules: Vec<RuleEntry>, spec: &Path) -> Vec<Rule> {
+        let rules_at = spec.key("rules");
+        if rules.is_empty() {
+            self.bad(&rules_at, "the policy has no rule", "add one, or say under `inject` what to put there");
+        }
+        for word in ["inject", "containers", "onConflict"] {
+            let at = spec.key(word);
+            if at.get(&self.document.value).is_some() {
+                let message = format!("`{word}` stands beside `rules`");
+                let problem = self.document.key_error(Code::BadPolicy, &at, message);
+                self.problems.push(problem.help(format!("with `rules`, each rule has its own `{word}`")));
+            }
+        }
+        (0..).zip(rules).map(|(index, rule)| self.rule_entry(rule, &rules_at.index(index))).collect()
+    }
+
+    fn rule_entry(&mut self, rule: RuleEntry, at: &Path) -> Rule {
+        let name = rule.name.unwrap_or_else(|| at.name());
+        self.check_injects_something(&at.key("inject"), "the rule");
+        Rule {
+            name: Some(name),
+            selects: self.filter(&rule.r#match.unwrap_or_default(), &at.key("match")),
+            excludes: self.filters(&rule.exclude, &at.key("exclude")),
+            containers: self.containers(&rule.containers, &at.key("containers")),
+            on_conflict: rule.on_conflict.into(),
+            inject: self.inject(rule.inject, &at.key("inject")),
+        }
+    }
+
+    fn check_injects_something(&mut self, at: &Path, who: &str) {
+        let inject = at.get(&self.document.value).and_then(Value::as_object);
+        if inject.is_none_or(serde_json::Map::is_empty) {
+            let problem = self.document.key_error(Code::BadPolicy, at, format!("{who} injects nothing"));
+            self.problems.push(problem.help("say under `inject` what to put there, for example `env` or `sidecars`"));
+        }
+    }
+}
