@@ -1,7 +1,11 @@
 //! The pipeline: one file's text and the policies in, edits and a report out.
 
+mod runs;
+
+use memchr::memmem::Finder;
+use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::lower;
@@ -23,8 +27,24 @@ use crate::yaml::stream::chunks;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::scalar_value;
 
+use runs::{Run, on_threads};
+
+/// Without it no document holds anything like a pod template.
+static CONTAINERS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"containers:"));
+
 /// Plans and edits one file. Nothing is changed where a diagnostic of the report is an error.
 pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Options) -> FileReport {
+    graft_on_threads(NonZeroUsize::MIN, name, text, policies, options)
+}
+
+/// [`graft`] on as many threads. What comes of it does not depend on their number.
+pub fn graft_on_threads(
+    threads: NonZeroUsize,
+    name: &Arc<str>,
+    text: &[u8],
+    policies: &[Policy],
+    options: &Options,
+) -> FileReport {
     let mut report = FileReport::default();
     if let Some(problem) = refuse_encoding(name, text) {
         report.diagnostics.push(problem);
@@ -34,14 +54,39 @@ pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Option
     let paths = options.pod_templates.iter();
     let more = paths.map(|row| (row.api_version.clone(), row.kind.clone(), row.path.clone()));
     let kinds = PodKinds::with(more);
-    let mut first_line = 1;
-    for chunk in chunks(text) {
-        let place = ChunkPlace { name, start: chunk.start, first_line };
-        let mut work = Chunk { place, bytes: chunk.text, policies, options, kinds: &kinds, report: &mut report };
-        work.run();
-        first_line += memchr::memchr_iter(b'\n', chunk.text).count();
+    let graft_run = |run: Run<'_>| graft_run(name, run, policies, options, &kinds);
+    match threads.get() {
+        1 => graft_run(Run { start: 0, text, first_line: 1 }),
+        _ => on_threads(threads, chunks(text), graft_run),
+    }
+}
+
+fn graft_run(name: &Arc<str>, run: Run<'_>, policies: &[Policy], options: &Options, kinds: &PodKinds) -> FileReport {
+    let mut report = FileReport::default();
+    let mut lines = Lines { text: run.text, counted: 0, line: run.first_line };
+    for chunk in chunks(run.text) {
+        let place = ChunkPlace { name, in_run: chunk.start, start: run.start + chunk.start };
+        let first_problem = report.diagnostics.len();
+        let (lines, report) = (&mut lines, &mut report);
+        Chunk { place, bytes: chunk.text, policies, options, kinds, lines, report, first_problem }.run();
     }
     report
+}
+
+/// Counts lines as far as somebody asks for them.
+struct Lines<'a> {
+    text: &'a [u8],
+    counted: usize,
+    line: usize,
+}
+
+impl Lines<'_> {
+    /// The line of an offset; offsets are asked for in order.
+    fn line_at(&mut self, offset: usize) -> usize {
+        self.line += memchr::memchr_iter(b'\n', &self.text[self.counted..offset]).count();
+        self.counted = offset;
+        self.line
+    }
 }
 
 /// kubectl reads UTF-16 and would see a workload in what looks like noise here.
@@ -58,23 +103,28 @@ fn refuse_encoding(name: &Arc<str>, text: &[u8]) -> Option<Diagnostic> {
 
 struct ChunkPlace<'a> {
     name: &'a Arc<str>,
+    /// In the run that it was cut from.
+    in_run: usize,
+    /// In the file.
     start: usize,
-    first_line: usize,
 }
 
-struct Chunk<'a> {
+struct Chunk<'a, 'l> {
     place: ChunkPlace<'a>,
     bytes: &'a [u8],
     policies: &'a [Policy],
     options: &'a Options,
     kinds: &'a PodKinds,
-    report: &'a mut FileReport,
+    lines: &'l mut Lines<'a>,
+    report: &'l mut FileReport,
+    /// The number of problems that stand in the report before this chunk's.
+    first_problem: usize,
 }
 
-impl<'a> Chunk<'a> {
+impl<'a> Chunk<'a, '_> {
     fn run(&mut self) {
         if let Glance::LetThrough { kind, is_object, has_content } = glance(self.bytes, self.kinds) {
-            let may_hold_pods = kind.is_some() && memchr::memmem::find(self.bytes, b"containers:").is_some();
+            let may_hold_pods = kind.is_some() && CONTAINERS.find(self.bytes).is_some();
             if !self.options.parse_all && !may_hold_pods {
                 self.report.documents += usize::from(has_content);
                 self.report.objects += usize::from(is_object);
@@ -92,7 +142,8 @@ impl<'a> Chunk<'a> {
             Ok(text) => (text, None),
             Err(error) => (std::str::from_utf8(&self.bytes[..error.valid_up_to()]).unwrap_or_default(), Some(error)),
         };
-        let source = Source { name: Arc::clone(self.place.name), text, first_line: self.place.first_line };
+        let first_line = self.lines.line_at(self.place.in_run);
+        let source = Source { name: Arc::clone(self.place.name), text, first_line };
         if let Some(error) = error {
             self.report.documents += 1;
             if is_strict {
@@ -130,7 +181,6 @@ impl<'a> Chunk<'a> {
             self.report.diagnostics.push(problem);
             return;
         }
-        let problems_before = self.report.diagnostics.iter().filter(|problem| problem.is_error()).count();
         for found in find_objects(tree, self.kinds) {
             self.report.objects += 1;
             match found {
@@ -140,8 +190,8 @@ impl<'a> Chunk<'a> {
                 Found::Object(object) => self.object(object, tree, source, &mut drafts, &mut edits),
             }
         }
-        let problems = self.report.diagnostics.iter().filter(|problem| problem.is_error()).count();
-        if !drafts.is_empty() && problems == problems_before {
+        let is_refused = self.report.diagnostics[self.first_problem..].iter().any(Diagnostic::is_error);
+        if !drafts.is_empty() && !is_refused {
             self.check(tree, source, &drafts, &edits);
         }
         let start = self.place.start;
@@ -209,11 +259,12 @@ impl<'a> Chunk<'a> {
     /// Each problem once; a warning about an image once a file, not once a workload.
     fn add_diagnostics(&mut self, diagnostics: Vec<Diagnostic>) {
         for diagnostic in diagnostics {
-            let is_twin = |other: &Diagnostic| match diagnostic.code {
-                Code::HiddenEnv => other.message == diagnostic.message,
-                _ => *other == diagnostic,
+            let said = &self.report.diagnostics;
+            let is_said = match diagnostic.code {
+                Code::HiddenEnv => said.iter().any(|other| other.message == diagnostic.message),
+                // All others speak of a place in their document.
+                _ => said[self.first_problem..].contains(&diagnostic),
             };
-            let is_said = self.report.diagnostics.iter().any(is_twin);
             if !is_said {
                 self.report.diagnostics.push(diagnostic);
             }

@@ -23,55 +23,90 @@ pub enum Glance<'a> {
     },
 }
 
-/// Looks at the lines of one chunk, which begins with its own `---` line if it has one.
+/// Looks at one chunk, which begins with its own `---` line if it has one: at the first byte of every line, and at the
+/// rest of those that begin in column 0.
 pub fn glance<'a>(chunk: &'a [u8], kinds: &PodKinds) -> Glance<'a> {
     if has_odd_breaks(chunk) {
         return Glance::Parse;
     }
-    let mut kind = None;
-    let mut api_version = None;
-    let mut api_versions = 0;
-    let mut has_content = false;
-    for (index, line) in chunk.split(|&byte| byte == b'\n').enumerate() {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if index == 0 && crate::yaml::stream::is_separator(line) {
-            let rest = line[3..].trim_ascii_start();
-            if !rest.is_empty() && !rest.starts_with(b"#") {
-                return Glance::Parse;
+    let Some(first_line) = behind_separator(chunk) else { return Glance::Parse };
+    let mut root = Root::default();
+    let content = &chunk[first_line..];
+    let others = memchr::memchr_iter(b'\n', content).map(|at| at + 1);
+    for start in std::iter::once(0).chain(others) {
+        match content.get(start) {
+            None | Some(b'\n' | b'#') => {}
+            Some(b' ') if root.has_content => {}
+            Some(_) => {
+                if !root.take_line(&content[start..]) {
+                    return Glance::Parse;
+                }
             }
-            continue;
         }
+    }
+    root.judge(kinds)
+}
+
+/// The start of what follows the chunk's `---` line; `None` where something stands on that line.
+fn behind_separator(chunk: &[u8]) -> Option<usize> {
+    if !crate::yaml::stream::is_separator(chunk) {
+        return Some(0);
+    }
+    let line_feed = memchr::memchr(b'\n', chunk);
+    let rest = chunk[3..line_feed.unwrap_or(chunk.len())].trim_ascii_start();
+    let is_bare = rest.is_empty() || rest.starts_with(b"#");
+    is_bare.then(|| line_feed.map_or(chunk.len(), |at| at + 1))
+}
+
+/// What the lines in column 0 say about the root.
+#[derive(Default)]
+struct Root<'a> {
+    kind: Option<&'a str>,
+    api_version: Option<&'a str>,
+    api_versions: usize,
+    has_content: bool,
+}
+
+impl<'a> Root<'a> {
+    /// Takes the line at the start of the text. False where only the parser can tell what it is.
+    fn take_line(&mut self, text: &'a [u8]) -> bool {
+        let line = &text[..memchr::memchr(b'\n', text).unwrap_or(text.len())];
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
         match line.first() {
-            None | Some(b'#') => continue,
-            Some(b' ') if has_content => continue,
-            // Indented before any key: the root may stand anywhere. Blank lines do not matter.
-            Some(b' ') if line.trim_ascii_start().is_empty() || line.trim_ascii_start().starts_with(b"#") => continue,
-            Some(b'-') if has_content && matches!(line.get(1), None | Some(b' ')) => continue,
+            None => return true,
+            // Indented before any key: the root may stand anywhere. Blank lines and comments do not matter.
+            Some(b' ') if matches!(line.trim_ascii_start().first(), None | Some(b'#')) => return true,
+            Some(b'-') if self.has_content && matches!(line.get(1), None | Some(b' ')) => return true,
             Some(_) => {}
         }
-        let Some((key, value)) = plain_key(line) else { return Glance::Parse };
-        has_content = true;
+        let Some((key, value)) = plain_key(line) else { return false };
+        self.has_content = true;
         if key == b"apiVersion" {
-            api_versions += 1;
-            api_version = bare_word(value, b"./-");
+            self.api_versions += 1;
+            self.api_version = bare_word(value, b"./-");
         }
         if key == b"kind" {
-            match (bare_word(value, b""), kind) {
-                (Some(word), None) if !word.ends_with("List") => kind = Some(word),
-                _ => return Glance::Parse,
+            match (bare_word(value, b""), self.kind) {
+                (Some(word), None) if !word.ends_with("List") => self.kind = Some(word),
+                _ => return false,
             }
         }
+        true
     }
-    let is_of_interest = match (kind.filter(|kind| kinds.has_kind(kind)), api_version) {
-        (None, _) => false,
-        // Some kinds of interest share their name with others: Knative's Service with the core one.
-        (Some(kind), Some(api_version)) if api_versions == 1 => kinds.find(api_version, kind).is_some(),
-        (Some(_), _) => true,
-    };
-    if is_of_interest {
-        return Glance::Parse;
+
+    fn judge(self, kinds: &PodKinds) -> Glance<'a> {
+        let is_of_interest = match (self.kind.filter(|kind| kinds.has_kind(kind)), self.api_version) {
+            (None, _) => false,
+            // Some kinds of interest share their name with others: Knative's Service with the core one.
+            (Some(kind), Some(api_version)) if self.api_versions == 1 => kinds.find(api_version, kind).is_some(),
+            (Some(_), _) => true,
+        };
+        if is_of_interest {
+            return Glance::Parse;
+        }
+        let is_object = self.kind.is_some() && self.api_versions > 0;
+        Glance::LetThrough { kind: self.kind, is_object, has_content: self.has_content }
     }
-    Glance::LetThrough { kind, is_object: kind.is_some() && api_versions > 0, has_content }
 }
 
 /// Line breaks that some readers see and a search for `\n` does not: a bare CR, NEL, LS, PS; and a byte order mark.
@@ -86,7 +121,7 @@ fn plain_key(line: &[u8]) -> Option<(&[u8], &[u8])> {
     if !line.first()?.is_ascii_alphabetic() {
         return None;
     }
-    let is_key = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./-".contains(byte);
+    let is_key = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/' | b'-');
     let length = line.iter().take_while(|byte| is_key(byte)).count();
     let rest = line[length..].strip_prefix(b":")?;
     matches!(rest.first(), None | Some(b' ')).then_some((&line[..length], rest))

@@ -56,6 +56,8 @@ const COMPLETING: &[&str] = &["Job", "CronJob", "BroadcastJob", "AdvancedCronJob
 #[derive(Debug, Clone)]
 pub struct PodKinds {
     kinds: Vec<PodKind>,
+    /// The rows of the kinds whose names have as many bytes as the index says: every document's kind is looked up.
+    by_length: Vec<Vec<usize>>,
 }
 
 impl PodKinds {
@@ -74,18 +76,29 @@ impl PodKinds {
             completes: COMPLETING.contains(&kind),
         });
         // What the user says comes first, so that it wins.
-        PodKinds { kinds: added.chain(known).collect() }
+        let kinds: Vec<PodKind> = added.chain(known).collect();
+        let longest = kinds.iter().map(|row| row.kind.len()).max().unwrap_or(0);
+        let mut by_length = vec![Vec::new(); longest + 1];
+        for (at, row) in kinds.iter().enumerate() {
+            by_length[row.kind.len()].push(at);
+        }
+        PodKinds { kinds, by_length }
     }
 
     /// The row of a kind.
     pub fn find(&self, api_version: &str, kind: &str) -> Option<&PodKind> {
         let group = group_of(api_version);
-        self.kinds.iter().find(|row| row.kind == kind && row.group == group)
+        self.of_name(kind).find(|row| row.group == group)
     }
 
     /// Whether some group has a kind of this name.
     pub fn has_kind(&self, kind: &str) -> bool {
-        self.kinds.iter().any(|row| row.kind == kind)
+        self.of_name(kind).next().is_some()
+    }
+
+    fn of_name(&self, kind: &str) -> impl Iterator<Item = &PodKind> {
+        let rows = self.by_length.get(kind.len()).map(Vec::as_slice).unwrap_or_default();
+        rows.iter().map(|&at| &self.kinds[at]).filter(move |row| row.kind == kind)
     }
 }
 

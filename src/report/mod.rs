@@ -8,6 +8,7 @@ pub mod text;
 pub mod unified;
 
 use json_patch::Patch;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -44,14 +45,25 @@ pub struct Edit {
 pub fn splice(text: &[u8], edits: &[Edit]) -> Vec<u8> {
     let added: usize = edits.iter().map(|edit| edit.text.len()).sum();
     let mut spliced = Vec::with_capacity(text.len() + added);
+    write_spliced(text, edits, &mut spliced).expect("memory takes all that is written");
+    spliced
+}
+
+/// Writes the text with the edits made.
+///
+/// # Errors
+/// Those of the writer.
+///
+/// # Panics
+/// As [`splice`].
+pub fn write_spliced(text: &[u8], edits: &[Edit], out: &mut (impl Write + ?Sized)) -> io::Result<()> {
     let mut from = 0;
     for edit in edits {
-        spliced.extend_from_slice(&text[from..edit.at.start]);
-        spliced.extend_from_slice(edit.text.as_bytes());
+        out.write_all(&text[from..edit.at.start])?;
+        out.write_all(edit.text.as_bytes())?;
         from = edit.at.end;
     }
-    spliced.extend_from_slice(&text[from..]);
-    spliced
+    out.write_all(&text[from..])
 }
 
 /// One file of a run, as the renderers take it.

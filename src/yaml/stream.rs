@@ -3,6 +3,9 @@
 //! A `---` at the start of a line, before a blank or the line's end, begins a document in every YAML reader: inside
 //! a block scalar all lines are indented, and inside quotes or brackets it is an error (YAML 1.2.2, 9.2).
 
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
+
 /// The chunks of a text, in order; together they are the text, byte for byte. A chunk begins with its own `---` line,
 /// but for the first, and holds one document, or several where `...` ends one.
 pub fn chunks(text: &[u8]) -> Chunks<'_> {
@@ -29,11 +32,18 @@ impl<'a> Iterator for Chunks<'a> {
     type Item = Chunk<'a>;
 
     fn next(&mut self) -> Option<Chunk<'a>> {
+        self.next_run(1)
+    }
+}
+
+impl<'a> Chunks<'a> {
+    /// Several chunks as one piece: the fewest that have together as many bytes, at least one, or all that are left.
+    pub fn next_run(&mut self, bytes: usize) -> Option<Chunk<'a>> {
         if self.start >= self.text.len() {
             return None;
         }
         let start = self.start;
-        let mut end = next_separator(self.text, start + 1);
+        let mut end = next_separator(self.text, start.saturating_add(bytes.max(1)).min(self.text.len()));
         // A `%` directive belongs to the document whose `---` follows it.
         while end < self.text.len() && ends_in_directive(&self.text[start..end]) {
             end = next_separator(self.text, end + 1);
@@ -43,10 +53,14 @@ impl<'a> Iterator for Chunks<'a> {
     }
 }
 
+/// Made once: to prepare a search takes as long as to search a document.
+static SEPARATOR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\n---"));
+
 /// The start of the next separator line at or behind `from`, or the text's end.
 fn next_separator(bytes: &[u8], from: usize) -> usize {
+    let separator = &*SEPARATOR;
     let mut at = from - 1;
-    while let Some(found) = memchr::memmem::find(&bytes[at..], b"\n---") {
+    while let Some(found) = separator.find(&bytes[at..]) {
         let line = at + found + 1;
         if is_separator(&bytes[line..]) {
             return line;
@@ -87,6 +101,19 @@ mod tests {
     fn lookalikes_are_no_separators() {
         let text = "a: |\n  x\n----\n---x: 1\n-----BEGIN\n ---\n";
         assert_eq!(cut(text), [text]);
+    }
+
+    #[test]
+    fn a_run_ends_where_a_chunk_ends() {
+        let text = b"a: 1\n---\nb: 2\n%YAML 1.1\n---\nc: 3\n---\nd: 4";
+        let ends: Vec<usize> = chunks(text).map(|chunk| chunk.start + chunk.text.len()).collect();
+        for bytes in 0..text.len() + 9 {
+            let mut rest = chunks(text);
+            let runs: Vec<usize> =
+                std::iter::from_fn(|| rest.next_run(bytes)).map(|run| run.start + run.text.len()).collect();
+            assert!(runs.iter().all(|end| ends.contains(end)), "{bytes}: {runs:?} of {ends:?}");
+            assert_eq!(runs.last(), Some(&text.len()));
+        }
     }
 
     #[test]

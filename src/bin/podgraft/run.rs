@@ -1,15 +1,18 @@
 //! `apply` and `diff`: paths and policies in; a result, a report and an exit status out.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
+use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
-use podgraft::graft::{Options, graft};
+use podgraft::graft::{Options, graft_on_threads};
 use podgraft::policy::Policy;
 use podgraft::report::json::Verdict;
-use podgraft::report::{FileReport, ReportedFile, json, splice, stat, summary, text, unified};
+use podgraft::report::{FileReport, ReportedFile, json, splice, stat, summary, text, unified, write_spliced};
 
 use crate::args::{self, Cli, DiffFormat};
 use crate::manifests::manifests_of;
@@ -33,6 +36,12 @@ pub enum Exit {
     Internal = 70,
 }
 
+/// A text of more bytes is worked on by several threads.
+const LARGE: usize = 4 << 20;
+
+/// The result is written in blocks of as many bytes.
+const BLOCK: usize = 256 << 10;
+
 /// One file that went through.
 struct GraftedFile {
     input: Input,
@@ -40,7 +49,7 @@ struct GraftedFile {
     text: Vec<u8>,
     report: FileReport,
     /// The parts that belong in a stream; all of a file that was named.
-    parts: Vec<std::ops::Range<usize>>,
+    parts: Vec<Range<usize>>,
 }
 
 /// All files and everything that is wrong.
@@ -98,8 +107,12 @@ pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
 
 /// The result to stdout. That nobody reads it to its end is no error.
 pub fn print(result: &[u8]) -> Result<(), Diagnostic> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(result).and_then(|()| stdout.flush()) {
+    print_with(|stdout| stdout.write_all(result))
+}
+
+fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Diagnostic> {
+    let mut stdout = BufWriter::with_capacity(BLOCK, io::stdout().lock());
+    match write(&mut stdout).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Diagnostic::error(Code::File, format!("stdout cannot be written: {error}")))
         }
@@ -151,7 +164,7 @@ fn graft_all(run: &args::Run) -> Result<Grafted, clap::Error> {
     problems.extend(policy_problems);
     let options = options(run);
     let reports = match may_graft {
-        true => map_in_order(&texts, threads, |(input, text)| graft_one(input, text, &policies, &options)),
+        true => graft_texts(&texts, threads, &policies, &options),
         false => Vec::new(),
     };
     let graft_file =
@@ -165,19 +178,33 @@ fn graft_all(run: &args::Run) -> Result<Grafted, clap::Error> {
     Ok(Grafted { files, problems })
 }
 
-fn graft_one(
-    input: &Input,
-    text: &[u8],
+/// What came of a text, and its parts that belong in a stream.
+type GraftedText = (FileReport, Vec<Range<usize>>);
+
+/// Small texts side by side, then each large one on all threads.
+fn graft_texts(
+    texts: &[(Input, Vec<u8>)],
+    threads: Option<NonZeroUsize>,
     policies: &[Policy],
     options: &Options,
-) -> (FileReport, Vec<std::ops::Range<usize>>) {
-    let report = graft(&input.name, text, policies, options);
-    let parts = match (input.is_found(), report.objects) {
-        (true, 0) => Vec::new(),
-        (true, _) => manifests_of(text, &report),
-        (false, _) => std::iter::once(0..text.len()).collect(),
+) -> Vec<GraftedText> {
+    let graft = |(input, text): &(Input, Vec<u8>), threads| {
+        let report = graft_on_threads(threads, &input.name, text, policies, options);
+        let parts = parts_of(input, text, &report);
+        (report, parts)
     };
-    (report, parts)
+    let is_large = |text: &[u8]| text.len() > LARGE;
+    let small = map_in_order(texts, threads, |one| (!is_large(&one.1)).then(|| graft(one, NonZeroUsize::MIN)));
+    let threads = threads.or_else(|| available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    small.into_iter().zip(texts).map(|(done, one)| done.unwrap_or_else(|| graft(one, threads))).collect()
+}
+
+fn parts_of(input: &Input, text: &[u8], report: &FileReport) -> Vec<Range<usize>> {
+    match (input.is_found(), report.objects) {
+        (true, 0) => Vec::new(),
+        (true, _) => manifests_of(text, report),
+        (false, _) => std::iter::once(0..text.len()).collect(),
+    }
 }
 
 fn options(run: &args::Run) -> Options {
@@ -265,20 +292,31 @@ fn write_result(args: &args::Apply, files: &[GraftedFile]) -> Result<(), Vec<Dia
     match &args.output_dir {
         Some(folder) => write_tree(folder, files),
         None if args.in_place => write_in_place(files),
-        None => print(&join(files.iter().map(GraftedFile::stream_text).collect())).map_err(|problem| vec![problem]),
+        None => print_stream(files).map_err(|problem| vec![problem]),
+    }
+}
+
+fn print_stream(files: &[GraftedFile]) -> Result<(), Diagnostic> {
+    match files {
+        // Nothing to join: the result need not be put together first.
+        [only] if only.is_whole() => print_with(|stdout| write_spliced(&only.text, &only.report.edits, stdout)),
+        _ => print(&join(files.iter().map(GraftedFile::stream_text).collect())),
     }
 }
 
 impl GraftedFile {
+    /// All of the text belongs in a stream.
+    fn is_whole(&self) -> bool {
+        matches!(&self.parts[..], [only] if *only == (0..self.text.len()))
+    }
+
     fn spliced(&self) -> Vec<u8> {
         splice(&self.text, &self.report.edits)
     }
 
     /// The manifests of the text with their edits.
     fn stream_text(&self) -> Vec<u8> {
-        if let [only] = &self.parts[..]
-            && *only == (0..self.text.len())
-        {
+        if self.is_whole() {
             return self.spliced();
         }
         let mut stream = Vec::new();

@@ -1,0 +1,85 @@
+//! A text cut into runs of documents for several threads, and what came of each put together again, in order.
+
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, Builder};
+
+use crate::diagnostic::Code;
+use crate::report::FileReport;
+use crate::yaml::stream::Chunks;
+
+/// Long enough that handing it out costs nothing, short enough to stay in the cache and to keep all threads busy.
+const LENGTH: usize = 1 << 20;
+
+/// As the main thread has it: parsing goes as deep as the text nests.
+const STACK: usize = 8 << 20;
+
+/// Documents of a text that follow each other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run<'a> {
+    /// Byte offset in the whole text.
+    pub start: usize,
+    pub text: &'a [u8],
+    /// The line of the whole text on which it begins.
+    pub first_line: usize,
+}
+
+struct Runs<'a> {
+    chunks: Chunks<'a>,
+    next: usize,
+    first_line: usize,
+}
+
+impl<'a> Runs<'a> {
+    fn next(&mut self) -> Option<(usize, Run<'a>)> {
+        let run = self.chunks.next_run(LENGTH)?;
+        let (index, first_line) = (self.next, self.first_line);
+        self.next += 1;
+        self.first_line += memchr::memchr_iter(b'\n', run.text).count();
+        Some((index, Run { start: run.start, text: run.text, first_line }))
+    }
+}
+
+/// Works on all runs of a text, on as many threads, and gives what came of the text as a whole.
+pub(super) fn on_threads(
+    threads: NonZeroUsize,
+    chunks: Chunks<'_>,
+    work: impl Fn(Run<'_>) -> FileReport + Sync,
+) -> FileReport {
+    let runs = Mutex::new(Runs { chunks, next: 0, first_line: 1 });
+    let take = || runs.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work_on = || std::iter::from_fn(take).map(|(index, run)| (index, work(run))).collect::<Vec<_>>();
+    let mut done = thread::scope(|scope| {
+        // Where the system gives no more threads, those that run do the work.
+        let spawn = |_| Builder::new().stack_size(STACK).spawn_scoped(scope, work_on).ok();
+        let others: Vec<_> = (1..threads.get()).filter_map(spawn).collect();
+        let mut done = work_on();
+        for other in others {
+            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done
+    });
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, report)| report).reduce(join).unwrap_or_default()
+}
+
+/// The report of a text from those of its first and its second part.
+fn join(mut first: FileReport, second: FileReport) -> FileReport {
+    let edits_before = first.edits.len();
+    first.edits.extend(second.edits);
+    first.workloads.extend(second.workloads.into_iter().map(|mut workload| {
+        workload.edits = workload.edits.start + edits_before..workload.edits.end + edits_before;
+        workload
+    }));
+    for diagnostic in second.diagnostics {
+        // Said once a file: see `Chunk::add_diagnostics`.
+        let is_said = diagnostic.code == Code::HiddenEnv
+            && first.diagnostics.iter().any(|other| other.message == diagnostic.message);
+        if !is_said {
+            first.diagnostics.push(diagnostic);
+        }
+    }
+    first.documents += second.documents;
+    first.objects += second.objects;
+    first
+}

@@ -1,0 +1,59 @@
+//! One large text on one thread and on several: what comes of it is the same, down to every line number.
+
+use podgraft::graft::{Options, graft, graft_on_threads};
+use podgraft::policy::Policy;
+use podgraft::policy::read::{PolicyFile, read};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+const POLICY: &str = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  match: {kinds: [Deployment], namespaces: [team-*]}
+  inject:
+    env: [{name: JAVA_TOOL_OPTIONS, op: Append, value: -x}]
+    podAnnotations: {a: b}
+";
+
+/// A workload that is edited, with a warning once a file; others with a warning each, an error each, and a directive.
+const OTHERS: &str = "---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: nowhere}
+spec: {template: {spec: {containers: [{name: a, image: b}]}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: no-list, namespace: team-1}
+spec: {template: {spec: {containers: [{name: a, image: b, env: 7}]}}}
+---
+kind: [
+---
+kind: ConfigMap
+%YAML 1.1
+---
+kind: ConfigMap
+";
+
+fn policies() -> Vec<Policy> {
+    let (policies, problems) = read(vec![PolicyFile { name: "policy.yaml".into(), text: POLICY.to_owned() }], &[]);
+    assert!(problems.is_empty(), "{problems:?}");
+    policies
+}
+
+#[test]
+fn what_comes_of_a_text_does_not_depend_on_the_number_of_threads() {
+    let sample = include_str!("../benches/sample.yaml");
+    let text = [sample.repeat(150), OTHERS.to_owned(), sample.repeat(250), OTHERS.to_owned(), sample.repeat(100)];
+    let text = text.concat();
+    assert!(text.len() > 2 << 20, "{}", text.len());
+    let (name, options, policies) = (Arc::from("all.yaml"), Options::default(), policies());
+    let one = format!("{:?}", graft(&name, text.as_bytes(), &policies, &options));
+    assert!(one.contains("UnknownNamespace") && one.contains("HiddenEnv") && one.contains("NotYaml"));
+    for threads in 2..6 {
+        let threads = NonZeroUsize::new(threads).expect("not zero");
+        let several = format!("{:?}", graft_on_threads(threads, &name, text.as_bytes(), &policies, &options));
+        assert!(several == one, "{threads} threads");
+    }
+}
