@@ -159,6 +159,9 @@ codes! {
     UnknownNamespace = "unknown-namespace",
     /// A variable is set, but the image's own variable of that name, or one that `envFrom` brings, cannot be seen here.
     HiddenEnv = "hidden-env",
+    /// A workload is marked as injected by a policy that would now do something else to it, or no longer selects it. What
+    /// the earlier run put there stays: start from the original manifest, or take it out by hand.
+    AppliedBefore = "applied-before",
     /// An object of a kind that podgraft does not know holds something shaped like a pod template.
     UnknownKind = "unknown-kind",
     /// Items of a list do not state what they are.

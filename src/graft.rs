@@ -403,6 +403,11 @@ fn refuse_root(tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagnostic> {
 }
 
 fn refuse_workload(workload: &Workload<'_>) -> Option<Diagnostic> {
+    if let Some(node) = workload.malformed_containers() {
+        let message = format!("the containers of {} are no list of mappings", workload.title());
+        let problem = Diagnostic::error(Code::Invalid, message).at(workload.place(node), "this is something else");
+        return Some(problem.help("write them as a list: `- name: NAME` and the other fields below it"));
+    }
     let key = workload.duplicate_key()?;
     Some(duplicate(workload.place(key), workload.tree.scalar(key).unwrap_or_default()))
 }

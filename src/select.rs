@@ -210,10 +210,16 @@ impl View<'_, '_> {
             pattern.kind.is_match(&object.kind)
                 && pattern.api_version.as_ref().is_none_or(|glob| glob.is_match(&object.api_version))
         };
-        let names: Vec<&str> = kinds.iter().map(|pattern| pattern.kind.glob().glob()).collect();
+        let written = |pattern: &KindPattern| {
+            let kind = pattern.kind.glob().glob();
+            pattern
+                .api_version
+                .as_ref()
+                .map_or_else(|| kind.to_owned(), |glob| format!("{}/{kind}", glob.glob().glob()))
+        };
+        let names: Vec<String> = kinds.iter().map(written).collect();
         let holds = kinds.is_empty() || kinds.iter().any(fits);
-        (!holds)
-            .then(|| format!("kinds wants {}, this is a {} of {}", names.join(", "), object.kind, object.api_version))
+        (!holds).then(|| format!("kinds wants {}, this is {}/{}", names.join(", "), object.api_version, object.kind))
     }
 
     fn check_name(&self, names: &[GlobMatcher]) -> Option<String> {

@@ -216,6 +216,7 @@ impl Lowering<'_, '_> {
         let pad = " ".repeat(column);
         let ends_in_line_end = end > 0 && text.as_bytes()[end - 1] == b'\n' && !self.tree.span(previous).is_empty();
         let at = if ends_in_line_end { end } else { next_line(text, end) };
+        let at = behind_own_comments(text, at, column);
         let eol = line_end_at(text, end.saturating_sub(usize::from(ends_in_line_end)));
         if at == text.len() && !text.ends_with('\n') {
             self.close_open_block(previous);
@@ -342,6 +343,23 @@ impl Lowering<'_, '_> {
         self.edits.push(Edit { at: start..end, text: String::new() });
         Ok(())
     }
+}
+
+/// Behind the comment lines that are indented deeper than `column`: they speak of what stands before them (often it is
+/// a line of it, commented out). So does a commented-out item, `# - `, in the column of the new line.
+fn behind_own_comments(text: &str, from: usize, column: usize) -> usize {
+    let mut at = from;
+    while at < text.len() {
+        let line = &text[at..line_end(text, at)];
+        let comment = line.trim_start_matches(' ');
+        let indent = line.len() - comment.len();
+        let is_item = indent == column && comment.trim_start_matches('#').trim_start().starts_with("- ");
+        if !comment.starts_with('#') || !(indent > column || is_item) {
+            break;
+        }
+        at = next_line(text, at);
+    }
+    at
 }
 
 fn seek_dash(text: &str, from: usize) -> usize {

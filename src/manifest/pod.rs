@@ -165,6 +165,17 @@ impl<'t> Workload<'t> {
         Container { node, list, index, name: text("name"), image: text("image"), is_native_sidecar }
     }
 
+    /// What stands where a list of containers should be, or an item that is no container.
+    pub fn malformed_containers(&self) -> Option<NodeId> {
+        let tree = self.tree;
+        let lists = [ListKey::InitContainers, ListKey::Containers].into_iter();
+        let values = lists.filter_map(|list| tree.get(self.pod_spec, list.key())).filter(|&list| !tree.is_null(list));
+        values.into_iter().find_map(|list| match tree.kind(list).is_sequence() {
+            false => Some(list),
+            true => tree.items(list).find(|&item| !tree.kind(item).is_mapping()),
+        })
+    }
+
     /// The second of two equal keys, where selection reads or an edit may pass.
     pub fn duplicate_key(&self) -> Option<NodeId> {
         let tree = self.tree;

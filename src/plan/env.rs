@@ -113,7 +113,7 @@ impl Planner<'_, '_> {
         let value = match in_image {
             Some(env) => joined(&env.value, ours, change),
             None => {
-                self.warn_of_hidden_env(change);
+                self.warn_of_hidden_env(container, change);
                 ours.to_owned()
             }
         };
@@ -122,15 +122,16 @@ impl Planner<'_, '_> {
         self.add_variable(container, change, item)
     }
 
-    fn warn_of_hidden_env(&mut self, change: &EnvChange) {
+    fn warn_of_hidden_env(&mut self, container: &Container<'_>, change: &EnvChange) {
         let name = &change.name;
         let message = format!(
             "policy `{}` sets `{name}` where the manifest has none, which hides a `{name}` that an image sets",
             self.policy.identity
         );
         let warning = Diagnostic::warning(Code::HiddenEnv, message)
+            .at(self.workload.place(container.node), format!("container `{}`, for example", container.name))
             .at(self.policy.text.place(change.item.at.clone()), "set by this")
-            .help(format!("if an image sets it, say so: --image-env CONTAINER:{name}=VALUE"));
+            .help(format!("if an image sets it, say so: --image-env {}:{name}=VALUE", container.name));
         self.problems.push(warning);
     }
 

@@ -49,6 +49,8 @@ pub fn plan<'t>(workload: &Workload<'t>, policies: &[Policy], options: &Options)
         let outcome = apply(workload, policy, &base, options, &mut planned);
         planned.policies.push(PolicyReport { policy: Arc::from(policy.identity.as_str()), outcome });
     }
+    let stale = stale_marks(workload, policies, &planned);
+    planned.diagnostics.extend(stale);
     if options.marker
         && let Err(refusal) = mark(workload, &mut planned)
     {
@@ -150,12 +152,35 @@ fn failed(policy: &Policy, problems: Vec<Diagnostic>, planned: &mut Planned<'_>)
     Outcome::Failed
 }
 
-/// Names the policies that changed the workload in its own annotations, behind those that are named there already.
-fn mark(workload: &Workload<'_>, planned: &mut Planned<'_>) -> Result<(), Refusal> {
-    let draft = &planned.draft;
+/// The policies that the workload's annotation names, as it is written.
+fn marked(draft: &Draft<'_>) -> String {
     let metadata = draft.get(&draft.root(), "metadata");
     let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
-    let own = annotations.and_then(|annotations| draft.text_at(&annotations, MARKER)).unwrap_or_default();
+    annotations.and_then(|annotations| draft.text_at(&annotations, MARKER)).unwrap_or_default()
+}
+
+/// Warnings about policies that were here before, and now would do something else or nothing: what an earlier run put
+/// there stays.
+fn stale_marks(workload: &Workload<'_>, policies: &[Policy], planned: &Planned<'_>) -> Vec<Diagnostic> {
+    let own = marked(&Draft::new(workload.tree, workload.object.node));
+    let was_here = |report: &&PolicyReport| own.split(',').any(|name| name.trim() == &*report.policy);
+    let stale = planned.policies.iter().filter(was_here).filter_map(|report| {
+        let now = match &report.outcome {
+            Outcome::Injected(_) => "now adds something else to it, beside what an earlier run put there",
+            Outcome::Skipped(_) => "no longer applies to it; what an earlier run put there stays",
+            Outcome::UpToDate | Outcome::Failed => return None,
+        };
+        let policy = policies.iter().find(|policy| policy.identity == *report.policy)?;
+        let message = format!("{} is marked as injected by `{}`, which {now}", workload.title(), policy.identity);
+        let warning = Diagnostic::warning(Code::AppliedBefore, message).at(workload.own_place(), "this workload");
+        Some(warning.help("apply to the original manifest, or take out by hand what is not wanted any more"))
+    });
+    stale.collect()
+}
+
+/// Names the policies that changed the workload in its own annotations, behind those that are named there already.
+fn mark(workload: &Workload<'_>, planned: &mut Planned<'_>) -> Result<(), Refusal> {
+    let own = marked(&planned.draft);
     let mut names: Vec<&str> = own.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     let injected = planned.policies.iter().filter(|report| matches!(report.outcome, Outcome::Injected(_)));
     let added: Vec<&str> = injected.map(|report| &*report.policy).filter(|name| !names.contains(name)).collect();

@@ -209,11 +209,8 @@ impl Planner<'_, '_> {
             Some(node) => self.workload.place(node),
             None => self.workload.own_place(),
         };
-        let whose = if self.draft.origin(there).is_some() {
-            "stands here"
-        } else {
-            "an earlier policy puts it into this workload"
-        };
+        let whose =
+            if self.draft.origin(there).is_some() { "stands here" } else { "put into this workload by this very run" };
         Box::new(
             Diagnostic::error(Code::Conflict, message)
                 .at(place, whose)
