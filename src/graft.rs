@@ -51,9 +51,7 @@ pub fn graft_on_threads(
         report.documents = 1;
         return report;
     }
-    let paths = options.pod_templates.iter();
-    let more = paths.map(|row| (row.api_version.clone(), row.kind.clone(), row.path.clone()));
-    let kinds = PodKinds::with(more);
+    let kinds = PodKinds::of(options);
     let graft_run = |run: Run<'_>| graft_run(name, run, policies, options, &kinds);
     match threads.get() {
         1 => graft_run(Run { start: 0, text, first_line: 1 }),

@@ -3,6 +3,8 @@
 mod containers;
 mod opt;
 
+pub mod kinds;
+
 use globset::GlobMatcher;
 use std::collections::{BTreeMap, BTreeSet};
 

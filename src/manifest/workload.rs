@@ -1,5 +1,7 @@
 //! Which kinds hold a pod template, and where: a table.
 
+use crate::options::Options;
+
 /// A kind with a pod template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodKind {
@@ -85,10 +87,21 @@ impl PodKinds {
         PodKinds { kinds, by_length }
     }
 
+    /// The table with what the user says for the run.
+    pub fn of(options: &Options) -> Self {
+        let rows = options.pod_templates.iter();
+        Self::with(rows.map(|row| (row.api_version.clone(), row.kind.clone(), row.path.clone())))
+    }
+
     /// The row of a kind.
     pub fn find(&self, api_version: &str, kind: &str) -> Option<&PodKind> {
         let group = group_of(api_version);
         self.of_name(kind).find(|row| row.group == group)
+    }
+
+    /// The names of the kinds.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.kinds.iter().map(|row| row.kind.as_str())
     }
 
     /// Whether some group has a kind of this name.

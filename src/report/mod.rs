@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 
 /// What happened to one file.
 #[derive(Debug, Clone, Default)]
@@ -110,6 +110,27 @@ fn one_line(text: &str) -> String {
 fn count(number: usize, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{plural}")
+}
+
+/// Says once what holds for many workloads: of the warnings about hidden variables that say the same, the first stays
+/// and counts the others.
+pub fn say_once(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut once: Vec<(Diagnostic, usize)> = Vec::new();
+    for diagnostic in diagnostics {
+        let is_twin = |(other, _): &&mut (Diagnostic, usize)| other.message == diagnostic.message;
+        match once.iter_mut().filter(|_| diagnostic.code == Code::HiddenEnv).find(is_twin) {
+            Some((_, twins)) => *twins += 1,
+            None => once.push((diagnostic, 0)),
+        }
+    }
+    let told = once.into_iter().map(|(diagnostic, twins)| match (twins, diagnostic.help.clone()) {
+        (0, _) => diagnostic,
+        (_, help) => {
+            let places = format!("the same in {}", count(twins, "other file"));
+            diagnostic.help(help.map_or(places.clone(), |help| format!("{help} ({places})")))
+        }
+    });
+    told.collect()
 }
 
 /// What happened to one workload.

@@ -26,10 +26,16 @@ fn name(workload: &WorkloadReport) -> String {
 /// One line a changed workload.
 pub fn injected(files: &[ReportedFile<'_>]) -> String {
     let mut lines = String::new();
-    for workload in workloads(files) {
-        let by: Vec<String> = workload.policies.iter().filter_map(|met| by_policy(&met.policy, &met.outcome)).collect();
-        if !by.is_empty() {
-            let _ = writeln!(lines, "{}: injected by {}", name(workload), by.join("; "));
+    for file in files {
+        for workload in &file.report.workloads {
+            let met = workload.policies.iter();
+            let by: Vec<String> = met.filter_map(|met| by_policy(&met.policy, &met.outcome)).collect();
+            // Of one file everybody knows where it is.
+            let place =
+                if files.len() > 1 { format!(" ({}:{})", one_line(file.name), workload.line) } else { String::new() };
+            if !by.is_empty() {
+                let _ = writeln!(lines, "{}{place}: injected by {}", name(workload), by.join("; "));
+            }
         }
     }
     lines

@@ -10,9 +10,12 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
 use podgraft::graft::{Options, graft_on_threads};
+use podgraft::manifest::workload::PodKinds;
 use podgraft::policy::Policy;
 use podgraft::report::json::Verdict;
+use podgraft::report::say_once;
 use podgraft::report::{FileReport, ReportedFile, json, splice, stat, summary, text, unified, write_spliced};
+use podgraft::select::kinds::unknown_kinds;
 
 use crate::args::{self, Cli, DiffFormat};
 use crate::manifests::manifests_of;
@@ -73,7 +76,7 @@ pub fn apply(args: &args::Apply) -> Result<Exit, clap::Error> {
         write_report(&args.run.output, &grafted, &problems, Verdict::Refused)
             .unwrap_or_else(|problem| voice.show(&[problem]));
         voice.show(&problems);
-        voice.conclude(&problems, "see above for what was written");
+        voice.conclude(&problems, "what failed is not written");
         return Ok(Exit::Refused);
     }
     voice.show(&grafted.problems);
@@ -160,9 +163,10 @@ fn graft_all(run: &args::Run) -> Result<Grafted, clap::Error> {
     }
     let named: Vec<InputText<'_>> = texts.iter().map(|(input, text)| InputText { name: &input.name, text }).collect();
     let (policies, policy_problems) = policies::load(&run.policies, &named);
-    let may_graft = !policy_problems.iter().any(Diagnostic::is_error);
     problems.extend(policy_problems);
     let options = options(run);
+    problems.extend(unknown_kinds(&policies, &PodKinds::of(&options)));
+    let may_graft = !problems.iter().any(|problem| problem.is_error() && problem.code != Code::File);
     let reports = match may_graft {
         true => graft_texts(&texts, threads, &policies, &options),
         false => Vec::new(),
@@ -171,8 +175,10 @@ fn graft_all(run: &args::Run) -> Result<Grafted, clap::Error> {
         |((input, text), (report, parts))| GraftedFile { path: patch_path(&input), input, text, report, parts };
     let mut files: Vec<GraftedFile> = texts.into_iter().zip(reports).map(graft_file).collect();
     problems.extend(files.iter_mut().flat_map(|file| std::mem::take(&mut file.report.diagnostics)));
+    problems = say_once(problems);
     if !problems.iter().any(Diagnostic::is_error) {
         problems.extend(find_nothing(&files));
+        problems.extend(find_no_object(&files));
     }
     files.retain(|file| !file.parts.is_empty() || !file.input.is_found());
     Ok(Grafted { files, problems })
@@ -223,6 +229,18 @@ fn options(run: &args::Run) -> Options {
 /// The bytes by which a patch names the file.
 fn patch_path(input: &Input) -> Vec<u8> {
     input.path().map_or_else(|| b"stdin".to_vec(), |path| path.as_os_str().as_encoded_bytes().to_vec())
+}
+
+/// Text without any Kubernetes object passes as it is; that is rarely what was meant.
+fn find_no_object(files: &[GraftedFile]) -> Option<Diagnostic> {
+    let has_text = files.iter().any(|file| file.report.documents > 0);
+    if !has_text || files.iter().any(|file| file.report.objects > 0) {
+        return None;
+    }
+    let names: Vec<&str> = files.iter().map(|file| &*file.input.name).collect();
+    let message =
+        format!("there is no Kubernetes object in {}: nothing has an apiVersion and a kind", names.join(", "));
+    Some(Diagnostic::warning(Code::NoManifests, message).help("is it the output of another program's error?"))
 }
 
 /// A pipeline must not go on with nothing.

@@ -19,6 +19,12 @@ use crate::args;
 const MOST_OF_A_CODE: usize = 100;
 const WIDTH: usize = 110;
 
+/// The terminal's width where stderr is one and it is narrower.
+fn width() -> usize {
+    terminal_size::terminal_size_of(io::stderr())
+        .map_or(WIDTH, |(columns, _)| WIDTH.min(usize::from(columns.0).max(40)))
+}
+
 /// How to speak on stderr and stdout.
 #[derive(Debug, Clone, Copy)]
 pub struct Voice {
@@ -84,7 +90,7 @@ impl Voice {
             (false, Paint::Colours) => GraphicalTheme::ascii(),
             (false, Paint::Plain) => GraphicalTheme::none(),
         };
-        GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_links(false)
+        GraphicalReportHandler::new_themed(theme).with_width(width()).with_links(false)
     }
 }
 

@@ -198,8 +198,10 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
         Err(error) => return (found, vec![unreadable(&folder.to_string_lossy(), &error)]),
     };
     let mut left_out = Vec::new();
+    let mut has_links = false;
     let walked = WalkDir::new(folder).follow_links(true).into_iter().filter_entry(|entry| {
         let relative = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+        has_links |= entry.path_is_symlink();
         let is_wanted = entry.depth() == 0 || !is_hidden(entry) && !filter.excludes(relative);
         if is_wanted && leads_out(entry, &root) {
             left_out.push(entry.path().to_path_buf());
@@ -219,9 +221,27 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
             Err(error) => problems.extend(walk_problem(&error, folder, filter)),
         }
     }
+    if has_links {
+        keep_each_file_once(&mut found, folder, &root);
+    }
     let wanted = |path: &PathBuf| fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) || is_manifest_name(path);
     problems.extend(left_out.into_iter().filter(wanted).map(|path| leads_out_warning(&path)));
     (found, problems)
+}
+
+/// A link to a file that the folder holds anyway would be that file a second time, and a patch of it would not apply.
+fn keep_each_file_once(found: &mut Vec<PathBuf>, folder: &Path, root: &Path) {
+    let real = |relative: &PathBuf| fs::canonicalize(folder.join(relative)).unwrap_or_else(|_| root.join(relative));
+    let direct: HashSet<PathBuf> = found
+        .iter()
+        .filter(|relative| real(relative) == root.join(relative))
+        .map(|relative| root.join(relative))
+        .collect();
+    let mut linked = HashSet::new();
+    found.retain(|relative| {
+        let target = real(relative);
+        target == root.join(relative) || (!direct.contains(&target) && linked.insert(target))
+    });
 }
 
 fn is_hidden(entry: &DirEntry) -> bool {

@@ -65,6 +65,22 @@ impl Reader<'_, '_> {
     pub(super) fn check_volume(&mut self, at: &Path) {
         let name = self.document_text(&at.key("name"));
         self.rule(&at.key("name"), names::check_dns_label(&name));
+        self.check_volume_source(at, &name);
+    }
+
+    /// <https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume/>: one source each.
+    fn check_volume_source(&mut self, at: &Path, name: &str) {
+        let fields = at.get(&self.document.value).and_then(Value::as_object);
+        let sources: Vec<&str> =
+            fields.into_iter().flatten().map(|(key, _)| key.as_str()).filter(|key| *key != "name").collect();
+        match sources.as_slice() {
+            [_] => {}
+            [] => self.invalid(at, format!("the volume `{name}` has no source, such as `emptyDir: {{}}`")),
+            several => {
+                let message = format!("the volume `{name}` has several sources: {}", several.join(", "));
+                self.invalid(at, message);
+            }
+        }
     }
 
     pub(super) fn check_volume_mount(&mut self, at: &Path) {

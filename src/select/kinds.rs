@@ -1,0 +1,48 @@
+//! Kinds that a policy names and nothing has: `Deploymnt` would select nothing without a word.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::workload::PodKinds;
+use crate::policy::schema::{did_you_mean, nearest};
+use crate::policy::{Filter, KindPattern, Policy};
+
+/// Problems with the kinds that policies name: an error where one is nearly a known kind, a warning where it may be one
+/// that needs `--pod-template`.
+pub fn unknown_kinds(policies: &[Policy], kinds: &PodKinds) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
+    for policy in policies {
+        let own = std::iter::once(&policy.selects).chain(&policy.excludes);
+        let of_rules = policy.rules.iter().flat_map(|rule| std::iter::once(&rule.selects).chain(&rule.excludes));
+        own.chain(of_rules).for_each(|filter| check(filter, policy, kinds, &mut problems));
+    }
+    problems
+}
+
+fn check(filter: &Filter, policy: &Policy, kinds: &PodKinds, problems: &mut Vec<Diagnostic>) {
+    let found = filter.kinds.iter().filter_map(|pattern| problem(pattern, kinds));
+    problems.extend(found.map(|problem| problem.at(policy.text.place(filter.at.clone()), "in this filter")));
+    filter.any.iter().for_each(|one| check(one, policy, kinds, problems));
+}
+
+fn problem(pattern: &KindPattern, kinds: &PodKinds) -> Option<Diagnostic> {
+    let kind = pattern.kind.glob().glob();
+    let api_version = pattern.api_version.as_ref().map(|glob| glob.glob().glob());
+    let is_glob = |text: &str| text.contains(['*', '?', '[', '{']);
+    if is_glob(kind) || api_version.is_some_and(is_glob) {
+        return None;
+    }
+    if kinds.has_kind(kind) {
+        let has_group = api_version.is_none_or(|api_version| kinds.find(api_version, kind).is_some());
+        let message = format!("`{}/{kind}` is no kind with a pod template", api_version.unwrap_or_default());
+        return (!has_group)
+            .then(|| Diagnostic::warning(Code::UnknownKind, message).help("no workload can match this"));
+    }
+    let message = format!("`{kind}` is no kind with a pod template that podgraft knows");
+    let same = kinds.names().find(|known| known.eq_ignore_ascii_case(kind));
+    match same.or_else(|| nearest(kind, kinds.names())) {
+        Some(near) => Some(Diagnostic::error(Code::UnknownKind, message).help(did_you_mean(near))),
+        None => {
+            let help = format!("if it holds pods, say where: --pod-template group/version/{kind}=path");
+            Some(Diagnostic::warning(Code::UnknownKind, message).help(help))
+        }
+    }
+}
