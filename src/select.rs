@@ -116,8 +116,8 @@ fn undecided(policy: &Policy, workload: &Workload<'_>, exclude: &Filter) -> Diag
 
 /// The containers that a rule's container-level parts are for, in pod order.
 pub fn choose_containers<'t>(choice: &ContainerChoice, workload: &Workload<'t>, base: &Base) -> Vec<Container<'t>> {
-    let containers = workload.containers().into_iter().filter(|container| !base.left_out.contains(&container.node));
-    let mut chosen: Vec<Container<'t>> = containers.filter(|container| is_chosen(choice, container)).collect();
+    let containers = workload.containers().iter().filter(|container| !base.left_out.contains(&container.node));
+    let mut chosen: Vec<Container<'t>> = containers.filter(|container| is_chosen(choice, container)).cloned().collect();
     // "First" means the first app container where both lists are included: init containers end before it starts.
     if choice.mode == ContainerMode::First {
         let at = chosen.iter().position(|container| container.list == ListKey::Containers).unwrap_or(0);

@@ -51,8 +51,7 @@ impl Parser<'_> {
         let mut end = line_end;
         let mut colon = None;
         let mut from = at;
-        while let Some(length) = self.bytes[from..line_end].iter().position(|&byte| matches!(byte, b':' | b'#' | b'\t'))
-        {
+        while let Some(length) = self.bytes[from..line_end].iter().position(|&byte| MAY_END_PLAIN[usize::from(byte)]) {
             let found = from + length;
             match self.bytes[found] {
                 b':' if found + 1 == line_end || self.bytes[found + 1] == b' ' => {
@@ -154,6 +153,15 @@ impl Parser<'_> {
         Some((char, 1))
     }
 }
+
+/// The bytes in a plain scalar that need another look.
+static MAY_END_PLAIN: [bool; 256] = {
+    let mut may_end = [false; 256];
+    may_end[b':' as usize] = true;
+    may_end[b'#' as usize] = true;
+    may_end[b'\t' as usize] = true;
+    may_end
+};
 
 /// All but blanks, line ends and YAML's indicators (1.2.2, 5.3), which may or may not begin a plain scalar; a `-` may.
 pub(super) fn can_begin_plain(byte: u8) -> bool {
