@@ -280,7 +280,7 @@ impl<'a> Chunk<'a, '_> {
             kind: workload.object.kind.clone(),
             namespace: workload.namespace.clone(),
             name: workload.name.clone(),
-            line: workload.place(workload.object.node).line,
+            line: workload.source.line(workload.tree.span(workload.object.node).start),
             document: self.place.start..self.place.start + self.bytes.len(),
             edits,
             patch: None,
@@ -328,7 +328,7 @@ impl<'a> Chunk<'a, '_> {
 
     /// The edited document is parsed again and compared with the plan before it leaves.
     fn check(&mut self, tree: &Tree<'_>, source: &Source<'_>, drafts: &[(NodeId, Draft<'_>)], edits: &[Edit]) {
-        let mut ordered = edits.to_vec();
+        let mut ordered: Vec<&Edit> = edits.iter().collect();
         ordered.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
         let edited = String::from_utf8(splice(source.text.as_bytes(), &ordered));
         let what = match edited.as_deref().map(parse) {

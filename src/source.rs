@@ -20,6 +20,12 @@ impl<'a> Source<'a> {
         Source { name: name.into(), text, first_line: 1 }
     }
 
+    /// The line of an offset of the text: the start of [`Source::place`], without the rest.
+    pub fn line(&self, at: usize) -> usize {
+        let before = &self.text.as_bytes()[..floor_char(self.text, at)];
+        self.first_line + memchr::memchr_iter(b'\n', before).count()
+    }
+
     /// The place of a byte range of the text, with the lines around it. A range past the end is cut at the end.
     pub fn place(&self, span: Range<usize>) -> Place {
         let start = floor_char(self.text, span.start);

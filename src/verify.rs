@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::plan::draft::{Draft, Key, Opened, Part};
-use crate::yaml::tree::{Kind, NodeId, Tree};
+use crate::yaml::scalar::resolve_typed;
+use crate::yaml::tree::{Kind, NodeId, Tree, is_same_text};
 use crate::yaml::value::scalar_value;
 
 /// Where output and plan differ: bytes of the output, and what was found.
@@ -42,10 +43,19 @@ fn differ(node: NodeId, what: &'static str) -> Checked {
 
 impl Check<'_, '_> {
     fn node(&self, out: NodeId, node: NodeId) -> Checked {
+        if self.is_untouched(out, node) {
+            return Ok(());
+        }
         match self.drafts.iter().find(|(root, _)| *root == node) {
             Some((_, draft)) => self.part(draft, out, &draft.root()),
             None => self.same(out, node),
         }
+    }
+
+    /// A subtree without drafts that is the same to the byte: what most of a document is.
+    fn is_untouched(&self, out: NodeId, node: NodeId) -> bool {
+        let within = node..self.input.after(node);
+        !self.drafts.iter().any(|(root, _)| within.contains(root)) && is_same_text(self.output, out, self.input, node)
     }
 
     /// A subtree that no edit touches: same kinds, same texts, same properties.
@@ -70,6 +80,10 @@ impl Check<'_, '_> {
     }
 
     fn same_properties(&self, out: NodeId, node: NodeId) -> Checked {
+        let has_none = |tree: &Tree<'_>, id| tree.properties_of(id).is_none();
+        if has_none(self.output, out) && has_none(self.input, node) {
+            return Ok(());
+        }
         let anchor = |tree: &Tree<'_>, id| {
             let range = tree.properties_of(id)?.anchor.clone()?;
             Some(tree.text()[range.start as usize..range.end as usize].to_owned())
@@ -81,6 +95,7 @@ impl Check<'_, '_> {
 
     fn part(&self, draft: &Draft<'_>, out: NodeId, part: &Part) -> Checked {
         match part {
+            Part::Node(node) if self.is_untouched(out, *node) => Ok(()),
             Part::Node(node) => self.same(out, *node),
             Part::New(value) | Part::Instead { value, .. } => self.value(out, value),
             Part::Open(id) => match draft.opened(*id) {
@@ -95,6 +110,7 @@ impl Check<'_, '_> {
                     for field in fields {
                         let Some((key, value)) = entries.next() else { return differ(out, "a field is missing") };
                         match &field.key {
+                            Key::Node(node) if is_same_text(self.output, key, self.input, *node) => {}
                             Key::Node(node) => self.same(key, *node)?,
                             Key::New(text) if self.output.scalar(key) == Some(text) => {}
                             Key::New(_) => return differ(key, "another key"),
@@ -121,28 +137,37 @@ impl Check<'_, '_> {
         }
     }
 
+    /// Whether a node without a tag is a string of this text, without making a value of it.
+    fn is_string(&self, out: NodeId, text: &str) -> bool {
+        let is_string_by_style = match self.output.kind(out) {
+            Kind::Plain => resolve_typed(text).is_none(),
+            Kind::SingleQuoted | Kind::DoubleQuoted | Kind::Literal | Kind::Folded => true,
+            _ => false,
+        };
+        is_string_by_style && self.output.tag(out).is_none() && self.output.scalar(out) == Some(text)
+    }
+
     /// A new value: every reader must find exactly it.
     fn value(&self, out: NodeId, value: &Value) -> Checked {
         match value {
             Value::Array(items) => {
-                let children: Vec<NodeId> = self.output.children(out).collect();
-                if !self.output.kind(out).is_sequence() || children.len() != items.len() {
+                if !self.output.kind(out).is_sequence() || self.output.children(out).count() != items.len() {
                     return differ(out, "another list");
                 }
-                children.into_iter().zip(items).try_for_each(|(child, item)| self.value(child, item))
+                self.output.children(out).zip(items).try_for_each(|(child, item)| self.value(child, item))
             }
             Value::Object(map) => {
-                let entries: Vec<(NodeId, NodeId)> = self.output.entries(out).collect();
-                if !self.output.kind(out).is_mapping() || entries.len() != map.len() {
+                if !self.output.kind(out).is_mapping() || self.output.entries(out).count() != map.len() {
                     return differ(out, "another mapping");
                 }
-                entries.into_iter().zip(map).try_for_each(|((key, child), (name, item))| {
-                    if self.output.scalar(key) != Some(name) {
+                self.output.entries(out).zip(map).try_for_each(|((key, child), (name, item))| {
+                    if !self.output.is_text(key, name) {
                         return differ(key, "another key");
                     }
                     self.value(child, item)
                 })
             }
+            Value::String(text) if self.is_string(out, text) => Ok(()),
             scalar => match scalar_value(self.output, out) {
                 Ok(found) if found == *scalar && self.output.kind(out) != Kind::Alias => Ok(()),
                 _ => differ(out, "another value"),

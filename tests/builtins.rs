@@ -84,8 +84,8 @@ fn assert_strict(name: &str, output: &[u8]) {
 }
 
 fn containers(inject: &Inject) -> Vec<&Value> {
-    let init = inject.init_containers.iter().map(|(item, _)| &item.value);
-    init.chain(inject.sidecars.iter().map(|(item, ..)| &item.value)).collect()
+    let init = inject.init_containers.iter().map(|(item, _)| &*item.value);
+    init.chain(inject.sidecars.iter().map(|(item, ..)| &*item.value)).collect()
 }
 
 /// <https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted>, and requests and limits, and a

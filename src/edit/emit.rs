@@ -1,6 +1,7 @@
 //! Values to text: block style for YAML around it in block style, flow style inside brackets and for JSON.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
+use std::borrow::Borrow;
 
 use crate::yaml::scalar;
 
@@ -28,6 +29,9 @@ pub struct FlowStyle {
     pub brace_space: bool,
 }
 
+/// What most new texts need, so that they are not moved as they grow.
+const ROOM: usize = 256;
+
 /// A list of scalars is written on one line when the line stays within this width.
 const ONE_LINE: usize = 100;
 
@@ -47,54 +51,75 @@ pub fn block_fields<'v>(
     column: usize,
     style: BlockStyle,
 ) -> String {
-    let mut text = String::new();
+    let mut text = String::with_capacity(ROOM);
+    write_fields(&mut text, fields, column, style);
+    text
+}
+
+fn write_fields<'v>(
+    text: &mut String,
+    fields: impl IntoIterator<Item = (&'v str, &'v Value)>,
+    column: usize,
+    style: BlockStyle,
+) {
     for (index, (key, value)) in fields.into_iter().enumerate() {
         if index > 0 {
-            new_line(&mut text, column, style);
+            new_line(text, column, style);
         }
-        text.push_str(&plain_or_quoted(key));
+        write_plain_or_quoted(text, key);
         text.push(':');
-        write_value(&mut text, value, column, style);
+        write_value(text, value, column, style);
     }
-    text
+}
+
+fn write_map(text: &mut String, map: &Map<String, Value>, column: usize, style: BlockStyle) {
+    write_fields(text, map.iter().map(|(key, value)| (key.as_str(), value)), column, style);
 }
 
 /// One item of a list from its dash on, without the last line end. `column` is the dash's, `width` the columns from
 /// the dash to the content.
 pub fn block_item(value: &Value, column: usize, width: usize, style: BlockStyle) -> String {
-    let mut text = String::from("-");
+    let mut text = String::with_capacity(ROOM);
+    write_item(&mut text, value, column, width, style);
+    text
+}
+
+fn write_item(text: &mut String, value: &Value, column: usize, width: usize, style: BlockStyle) {
+    text.push('-');
     let content = column + width;
-    let pad = " ".repeat(width - 1);
     match value {
         Value::Object(map) if !map.is_empty() => {
-            text.push_str(&pad);
-            text.push_str(&block_fields(map.iter().map(|(key, value)| (key.as_str(), value)), content, style));
+            push_blanks(text, width - 1);
+            write_map(text, map, content, style);
         }
         Value::Array(items) if !items.is_empty() && !fits_on_one_line(items, content) => {
-            text.push_str(&pad);
-            text.push_str(&block_items(items, content, 2, style));
+            push_blanks(text, width - 1);
+            write_items(text, items, content, 2, style);
         }
         scalar_or_short => {
             let mut tail = String::new();
             // The content of a literal block must be indented more than the dash's own column.
             write_value(&mut tail, scalar_or_short, column, style);
-            text.push_str(&pad);
+            push_blanks(text, width - 1);
             text.push_str(tail.strip_prefix(' ').unwrap_or(&tail));
         }
     }
-    text
 }
 
 /// Several items, the first without its indentation, without the last line end.
-pub fn block_items(items: &[Value], column: usize, width: usize, style: BlockStyle) -> String {
-    let mut text = String::new();
+pub fn block_items<V: Borrow<Value>>(items: &[V], column: usize, width: usize, style: BlockStyle) -> String {
+    let mut text = String::with_capacity(ROOM);
+    write_items(&mut text, items, column, width, style);
+    text
+}
+
+fn write_items<V: Borrow<Value>>(text: &mut String, items: &[V], column: usize, width: usize, style: BlockStyle) {
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
-            new_line(&mut text, column, style);
+            new_line(text, column, style);
         }
-        text.push_str(&block_item(item, column, width, style));
+        write_item(text, item.borrow(), column, width, style);
     }
-    text
 }
 
 fn write_value(text: &mut String, value: &Value, column: usize, style: BlockStyle) {
@@ -102,17 +127,17 @@ fn write_value(text: &mut String, value: &Value, column: usize, style: BlockStyl
         Value::Object(map) if !map.is_empty() => {
             let inner = column + style.step;
             new_line(text, inner, style);
-            text.push_str(&block_fields(map.iter().map(|(key, value)| (key.as_str(), value)), inner, style));
+            write_map(text, map, inner, style);
         }
         Value::Array(items) if !items.is_empty() && !fits_on_one_line(items, column) => {
             let inner = column + style.list_offset;
             new_line(text, inner, style);
-            text.push_str(&block_items(items, inner, 2, style));
+            write_items(text, items, inner, 2, style);
         }
         Value::String(string) if scalar::is_literal_safe(string) => write_literal(text, string, column, style),
         Value::String(string) => {
             text.push(' ');
-            text.push_str(&plain_or_quoted(string));
+            write_plain_or_quoted(text, string);
         }
         other => {
             text.push(' ');
@@ -149,7 +174,7 @@ fn write_literal(text: &mut String, string: &str, column: usize, style: BlockSty
     for line in lines.split('\n') {
         text.push_str(style.line_end);
         if !line.is_empty() {
-            text.push_str(&" ".repeat(column + style.step.max(2)));
+            push_blanks(text, column + style.step.max(2));
             text.push_str(line);
         }
     }
@@ -157,12 +182,19 @@ fn write_literal(text: &mut String, string: &str, column: usize, style: BlockSty
 
 fn new_line(text: &mut String, column: usize, style: BlockStyle) {
     text.push_str(style.line_end);
-    text.push_str(&" ".repeat(column));
+    push_blanks(text, column);
 }
 
-/// A string in block style.
-pub fn plain_or_quoted(text: &str) -> String {
-    if scalar::is_plain_safe(text) { text.to_owned() } else { scalar::double_quoted(text) }
+fn push_blanks(text: &mut String, count: usize) {
+    text.extend(std::iter::repeat_n(' ', count));
+}
+
+fn write_plain_or_quoted(text: &mut String, string: &str) {
+    if scalar::is_plain_safe(string) {
+        text.push_str(string);
+    } else {
+        text.push_str(&scalar::double_quoted(string));
+    }
 }
 
 impl FlowStyle {

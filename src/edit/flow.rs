@@ -1,6 +1,7 @@
 //! New entries inside brackets: YAML flow collections and JSON, on one line or over several.
 
 use serde_json::Value;
+use std::sync::Arc;
 
 use crate::plan::draft::{Field, Key, Part};
 use crate::report::Edit;
@@ -13,7 +14,7 @@ use super::lower::{Around, CannotWrite, Lowering};
 /// An entry of the draft: as in the input, with its first and last node, or new.
 enum Slot {
     Kept { first: NodeId, last: NodeId, part: Part },
-    New(Option<String>, Value),
+    New(Option<String>, Arc<Value>),
 }
 
 pub(super) fn mapping(lowering: &mut Lowering<'_, '_>, origin: NodeId, fields: &[Field]) -> Result<(), CannotWrite> {

@@ -20,14 +20,18 @@ impl Layout {
             if tree.kind(id) != Kind::BlockMapping {
                 continue;
             }
+            let inner = tree.entries(id).map(|(_, value)| value);
+            let mut inner =
+                inner.filter(|&value| matches!(tree.kind(value), Kind::BlockSequence | Kind::BlockMapping)).peekable();
+            // The columns of the many mappings with only scalars say nothing.
+            if inner.peek().is_none() {
+                continue;
+            }
             let own = column(tree, id);
-            for (_, value) in tree.entries(id) {
+            for value in inner {
                 let Some(offset) = column(tree, value).checked_sub(own) else { continue };
-                match tree.kind(value) {
-                    Kind::BlockSequence => offsets.cast(offset),
-                    Kind::BlockMapping => steps.cast(offset),
-                    _ => {}
-                }
+                let votes = if tree.kind(value) == Kind::BlockSequence { &mut offsets } else { &mut steps };
+                votes.cast(offset);
             }
         }
         let step = steps.winner().filter(|&step| step > 0).unwrap_or(2);

@@ -1,6 +1,7 @@
 //! From draft to edits: walks what was opened, and writes each new or changed part where it belongs.
 
 use serde_json::Value;
+use std::sync::Arc;
 
 use crate::plan::draft::{Draft, Field, Key, OpenId, Opened, Part};
 use crate::report::Edit;
@@ -63,23 +64,24 @@ impl Lowering<'_, '_> {
     }
 
     fn opened(&mut self, id: OpenId, around: Around) -> Result<(), CannotWrite> {
-        match self.draft.opened(id).clone() {
+        let draft = self.draft;
+        match draft.opened(id) {
             Opened::Mapping { origin: Some(origin), fields } => {
                 let keeps_some = fields.iter().any(|field| matches!(field.key, Key::Node(_)));
-                match self.tree.kind(origin) {
-                    Kind::BlockMapping if keeps_some => self.block_mapping(origin, &fields),
-                    Kind::FlowMapping if keeps_some => flow::mapping(self, origin, &fields),
-                    _ if fields.is_empty() && self.tree.is_null(origin) => Ok(()),
-                    _ => self.rewrite(id, origin, around),
+                match self.tree.kind(*origin) {
+                    Kind::BlockMapping if keeps_some => self.block_mapping(*origin, fields),
+                    Kind::FlowMapping if keeps_some => flow::mapping(self, *origin, fields),
+                    _ if fields.is_empty() && self.tree.is_null(*origin) => Ok(()),
+                    _ => self.rewrite(id, *origin, around),
                 }
             }
             Opened::List { origin: Some(origin), items } => {
-                let keeps_some = items.iter().any(|item| self.draft.origin(item).is_some());
-                match self.tree.kind(origin) {
-                    Kind::BlockSequence if keeps_some => self.block_sequence(origin, &items),
-                    Kind::FlowSequence if keeps_some => flow::sequence(self, origin, &items),
-                    _ if items.is_empty() && self.tree.is_null(origin) => Ok(()),
-                    _ => self.rewrite(id, origin, around),
+                let keeps_some = items.iter().any(|item| draft.origin(item).is_some());
+                match self.tree.kind(*origin) {
+                    Kind::BlockSequence if keeps_some => self.block_sequence(*origin, items),
+                    Kind::FlowSequence if keeps_some => flow::sequence(self, *origin, items),
+                    _ if items.is_empty() && self.tree.is_null(*origin) => Ok(()),
+                    _ => self.rewrite(id, *origin, around),
                 }
             }
             Opened::Mapping { origin: None, .. } | Opened::List { origin: None, .. } => Ok(()),
@@ -162,12 +164,12 @@ impl Lowering<'_, '_> {
     fn block_mapping(&mut self, origin: NodeId, fields: &[Field]) -> Result<(), CannotWrite> {
         let own_column = column(self.tree, origin);
         let mut previous: Option<NodeId> = None;
-        let mut pending: Vec<(String, Value)> = Vec::new();
+        let mut pending: Vec<(&str, Arc<Value>)> = Vec::new();
         for field in fields {
             match &field.key {
                 Key::New(key) => {
                     let value = self.value_of(&field.value, origin)?;
-                    pending.push((key.to_string(), value));
+                    pending.push((key, value));
                 }
                 Key::Node(key) => {
                     self.flush_fields(&mut pending, previous, Some(*key), own_column)?;
@@ -185,13 +187,13 @@ impl Lowering<'_, '_> {
         found.map_or(key, |(_, value)| value)
     }
 
-    pub(super) fn value_of(&self, part: &Part, near: NodeId) -> Result<Value, CannotWrite> {
-        self.draft.value(part).ok_or(CannotWrite { node: near, why: "has no plain value" })
+    pub(super) fn value_of(&self, part: &Part, near: NodeId) -> Result<Arc<Value>, CannotWrite> {
+        self.draft.shared_value(part).ok_or(CannotWrite { node: near, why: "has no plain value" })
     }
 
     fn flush_fields(
         &mut self,
-        pending: &mut Vec<(String, Value)>,
+        pending: &mut Vec<(&str, Arc<Value>)>,
         previous: Option<NodeId>,
         next: Option<NodeId>,
         column: usize,
@@ -199,7 +201,7 @@ impl Lowering<'_, '_> {
         if pending.is_empty() {
             return Ok(());
         }
-        let fields = pending.iter().map(|(key, value)| (key.as_str(), value));
+        let fields = pending.iter().map(|(key, value)| (*key, &**value));
         let text = block_fields(fields, column, self.layout.block);
         pending.clear();
         match (previous, next) {
@@ -286,13 +288,14 @@ impl Lowering<'_, '_> {
                 Some(node) => {
                     let dash = dashes.iter().find(|(_, own)| *own == node).map(|(dash, _)| *dash);
                     let dash = dash.ok_or(CannotWrite { node, why: "is not an item of this list" })?;
-                    let text = block_items(&pending, own_column, width, self.layout.block);
-                    match previous {
-                        _ if pending.is_empty() => {}
-                        Some(previous) => self.insert_behind(previous, own_column, &text)?,
-                        None => self.insert_before(node, dash, own_column, &text)?,
+                    if !pending.is_empty() {
+                        let text = block_items(&pending, own_column, width, self.layout.block);
+                        match previous {
+                            Some(previous) => self.insert_behind(previous, own_column, &text)?,
+                            None => self.insert_before(node, dash, own_column, &text)?,
+                        }
+                        pending.clear();
                     }
-                    pending.clear();
                     self.part(item, Around::BlockItem(dash))?;
                     previous = Some(node);
                 }

@@ -27,6 +27,7 @@ pub struct Workload<'t> {
     pub name: String,
     /// As stated, or as given for the run.
     pub namespace: Option<String>,
+    containers: Vec<Container<'t>>,
 }
 
 /// Why an object of a known kind is no workload that could be edited.
@@ -100,7 +101,8 @@ impl<'t> Workload<'t> {
             (None, None) => String::new(),
         };
         let namespace = text("namespace").or(default_namespace).map(str::to_owned);
-        Ok(Workload { tree, source, object, pod_kind, template, pod_spec, name, namespace })
+        let containers = read_containers(tree, pod_spec);
+        Ok(Workload { tree, source, object, pod_kind, template, pod_spec, name, namespace, containers })
     }
 
     /// `Deployment shop/orders`.
@@ -146,23 +148,8 @@ impl<'t> Workload<'t> {
     }
 
     /// The containers in the order in which they stand: init containers, then app containers.
-    pub fn containers(&self) -> Vec<Container<'t>> {
-        let mut containers = Vec::new();
-        for list in [ListKey::InitContainers, ListKey::Containers] {
-            let Some(sequence) = self.tree.get(self.pod_spec, list.key()) else { continue };
-            for (index, node) in self.tree.items(sequence).enumerate() {
-                if self.tree.kind(node).is_mapping() {
-                    containers.push(self.container(node, list, index));
-                }
-            }
-        }
-        containers
-    }
-
-    fn container(&self, node: NodeId, list: ListKey, index: usize) -> Container<'t> {
-        let text = |key| self.tree.get(node, key).and_then(|value| self.tree.scalar(value)).unwrap_or_default();
-        let is_native_sidecar = list == ListKey::InitContainers && text("restartPolicy") == "Always";
-        Container { node, list, index, name: text("name"), image: text("image"), is_native_sidecar }
+    pub fn containers(&self) -> &[Container<'t>] {
+        &self.containers
     }
 
     /// What stands where a list of containers should be, or an item that is no container.
@@ -188,10 +175,29 @@ impl<'t> Workload<'t> {
             on_the_way.push(metadata);
             on_the_way.extend(["labels", "annotations"].iter().filter_map(|key| tree.get(metadata, key)));
         }
-        let containers = self.containers().into_iter().map(|container| container.node);
+        let containers = self.containers.iter().map(|container| container.node);
         let mut mappings = on_the_way.into_iter().chain(containers);
         mappings.find_map(|node| tree.duplicate_key(tree.follow(node)))
     }
+}
+
+fn read_containers<'t>(tree: &'t Tree<'t>, pod_spec: NodeId) -> Vec<Container<'t>> {
+    let mut containers = Vec::new();
+    for list in [ListKey::InitContainers, ListKey::Containers] {
+        let Some(sequence) = tree.get(pod_spec, list.key()) else { continue };
+        for (index, node) in tree.items(sequence).enumerate() {
+            if tree.kind(node).is_mapping() {
+                containers.push(read_container(tree, node, list, index));
+            }
+        }
+    }
+    containers
+}
+
+fn read_container<'t>(tree: &'t Tree<'t>, node: NodeId, list: ListKey, index: usize) -> Container<'t> {
+    let text = |key| tree.get(node, key).and_then(|value| tree.scalar(value)).unwrap_or_default();
+    let is_native_sidecar = list == ListKey::InitContainers && text("restartPolicy") == "Always";
+    Container { node, list, index, name: text("name"), image: text("image"), is_native_sidecar }
 }
 
 fn descend(tree: &Tree<'_>, node: NodeId, key: &str) -> Result<NodeId, NoTemplate> {

@@ -2,6 +2,7 @@
 //! Faults that were in the input already are not ours to report as errors.
 
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::diagnostic::Code;
@@ -12,7 +13,7 @@ use super::draft::Part;
 use super::planner::{Planner, Step};
 use super::quantity;
 
-impl Planner<'_, '_> {
+impl<'t> Planner<'_, 't> {
     /// Checks the rule's items against the draft that they are part of now.
     pub(super) fn check_result(&mut self) {
         let rule = self.rule;
@@ -32,12 +33,12 @@ impl Planner<'_, '_> {
         }
     }
 
-    fn volume_names(&self) -> BTreeSet<String> {
+    fn volume_names(&self) -> BTreeSet<Cow<'t, str>> {
         let volumes = self.pod_items("volumes", "name").into_iter().filter_map(|(_, name)| name);
         volumes.chain(self.claim_templates().into_iter().filter_map(|(_, name)| name)).collect()
     }
 
-    fn check_mount(&self, mount: &Value, item: &Item, volumes: &BTreeSet<String>) -> Step {
+    fn check_mount(&self, mount: &Value, item: &Item, volumes: &BTreeSet<Cow<'_, str>>) -> Step {
         let name = mount.get("name").and_then(Value::as_str).unwrap_or_default();
         if volumes.contains(name) {
             return Ok(());
@@ -48,7 +49,7 @@ impl Planner<'_, '_> {
         ))
     }
 
-    fn check_new_container(&self, item: &Item, volumes: &BTreeSet<String>) -> Step {
+    fn check_new_container(&self, item: &Item, volumes: &BTreeSet<Cow<'_, str>>) -> Step {
         let mounts = item.value.get("volumeMounts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let mut paths = BTreeSet::new();
         for mount in mounts {

@@ -1,6 +1,7 @@
 //! Init containers, sidecars, and what goes into the chosen containers, env aside.
 
 use serde_json::Value;
+use std::borrow::Cow;
 
 use crate::diagnostic::Code;
 use crate::manifest::pod::{Container, ListKey};
@@ -16,7 +17,7 @@ const NATIVE_SIDECARS_SINCE: u32 = 29;
 
 const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 
-impl Planner<'_, '_> {
+impl<'t> Planner<'_, 't> {
     pub(super) fn sidecar(&mut self, item: &Item, kind: SidecarType, position: &Position) -> Step {
         let name = text_of(item, "name");
         match kind {
@@ -58,7 +59,7 @@ impl Planner<'_, '_> {
                 replaced.map_err(|refusal| planner.refused(&refusal))
             });
         }
-        let names: Vec<Option<String>> = own.into_iter().map(|(_, name)| name).collect();
+        let names: Vec<Option<Cow<'t, str>>> = own.into_iter().map(|(_, name)| name).collect();
         let at = self.index_for(position, &names, item)?;
         if list == ListKey::Containers && at == 0 {
             self.check_default_container(item)?;
@@ -131,7 +132,7 @@ impl Planner<'_, '_> {
 
     pub(super) fn port(&mut self, container: &Container<'_>, item: &Item) -> Step {
         let number = item.value.get("containerPort").map(Value::to_string).unwrap_or_default();
-        let wanted = (number.clone(), text_or(item.value.get("protocol"), "TCP"));
+        let wanted = (Cow::Borrowed(number.as_str()), Cow::Owned(text_or(item.value.get("protocol"), "TCP")));
         let name = item.value.get("name").and_then(Value::as_str);
         for list in [ListKey::Containers, ListKey::InitContainers] {
             for (other, _) in self.pod_items(list.key(), "name") {
@@ -157,9 +158,9 @@ impl Planner<'_, '_> {
         })
     }
 
-    fn port_identity(&self, port: &Part) -> (String, String) {
+    fn port_identity(&self, port: &Part) -> (Cow<'t, str>, Cow<'t, str>) {
         let number = self.draft.text_at(port, "containerPort").unwrap_or_default();
-        (number, self.draft.text_at(port, "protocol").unwrap_or_else(|| "TCP".to_owned()))
+        (number, self.draft.text_at(port, "protocol").unwrap_or(Cow::Borrowed("TCP")))
     }
 
     /// Adds an item to a list of a container, unless one of its identity is there.

@@ -7,7 +7,8 @@
 mod open;
 
 use serde_json::Value;
-use std::rc::Rc;
+use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
@@ -20,13 +21,13 @@ pub enum Part {
     /// An opened mapping or list.
     Open(OpenId),
     /// A new value.
-    New(Rc<Value>),
+    New(Arc<Value>),
     /// A new value in the place of an input's node: a scalar keeps its style where it can.
     Instead {
         /// What stood there.
         of: NodeId,
         /// What stands there now.
-        value: Rc<Value>,
+        value: Arc<Value>,
     },
 }
 
@@ -68,7 +69,7 @@ pub enum Key {
     /// As written in the input.
     Node(NodeId),
     /// A new one.
-    New(Rc<str>),
+    New(Arc<str>),
 }
 
 /// Why a place cannot be edited.
@@ -132,7 +133,7 @@ impl<'t> Draft<'t> {
         match part {
             Part::Node(node) => self.tree.get(*node, key).map(Part::Node),
             Part::New(value) | Part::Instead { value, .. } => {
-                value.get(key).map(|value| Part::New(Rc::new(value.clone())))
+                value.get(key).map(|value| Part::New(Arc::new(value.clone())))
             }
             Part::Open(id) => match self.opened(*id) {
                 Opened::Mapping { origin, fields } => match self.position_of(fields, key) {
@@ -158,7 +159,10 @@ impl<'t> Draft<'t> {
     }
 
     fn position_of(&self, fields: &[Field], key: &str) -> Option<usize> {
-        fields.iter().position(|field| self.key_text(&field.key) == Some(key))
+        fields.iter().position(|field| match &field.key {
+            Key::Node(node) => self.tree.is_text(*node, key),
+            Key::New(text) => **text == *key,
+        })
     }
 
     /// The text of a key.
@@ -179,7 +183,7 @@ impl<'t> Draft<'t> {
             },
             Part::New(value) | Part::Instead { value, .. } => {
                 let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
-                items.iter().map(|item| Part::New(Rc::new(item.clone()))).collect()
+                items.iter().map(|item| Part::New(Arc::new(item.clone()))).collect()
             }
         }
     }
@@ -193,23 +197,21 @@ impl<'t> Draft<'t> {
     }
 
     /// The text of a scalar; `None` for collections and null.
-    pub fn text(&self, part: &Part) -> Option<String> {
+    pub fn text(&self, part: &Part) -> Option<Cow<'t, str>> {
         match part {
             Part::Node(node) if self.tree.is_null(*node) => None,
-            Part::Node(node) => self.tree.scalar(*node).map(str::to_owned),
-            Part::New(value) | Part::Instead { value, .. } => match &**value {
-                Value::String(text) => Some(text.clone()),
-                Value::Number(number) => Some(number.to_string()),
-                Value::Bool(bool) => Some(bool.to_string()),
-                Value::Null | Value::Array(_) | Value::Object(_) => None,
-            },
+            Part::Node(node) => self.tree.scalar(*node).map(Cow::Borrowed),
+            Part::New(value) | Part::Instead { value, .. } => text_of_value(value),
             Part::Open(_) => None,
         }
     }
 
     /// The text under a key.
-    pub fn text_at(&self, part: &Part, key: &str) -> Option<String> {
-        self.text(&self.get(part, key)?)
+    pub fn text_at(&self, part: &Part, key: &str) -> Option<Cow<'t, str>> {
+        match part {
+            Part::New(value) | Part::Instead { value, .. } => text_of_value(value.get(key)?),
+            Part::Node(_) | Part::Open(_) => self.text(&self.get(part, key)?),
+        }
     }
 
     /// Whether nothing is there: null, or an empty collection.
@@ -251,6 +253,14 @@ impl<'t> Draft<'t> {
         }
     }
 
+    /// [`Draft::value`], not copied where it is new.
+    pub fn shared_value(&self, part: &Part) -> Option<Arc<Value>> {
+        match part {
+            Part::New(value) | Part::Instead { value, .. } => Some(Arc::clone(value)),
+            Part::Node(_) | Part::Open(_) => self.value(part).map(Arc::new),
+        }
+    }
+
     /// The input's node that stands, or stood, where the part stands.
     pub fn origin(&self, part: &Part) -> Option<NodeId> {
         match part {
@@ -260,5 +270,14 @@ impl<'t> Draft<'t> {
                 Opened::Mapping { origin, .. } | Opened::List { origin, .. } => *origin,
             },
         }
+    }
+}
+
+fn text_of_value(value: &Value) -> Option<Cow<'static, str>> {
+    match value {
+        Value::String(text) => Some(Cow::Owned(text.clone())),
+        Value::Number(number) => Some(Cow::Owned(number.to_string())),
+        Value::Bool(bool) => Some(Cow::Owned(bool.to_string())),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }

@@ -2,6 +2,8 @@
 //! <https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/>
 
 use serde_json::Value;
+use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Container;
@@ -53,7 +55,7 @@ struct Variable {
     part: Part,
 }
 
-impl Planner<'_, '_> {
+impl<'t> Planner<'_, 't> {
     pub(super) fn env(&mut self, container: &Container<'_>, change: &EnvChange) -> Step {
         let there = self.variable(container, &change.name);
         match (change.op, there) {
@@ -73,7 +75,7 @@ impl Planner<'_, '_> {
         }
     }
 
-    fn variables(&self, container: &Container<'_>) -> Vec<(Part, Option<String>)> {
+    fn variables(&self, container: &Container<'_>) -> Vec<(Part, Option<Cow<'t, str>>)> {
         let list = self.container_part(container).and_then(|part| self.draft.get(&part, "env"));
         self.items_by(list.as_ref(), "name")
     }
@@ -117,8 +119,10 @@ impl Planner<'_, '_> {
                 ours.to_owned()
             }
         };
-        let mut item = change.item.value.clone();
-        item["value"] = Value::String(value);
+        let mut item = Arc::clone(&change.item.value);
+        if value_of(change) != Some(&value) {
+            Arc::make_mut(&mut item)["value"] = Value::String(value);
+        }
         self.add_variable(container, change, item)
     }
 
@@ -181,8 +185,8 @@ impl Planner<'_, '_> {
         Ok(())
     }
 
-    fn add_variable(&mut self, container: &Container<'_>, change: &EnvChange, item: Value) -> Step {
-        let names: Vec<Option<String>> = self.variables(container).into_iter().map(|(_, name)| name).collect();
+    fn add_variable(&mut self, container: &Container<'_>, change: &EnvChange, item: Arc<Value>) -> Step {
+        let names: Vec<Option<Cow<'t, str>>> = self.variables(container).into_iter().map(|(_, name)| name).collect();
         let at = self.index_for(&change.position, &names, &change.item)?;
         let value = item.get("value").and_then(Value::as_str).unwrap_or_default();
         let needed =
@@ -281,7 +285,7 @@ mod tests {
     use serde_json::json;
 
     fn change(op: EnvOp, separator: &str) -> EnvChange {
-        let item = Item { value: json!({"name": "X"}), at: 0..0 };
+        let item = Item { value: Arc::new(json!({"name": "X"})), at: 0..0 };
         EnvChange { item, name: "X".into(), op, separator: separator.into(), position: Position::Last }
     }
 

@@ -156,13 +156,16 @@ fn failed(policy: &Policy, problems: Vec<Diagnostic>, planned: &mut Planned<'_>)
 fn marked(draft: &Draft<'_>) -> String {
     let metadata = draft.get(&draft.root(), "metadata");
     let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
-    annotations.and_then(|annotations| draft.text_at(&annotations, MARKER)).unwrap_or_default()
+    annotations.and_then(|annotations| draft.text_at(&annotations, MARKER)).unwrap_or_default().into_owned()
 }
 
 /// Warnings about policies that were here before, and now would do something else or nothing: what an earlier run put
 /// there stays.
 fn stale_marks(workload: &Workload<'_>, policies: &[Policy], planned: &Planned<'_>) -> Vec<Diagnostic> {
     let own = marked(&Draft::new(workload.tree, workload.object.node));
+    if own.is_empty() {
+        return Vec::new();
+    }
     let was_here = |report: &&PolicyReport| own.split(',').any(|name| name.trim() == &*report.policy);
     let stale = planned.policies.iter().filter(was_here).filter_map(|report| {
         let now = match &report.outcome {

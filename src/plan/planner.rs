@@ -1,5 +1,7 @@
 //! One policy's rule on one workload: the draft, and what every kind of item needs.
 
+use std::borrow::Cow;
+
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, ListKey, Workload};
 use crate::options::Options;
@@ -24,7 +26,7 @@ pub(super) struct Planner<'c, 't> {
     pub problems: Vec<Diagnostic>,
 }
 
-impl Planner<'_, '_> {
+impl<'t> Planner<'_, 't> {
     /// Plans all that the rule injects. Every step is tried, so that all problems are found in one run.
     pub fn run(&mut self) {
         let inject = &self.rule.inject;
@@ -127,12 +129,12 @@ impl Planner<'_, '_> {
     }
 
     /// The items of a list of the pod spec, each with the text under `key`.
-    pub(super) fn pod_items(&self, list: &str, key: &str) -> Vec<(Part, Option<String>)> {
+    pub(super) fn pod_items(&self, list: &str, key: &str) -> Vec<(Part, Option<Cow<'t, str>>)> {
         let list = self.draft.get(&self.pod_spec_part(), list);
         self.items_by(list.as_ref(), key)
     }
 
-    pub(super) fn items_by(&self, list: Option<&Part>, key: &str) -> Vec<(Part, Option<String>)> {
+    pub(super) fn items_by(&self, list: Option<&Part>, key: &str) -> Vec<(Part, Option<Cow<'t, str>>)> {
         let items = list.map(|list| self.draft.items(list)).unwrap_or_default();
         items
             .into_iter()
@@ -176,11 +178,11 @@ impl Planner<'_, '_> {
     pub(super) fn index_for(
         &self,
         position: &Position,
-        names: &[Option<String>],
+        names: &[Option<Cow<'_, str>>],
         item: &Item,
     ) -> Result<usize, Box<Diagnostic>> {
         let find = |wanted: &String| {
-            let at = names.iter().position(|name| name.as_ref() == Some(wanted));
+            let at = names.iter().position(|name| name.as_deref() == Some(wanted.as_str()));
             at.ok_or_else(|| {
                 let message =
                     format!("`{wanted}` is not in {}, so nothing can stand before or after it", self.workload.title());

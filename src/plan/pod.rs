@@ -1,6 +1,7 @@
 //! What goes into the pod spec, its metadata and the workload's: volumes, labels, annotations, other fields.
 
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::Item;
@@ -30,7 +31,7 @@ pub(super) enum Whose {
     Workload,
 }
 
-impl Planner<'_, '_> {
+impl<'t> Planner<'_, 't> {
     pub(super) fn pod_level(&mut self) {
         let inject = &self.rule.inject;
         if let Some(item) = &inject.pod_security_context {
@@ -88,7 +89,7 @@ impl Planner<'_, '_> {
     }
 
     /// A StatefulSet's volumeClaimTemplates, which its containers mount like volumes, with their names.
-    pub(super) fn claim_templates(&self) -> Vec<(Part, Option<String>)> {
+    pub(super) fn claim_templates(&self) -> Vec<(Part, Option<Cow<'t, str>>)> {
         let spec = self.draft.get(&self.draft.root(), "spec");
         let claims = spec.and_then(|spec| self.draft.get(&spec, "volumeClaimTemplates"));
         let claims = claims.map(|claims| self.draft.items(&claims)).unwrap_or_default();

@@ -64,8 +64,8 @@ mod tests {
         let (policies, problems) = read(vec![builtin.file()], &setting(builtin));
         assert_eq!(problems, [], "{}", builtin.name);
         let inject = &policies[0].rules[0].inject;
-        let init = inject.init_containers.iter().map(|(item, _)| item.value.clone());
-        init.chain(inject.sidecars.iter().map(|(item, ..)| item.value.clone())).collect()
+        let init = inject.init_containers.iter().map(|(item, _)| &*item.value);
+        init.chain(inject.sidecars.iter().map(|(item, ..)| &*item.value)).cloned().collect()
     }
 
     #[test]

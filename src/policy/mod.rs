@@ -279,8 +279,8 @@ pub enum ContainerMode {
 /// A value of the policy and where it stands in the policy's file.
 #[derive(Debug, Clone)]
 pub struct Item {
-    /// The Kubernetes value, without podgraft's own words (`op`, `position`, `type`).
-    pub value: Value,
+    /// The Kubernetes value, without podgraft's own words (`op`, `position`, `type`). Every draft shares it.
+    pub value: Arc<Value>,
     /// Where it stands.
     pub at: Range<usize>,
 }

@@ -103,9 +103,9 @@ fn parameters_are_filled_in_and_settings_win_over_defaults() {
     let (policies, problems) = read(files, &[setting("image", "x:1"), setting("level", "high")]);
     assert_eq!(problems, []);
     let inject = &policies[0].rules[0].inject;
-    assert_eq!(inject.pod_annotations[0].1.value, json!("9404"));
-    assert_eq!(inject.pod_annotations[1].1.value, json!("high"));
-    assert_eq!(inject.sidecars[0].0.value, json!({"name": "a", "image": "x:1", "restartPolicy": "Always"}));
+    assert_eq!(*inject.pod_annotations[0].1.value, json!("9404"));
+    assert_eq!(*inject.pod_annotations[1].1.value, json!("high"));
+    assert_eq!(*inject.sidecars[0].0.value, json!({"name": "a", "image": "x:1", "restartPolicy": "Always"}));
 }
 
 #[test]
@@ -168,11 +168,11 @@ fn every_word_reaches_the_internal_policy() {
     let wanted = [("PATH", EnvOp::Prepend, ":"), ("OPTS", EnvOp::Append, " "), ("PAIRS", EnvOp::MergeKeys, ",")];
     assert_eq!(env, wanted);
     assert_eq!(rule.inject.env[1].position, Position::After("PATH".to_owned()));
-    assert_eq!(rule.inject.env[1].item.value, json!({"name": "OPTS", "value": "-x"}));
+    assert_eq!(*rule.inject.env[1].item.value, json!({"name": "OPTS", "value": "-x"}));
     let (sidecar, sidecar_type, position) = &rule.inject.sidecars[0];
     assert_eq!((*sidecar_type, position), (SidecarType::Container, &Position::First));
-    assert_eq!(sidecar.value, json!({"name": "s", "image": "a:1", "args": ["x"]}));
+    assert_eq!(*sidecar.value, json!({"name": "s", "image": "a:1", "args": ["x"]}));
     assert_eq!(&policy.text.text[sidecar.at.clone()][..8], "{name: s");
-    assert_eq!(rule.inject.container_defaults.as_ref().unwrap().value, json!({"imagePullPolicy": "Never"}));
-    assert_eq!(rule.inject.pod_security_context.as_ref().unwrap().value, json!({"runAsUser": 1}));
+    assert_eq!(*rule.inject.container_defaults.as_ref().unwrap().value, json!({"imagePullPolicy": "Never"}));
+    assert_eq!(*rule.inject.pod_security_context.as_ref().unwrap().value, json!({"runAsUser": 1}));
 }

@@ -8,6 +8,7 @@ pub mod text;
 pub mod unified;
 
 use json_patch::Patch;
+use std::borrow::Borrow;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
@@ -42,8 +43,8 @@ pub struct Edit {
 ///
 /// # Panics
 /// When edits overlap or are out of order: the edit stage never gives such.
-pub fn splice(text: &[u8], edits: &[Edit]) -> Vec<u8> {
-    let added: usize = edits.iter().map(|edit| edit.text.len()).sum();
+pub fn splice<E: Borrow<Edit>>(text: &[u8], edits: &[E]) -> Vec<u8> {
+    let added: usize = edits.iter().map(|edit| edit.borrow().text.len()).sum();
     let mut spliced = Vec::with_capacity(text.len() + added);
     write_spliced(text, edits, &mut spliced).expect("memory takes all that is written");
     spliced
@@ -56,9 +57,9 @@ pub fn splice(text: &[u8], edits: &[Edit]) -> Vec<u8> {
 ///
 /// # Panics
 /// As [`splice`].
-pub fn write_spliced(text: &[u8], edits: &[Edit], out: &mut (impl Write + ?Sized)) -> io::Result<()> {
+pub fn write_spliced<E: Borrow<Edit>>(text: &[u8], edits: &[E], out: &mut (impl Write + ?Sized)) -> io::Result<()> {
     let mut from = 0;
-    for edit in edits {
+    for edit in edits.iter().map(Borrow::borrow) {
         out.write_all(&text[from..edit.at.start])?;
         out.write_all(edit.text.as_bytes())?;
         from = edit.at.end;

@@ -25,9 +25,10 @@ pub fn choose_containers<'t>(choice: &ContainerChoice, workload: &Workload<'t>, 
     let containers = workload.containers().into_iter().filter(|container| !base.left_out.contains(&container.node));
     if let Some(names) = choice.names_from_annotation.as_deref().and_then(|key| view.any_annotation(key)) {
         let names: Vec<&str> = names.split(',').map(str::trim).collect();
-        return containers.filter(|container| names.contains(&container.name)).collect();
+        return containers.filter(|container| names.contains(&container.name)).cloned().collect();
     }
-    let mut chosen: Vec<Container<'t>> = containers.filter(|container| view.is_chosen(choice, container)).collect();
+    let mut chosen: Vec<Container<'t>> =
+        containers.filter(|container| view.is_chosen(choice, container)).cloned().collect();
     // "First" means the first app container where both lists are included: init containers end before it starts.
     if choice.mode == ContainerMode::First {
         let at = chosen.iter().position(|container| container.list == ListKey::Containers).unwrap_or(0);

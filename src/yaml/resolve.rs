@@ -4,7 +4,7 @@
 //! earlier merged mapping over a later.
 
 use super::scalar;
-use super::tree::{Kind, NodeId, Tree};
+use super::tree::{Kind, NodeId, Tree, VERBATIM};
 
 /// Merge keys may lead to mappings with merge keys; real files use one or two levels, a loop would never end.
 const MAX_MERGES: usize = 32;
@@ -34,7 +34,7 @@ impl Tree<'_> {
     fn entry_within(&self, mapping: NodeId, key: &str, merges: usize) -> Option<Entry> {
         let mut merged = None;
         for (key_node, value) in self.entries(mapping) {
-            if self.scalar(key_node) == Some(key) {
+            if self.is_text(key_node, key) {
                 return Some(Entry { key: key_node, value, is_merged: false });
             }
             if self.is_merge_key(key_node) {
@@ -52,7 +52,17 @@ impl Tree<'_> {
 
     /// Whether a key is the merge key: a plain `<<`.
     pub fn is_merge_key(&self, key: NodeId) -> bool {
-        self.kind(key) == Kind::Plain && self.slice(key) == "<<"
+        self.node(key).kind == Kind::Plain && self.slice(key) == "<<"
+    }
+
+    /// Whether a node is a scalar of this text.
+    pub fn is_text(&self, id: NodeId, text: &str) -> bool {
+        let node = self.node(id);
+        if node.kind != Kind::Plain || node.extra != VERBATIM {
+            return self.scalar(id) == Some(text);
+        }
+        // Most keys differ in length already.
+        (node.end - node.start) as usize == text.len() && self.slice(id) == text
     }
 
     /// Whether the mapping has a merge key of its own.

@@ -10,18 +10,17 @@ use serde_json::{Number, Value};
 /// The value of a plain scalar without a tag, by go-yaml v2's rules (`resolve.go`). Text that resolves to nothing else
 /// is a string.
 pub fn resolve(text: &str) -> Value {
-    let Some(&first) = text.as_bytes().first() else { return Value::Null };
+    resolve_typed(text).unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+/// [`resolve`] for what is no string.
+pub fn resolve_typed(text: &str) -> Option<Value> {
+    let Some(&first) = text.as_bytes().first() else { return Some(Value::Null) };
     match first {
-        b'~' | b'n' | b'N' if is_null(text) => Value::Null,
-        b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' => match bool_word(text) {
-            Some(value) => Value::Bool(value),
-            None => Value::String(text.to_owned()),
-        },
-        b'0'..=b'9' | b'+' | b'-' | b'.' => match number(text) {
-            Some(number) => Value::Number(number),
-            None => Value::String(text.to_owned()),
-        },
-        _ => Value::String(text.to_owned()),
+        b'~' | b'n' | b'N' if is_null(text) => Some(Value::Null),
+        b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' => bool_word(text).map(Value::Bool),
+        b'0'..=b'9' | b'+' | b'-' | b'.' => number(text).map(Value::Number),
+        _ => None,
     }
 }
 

@@ -210,6 +210,27 @@ impl<'a> Tree<'a> {
     }
 }
 
+/// Whether two subtrees are written with the same bytes and read alike, node by node: kinds, places, values. Says no to
+/// whatever has anchors, tags or aliases.
+pub fn is_same_text(one: &Tree<'_>, at: NodeId, other: &Tree<'_>, other_at: NodeId) -> bool {
+    let nodes = |tree: &Tree<'_>, id: NodeId| id.0 as usize..tree.node(id).after as usize;
+    let (ours, theirs) = (&one.nodes[nodes(one, at)], &other.nodes[nodes(other, other_at)]);
+    let (Some(first), Some(other_first)) = (ours.first(), theirs.first()) else { return false };
+    let (start, other_start) = (first.start, other_first.start);
+    let is_same = |(own, their): (&Node, &Node)| {
+        own.kind == their.kind
+            && own.kind != Kind::Alias
+            && !own.has_properties
+            && !their.has_properties
+            && own.start.wrapping_sub(start) == their.start.wrapping_sub(other_start)
+            && own.end.wrapping_sub(own.start) == their.end.wrapping_sub(their.start)
+            && own.after - at.0 == their.after - other_at.0
+            && (own.extra == VERBATIM) == (their.extra == VERBATIM)
+            && (own.extra == VERBATIM || one.decoded[own.extra as usize] == other.decoded[their.extra as usize])
+    };
+    ours.len() == theirs.len() && one.slice(at) == other.slice(other_at) && ours.iter().zip(theirs).all(is_same)
+}
+
 /// See [`Tree::children`].
 #[derive(Debug, Clone)]
 pub struct Children<'t, 'a> {

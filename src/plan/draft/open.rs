@@ -1,7 +1,7 @@
 //! Opening mappings and lists of a draft, and changing what they hold. What an alias shows elsewhere is not opened.
 
 use serde_json::Value;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::yaml::tree::{Kind, NodeId};
 
@@ -55,7 +55,7 @@ impl Draft<'_> {
             Some(at) => fields[at].value.clone(),
             None => {
                 let at = self.place_in_order(within, key, order);
-                let value = Part::New(Rc::new(shape.empty()));
+                let value = Part::New(Arc::new(shape.empty()));
                 let field = Field { key: Key::New(key.into()), value: value.clone() };
                 self.fields(within).insert(at, field);
                 value
@@ -152,10 +152,16 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When what is there may not be edited.
-    pub fn set(&mut self, within: OpenId, key: &str, value: Value, order: &[&str]) -> Result<(), Refusal> {
+    pub fn set(
+        &mut self,
+        within: OpenId,
+        key: &str,
+        value: impl Into<Arc<Value>>,
+        order: &[&str],
+    ) -> Result<(), Refusal> {
         self.refuse_merged(within, key)?;
         let Opened::Mapping { fields, .. } = self.opened(within) else { unreachable!("only mappings are set by key") };
-        let value = Rc::new(value);
+        let value = value.into();
         match self.position_of(fields, key) {
             Some(at) => {
                 let part = self.replacement(&fields[at].value.clone(), value)?;
@@ -169,7 +175,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn replacement(&self, old: &Part, value: Rc<Value>) -> Result<Part, Refusal> {
+    fn replacement(&self, old: &Part, value: Arc<Value>) -> Result<Part, Refusal> {
         let Some(of) = self.origin(old) else { return Ok(Part::New(value)) };
         // The value under a key may be an alias: the alias is what is written here, so it may go.
         if self.tree.is_aliased(of) {
@@ -179,17 +185,17 @@ impl Draft<'_> {
     }
 
     /// Puts a new item into an opened list.
-    pub fn insert(&mut self, list: OpenId, index: usize, value: Value) {
-        self.list_items(list).insert(index, Part::New(Rc::new(value)));
+    pub fn insert(&mut self, list: OpenId, index: usize, value: impl Into<Arc<Value>>) {
+        self.list_items(list).insert(index, Part::New(value.into()));
     }
 
     /// Replaces an item of an opened list.
     ///
     /// # Errors
     /// When what is there may not be edited.
-    pub fn replace(&mut self, list: OpenId, index: usize, value: Value) -> Result<(), Refusal> {
+    pub fn replace(&mut self, list: OpenId, index: usize, value: impl Into<Arc<Value>>) -> Result<(), Refusal> {
         let old = self.list_items(list)[index].clone();
-        let part = self.replacement(&old, Rc::new(value))?;
+        let part = self.replacement(&old, value.into())?;
         self.list_items(list)[index] = part;
         Ok(())
     }
@@ -216,12 +222,12 @@ fn open_value(origin: Option<NodeId>, value: &Value, shape: Shape) -> Opened {
         (Shape::Mapping, Value::Object(map)) => {
             let fields = map.iter().map(|(key, value)| Field {
                 key: Key::New(key.as_str().into()),
-                value: Part::New(Rc::new(value.clone())),
+                value: Part::New(Arc::new(value.clone())),
             });
             Opened::Mapping { origin, fields: fields.collect() }
         }
         (Shape::List, Value::Array(items)) => {
-            Opened::List { origin, items: items.iter().map(|item| Part::New(Rc::new(item.clone()))).collect() }
+            Opened::List { origin, items: items.iter().map(|item| Part::New(Arc::new(item.clone()))).collect() }
         }
         (Shape::Mapping, _) => Opened::Mapping { origin, fields: Vec::new() },
         (Shape::List, _) => Opened::List { origin, items: Vec::new() },

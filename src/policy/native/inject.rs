@@ -1,6 +1,7 @@
 //! `inject`: each item as the Kubernetes value that stands in the policy, podgraft's own words taken out of it.
 
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 use super::types::{self, EnvEntry, EnvOp, SidecarType};
 use super::{Reader, checks};
@@ -47,7 +48,7 @@ impl Reader<'_, '_> {
     /// The value at a path, if something is there.
     fn item(&self, at: &Path) -> Option<Item> {
         let value = at.get(&self.document.value)?.clone();
-        Some(Item { value, at: self.document.span(at) })
+        Some(Item { value: Arc::new(value), at: self.document.span(at) })
     }
 
     /// The entries of the list at a path.
@@ -66,7 +67,7 @@ impl Reader<'_, '_> {
         let value = at.get(&self.document.value).expect("the caller walks the entries that are there");
         let mut map = value.as_object().cloned().expect("the schema checked that it is a mapping");
         map.retain(|key, _| !OUR_WORDS.contains(&key.as_str()));
-        Item { value: Value::Object(map), at: self.document.span(at) }
+        Item { value: Arc::new(Value::Object(map)), at: self.document.span(at) }
     }
 
     fn init_container(&mut self, at: &Path, position: Position) -> (Item, Position) {
@@ -84,7 +85,9 @@ impl Reader<'_, '_> {
         self.check_container(&item.value, at);
         let stated = item.value.get("restartPolicy").and_then(Value::as_str);
         match (sidecar_type, stated) {
-            (SidecarType::Native, None | Some("Always")) => item.value["restartPolicy"] = Value::from("Always"),
+            (SidecarType::Native, None | Some("Always")) => {
+                Arc::make_mut(&mut item.value)["restartPolicy"] = Value::from("Always");
+            }
             (SidecarType::Native, Some(_)) => {
                 self.bad(&at.key("restartPolicy"), "a native sidecar always restarts", "leave `restartPolicy` out");
             }
@@ -166,7 +169,7 @@ impl Reader<'_, '_> {
 
     fn container_defaults(&self, at: &Path) -> Option<Item> {
         let mut item = self.item(at)?;
-        let map: &mut Map<String, Value> = item.value.as_object_mut()?;
+        let map: &mut Map<String, Value> = Arc::make_mut(&mut item.value).as_object_mut()?;
         map.retain(|key, _| key != "podSecurityContext");
         (!map.is_empty()).then_some(item)
     }
