@@ -82,6 +82,39 @@ pub fn next_line(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |found| at + found + 1)
 }
 
+/// The start of the comment lines right above a line whose content begins at `at`, in the same column: they speak of
+/// that content. Without such lines, the start of its own line.
+pub fn comments_above(text: &str, at: usize) -> usize {
+    let own = line_start(text, at);
+    let blanks = &text[own..at];
+    let mut start = own;
+    while start > 0 && blanks.bytes().all(|byte| matches!(byte, b' ' | b'\t')) {
+        let above = line_start(text, start - 1);
+        if !text[above..start].strip_prefix(blanks).is_some_and(|rest| rest.starts_with('#')) {
+            break;
+        }
+        start = above;
+    }
+    start
+}
+
+/// Behind the comment lines from a line's start on that stand deeper than `column`: they speak of what stands above.
+pub fn deeper_comments(text: &str, at: usize, column: usize) -> usize {
+    let mut end = at;
+    let mut line = at;
+    while line < text.len() {
+        let next = next_line(text, line);
+        let content = text[line..next].trim_start_matches(' ');
+        if content.starts_with('#') && next - line - content.len() > column {
+            end = next;
+        } else if !content.trim_end().is_empty() {
+            break;
+        }
+        line = next;
+    }
+    end
+}
+
 /// The line end in use at an offset: that of its own line, of the line before it, or the text's first.
 pub fn line_end_at(text: &str, at: usize) -> &'static str {
     match text[at..].find('\n').map(|found| at + found).or_else(|| text[..at].rfind('\n')) {

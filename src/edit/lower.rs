@@ -7,7 +7,9 @@ use crate::report::Edit;
 use crate::yaml::tree::{Kind, NodeId, Tree};
 
 use super::emit::{block_fields, block_item, block_items, block_value};
-use super::layout::{Layout, column, column_of, line_end, line_end_at, line_start, next_line};
+use super::layout::{
+    Layout, column, column_of, comments_above, deeper_comments, line_end, line_end_at, line_start, next_line,
+};
 use super::{flow, scalar};
 
 /// A change that has no safe way to be written.
@@ -215,7 +217,7 @@ impl Lowering<'_, '_> {
         let end = self.tree.span(previous).end;
         let pad = " ".repeat(column);
         let ends_in_line_end = end > 0 && text.as_bytes()[end - 1] == b'\n' && !self.tree.span(previous).is_empty();
-        let at = if ends_in_line_end { end } else { next_line(text, end) };
+        let at = deeper_comments(text, if ends_in_line_end { end } else { next_line(text, end) }, column);
         let eol = line_end_at(text, end.saturating_sub(usize::from(ends_in_line_end)));
         if at == text.len() && !text.ends_with('\n') {
             self.close_open_block(previous);
@@ -263,7 +265,14 @@ impl Lowering<'_, '_> {
             return Err(CannotWrite { node: next, why: "does not begin its line" });
         }
         let eol = line_end_at(text, at);
-        self.edits.push(Edit { at: at..at, text: format!("{lines}{eol}{}", " ".repeat(column)) });
+        let pad = " ".repeat(column);
+        let above = comments_above(text, at);
+        let edit = if above < line_start(text, at) {
+            Edit { at: above..above, text: format!("{pad}{lines}{eol}") }
+        } else {
+            Edit { at: at..at, text: format!("{lines}{eol}{pad}") }
+        };
+        self.edits.push(edit);
         Ok(())
     }
 
