@@ -48,7 +48,8 @@ impl Planner<'_, '_> {
         let other = if list == ListKey::Containers { ListKey::InitContainers } else { ListKey::Containers };
         let elsewhere = self.pod_items(other.key(), "name");
         if let Some((there, _)) = elsewhere.iter().find(|(_, own)| own.as_deref() == Some(name)) {
-            return Err(self.conflict(there, &what, item));
+            let problem = self.conflict(there, &what, item);
+            return Err(Box::new(problem.help("init containers and app containers share one name space: rename one")));
         }
         let own = self.pod_items(list.key(), "name");
         if let Some(at) = own.iter().position(|(_, own)| own.as_deref() == Some(name)) {
@@ -108,7 +109,7 @@ impl Planner<'_, '_> {
             return Err(self.conflict(there, what, item));
         }
         replace(self)?;
-        self.report_change(format!("{what} replaced"));
+        self.report_change(format!("{} replaced", what.trim_start_matches("the ").replace('`', "")));
         Ok(())
     }
 
@@ -147,7 +148,10 @@ impl Planner<'_, '_> {
                         } else {
                             format!("the port name `{}`", name.unwrap_or_default())
                         };
-                        return Err(self.conflict(&port, &what, item));
+                        let problem = self.conflict(&port, &what, item);
+                        return Err(Box::new(problem.help(
+                            "a pod has each port number and name once: choose others, or one container with `containers`",
+                        )));
                     }
                 }
             }

@@ -212,7 +212,7 @@ impl Planner<'_, '_> {
         let whose = if self.draft.origin(there).is_some() {
             "stands here"
         } else {
-            "an earlier policy puts it into this workload"
+            "a policy of this run puts it into this workload"
         };
         Box::new(
             Diagnostic::error(Code::Conflict, message)
