@@ -1,6 +1,7 @@
 //! New entries inside brackets: YAML flow collections and JSON, on one line or over several.
 
 use serde_json::Value;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::plan::draft::{Field, Key, Part};
@@ -8,13 +9,22 @@ use crate::report::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::emit::{FlowStyle, flow_field, flow_lines, flow_value};
-use super::layout::{flow_style, line_end, line_end_at, line_start};
+use super::layout::{comments_above, flow_style, line_end, line_end_at, line_start};
 use super::lower::{Around, CannotWrite, Lowering};
 
 /// An entry of the draft: as in the input, with its first and last node, or new.
 enum Slot {
     Kept { first: NodeId, last: NodeId, part: Part },
     New(Option<String>, Arc<Value>),
+}
+
+impl Slot {
+    fn new_entry(&self) -> Option<(Option<&str>, &Value)> {
+        match self {
+            Slot::New(key, value) => Some((key.as_deref(), value)),
+            Slot::Kept { .. } => None,
+        }
+    }
 }
 
 pub(super) fn mapping(lowering: &mut Lowering<'_, '_>, origin: NodeId, fields: &[Field]) -> Result<(), CannotWrite> {
@@ -47,8 +57,8 @@ fn collection(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: Vec<Slot>)
     if !tree.slice(origin).starts_with(['{', '[']) {
         return Err(CannotWrite { node: origin, why: "is a pair without brackets" });
     }
-    remove(lowering, origin, &slots);
     let writer = Writer::new(tree, origin);
+    let is_tail_replaced = remove(lowering, origin, &slots, &writer);
     let mut previous: Option<(NodeId, NodeId)> = None;
     let mut waiting: Vec<String> = Vec::new();
     for slot in slots {
@@ -65,14 +75,15 @@ fn collection(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: Vec<Slot>)
             }
         }
     }
-    if let Some(previous) = previous {
+    if let Some(previous) = previous.filter(|_| !is_tail_replaced) {
         writer.behind(previous, &waiting, &mut lowering.edits);
     }
     Ok(())
 }
 
-/// Takes out the entries that are not kept, each run of them with the comma on one side.
-fn remove(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: &[Slot]) {
+/// Takes out the entries that are not kept, each run of them with the comma on one side. New entries at the end take
+/// the place of those that stood there; returns whether that is so.
+fn remove(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: &[Slot], writer: &Writer<'_>) -> bool {
     let tree = lowering.tree;
     let children: Vec<NodeId> = tree.children(origin).collect();
     let width = if tree.kind(origin).is_mapping() { 2 } else { 1 };
@@ -81,18 +92,27 @@ fn remove(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: &[Slot]) {
         |entry: &[NodeId]| slots.iter().any(|slot| matches!(slot, Slot::Kept { first, .. } if *first == entry[0]));
     let start = |entry: &[NodeId]| tree.start_with_properties(entry[0]);
     let end = |entry: &[NodeId]| entry.iter().map(|&node| tree.span(node).end).max().unwrap_or_default();
+    let tail = writer.joined(slots.iter().rev().map_while(Slot::new_entry).collect());
+    let mut is_tail_replaced = false;
     let mut at = 0;
     while at < entries.len() {
         let length = entries[at..].iter().take_while(|entry| !is_kept(entry)).count();
-        let range = match (entries.get(at + length), at.checked_sub(1)) {
+        let edit = match (entries.get(at + length), at.checked_sub(1)) {
             _ if length == 0 => None,
-            (Some(next), _) => Some(start(entries[at])..start(next)),
-            (None, Some(before)) => Some(end(entries[before])..end(entries[at + length - 1])),
+            (Some(next), _) => Some(Edit { at: writer.up_to(start(entries[at]), start(next)), text: String::new() }),
+            (None, Some(_)) if !tail.is_empty() => {
+                is_tail_replaced = true;
+                Some(Edit { at: start(entries[at])..end(entries[at + length - 1]), text: tail.clone() })
+            }
+            (None, Some(before)) => {
+                Some(Edit { at: end(entries[before])..end(entries[at + length - 1]), text: String::new() })
+            }
             (None, None) => None,
         };
-        lowering.edits.extend(range.map(|at| Edit { at, text: String::new() }));
+        lowering.edits.extend(edit);
         at += length + 1;
     }
+    is_tail_replaced
 }
 
 /// What stands in the place of a value inside brackets.
@@ -152,13 +172,33 @@ impl<'t> Writer<'t> {
         }
     }
 
+    /// Entries as they stand one after the other; given from the last to the first.
+    fn joined(&self, entries: Vec<(Option<&str>, &Value)>) -> String {
+        let texts: Vec<String> = entries.into_iter().rev().map(|(key, value)| self.entry(key, value)).collect();
+        match self.indent {
+            Some(indent) => texts.join(&format!(",{}{indent}", line_end_at(self.text, 0))),
+            None => texts.join(self.style.comma()),
+        }
+    }
+
+    /// From one entry up to the next: whole lines where both begin theirs, but not the comments of the next.
+    fn up_to(&self, from: usize, next: usize) -> Range<usize> {
+        let is_whole = own_indent(self.text, from).is_some() && own_indent(self.text, next).is_some();
+        if is_whole { line_start(self.text, from)..comments_above(self.text, next) } else { from..next }
+    }
+
     fn before(&self, first: NodeId, entry: &str, edits: &mut Vec<Edit>) {
         let at = self.tree.start_with_properties(first);
-        let text = match self.indent.filter(|_| own_indent(self.text, at).is_some()) {
-            Some(indent) => format!("{entry},{}{indent}", line_end_at(self.text, at)),
-            None => format!("{entry}{}", self.style.comma()),
+        let eol = line_end_at(self.text, at);
+        let above = comments_above(self.text, at);
+        let edit = match self.indent.filter(|_| own_indent(self.text, at).is_some()) {
+            Some(indent) if above < line_start(self.text, at) => {
+                Edit { at: above..above, text: format!("{indent}{entry},{eol}") }
+            }
+            Some(indent) => Edit { at: at..at, text: format!("{entry},{eol}{indent}") },
+            None => Edit { at: at..at, text: format!("{entry}{}", self.style.comma()) },
         };
-        edits.push(Edit { at: at..at, text });
+        edits.push(edit);
     }
 
     /// Behind an entry: on lines of their own where the entries have such, else right behind it.

@@ -86,6 +86,39 @@ pub fn next_line(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |found| at + found + 1)
 }
 
+/// The start of the comment lines right above a line whose content begins at `at`, in the same column: they speak of
+/// that content. Without such lines, the start of its own line.
+pub fn comments_above(text: &str, at: usize) -> usize {
+    let own = line_start(text, at);
+    let blanks = &text[own..at];
+    let mut start = own;
+    while start > 0 && blanks.bytes().all(|byte| matches!(byte, b' ' | b'\t')) {
+        let above = line_start(text, start - 1);
+        if !text[above..start].strip_prefix(blanks).is_some_and(|rest| rest.starts_with('#')) {
+            break;
+        }
+        start = above;
+    }
+    start
+}
+
+/// Behind the comment lines that are indented deeper than `column`: they speak of what stands before them (often it is
+/// a line of it, commented out). So does a commented-out item, `# - `, in the column of the new line.
+pub fn behind_own_comments(text: &str, from: usize, column: usize) -> usize {
+    let mut at = from;
+    while at < text.len() {
+        let line = &text[at..line_end(text, at)];
+        let comment = line.trim_start_matches(' ');
+        let indent = line.len() - comment.len();
+        let is_item = indent == column && comment.trim_start_matches('#').trim_start().starts_with("- ");
+        if !comment.starts_with('#') || !(indent > column || is_item) {
+            break;
+        }
+        at = next_line(text, at);
+    }
+    at
+}
+
 /// The line end in use at an offset: that of its own line, of the line before it, or the text's first.
 pub fn line_end_at(text: &str, at: usize) -> &'static str {
     match text[at..].find('\n').map(|found| at + found).or_else(|| text[..at].rfind('\n')) {

@@ -8,7 +8,9 @@ use crate::report::Edit;
 use crate::yaml::tree::{Kind, NodeId, Tree};
 
 use super::emit::{block_fields, block_item, block_items, block_value};
-use super::layout::{Layout, column, column_of, line_end, line_end_at, line_start, next_line};
+use super::layout::{
+    Layout, behind_own_comments, column, column_of, comments_above, line_end, line_end_at, line_start, next_line,
+};
 use super::{flow, scalar};
 
 /// A change that has no safe way to be written.
@@ -266,7 +268,14 @@ impl Lowering<'_, '_> {
             return Err(CannotWrite { node: next, why: "does not begin its line" });
         }
         let eol = line_end_at(text, at);
-        self.edits.push(Edit { at: at..at, text: format!("{lines}{eol}{}", " ".repeat(column)) });
+        let pad = " ".repeat(column);
+        let above = comments_above(text, at);
+        let edit = if above < line_start(text, at) {
+            Edit { at: above..above, text: format!("{pad}{lines}{eol}") }
+        } else {
+            Edit { at: at..at, text: format!("{lines}{eol}{pad}") }
+        };
+        self.edits.push(edit);
         Ok(())
     }
 
@@ -346,23 +355,6 @@ impl Lowering<'_, '_> {
         self.edits.push(Edit { at: start..end, text: String::new() });
         Ok(())
     }
-}
-
-/// Behind the comment lines that are indented deeper than `column`: they speak of what stands before them (often it is
-/// a line of it, commented out). So does a commented-out item, `# - `, in the column of the new line.
-fn behind_own_comments(text: &str, from: usize, column: usize) -> usize {
-    let mut at = from;
-    while at < text.len() {
-        let line = &text[at..line_end(text, at)];
-        let comment = line.trim_start_matches(' ');
-        let indent = line.len() - comment.len();
-        let is_item = indent == column && comment.trim_start_matches('#').trim_start().starts_with("- ");
-        if !comment.starts_with('#') || !(indent > column || is_item) {
-            break;
-        }
-        at = next_line(text, at);
-    }
-    at
 }
 
 fn seek_dash(text: &str, from: usize) -> usize {

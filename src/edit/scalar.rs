@@ -18,7 +18,7 @@ pub(super) fn restyle(tree: &Tree<'_>, of: NodeId, new: &str, around: Around) ->
     if let Some(added) = new.strip_suffix(&old[body.len()..]).and_then(|rest| rest.strip_prefix(body)) {
         return append(tree, of, added, new, around);
     }
-    prepend(tree, of, new.strip_suffix(old)?)
+    prepend(tree, of, new.strip_suffix(old)?, around)
 }
 
 fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -> Option<Edit> {
@@ -29,7 +29,7 @@ fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -
         return None;
     }
     match tree.kind(of) {
-        Kind::Plain if is_plain_tail(added) && resolve(new) == Value::String(new.to_owned()) => {
+        Kind::Plain if is_plain_tail(added, around) && resolve(new) == Value::String(new.to_owned()) => {
             insert(end, added.to_owned())
         }
         // What goes before a line end at the end has no place behind the text.
@@ -49,13 +49,23 @@ fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -
     }
 }
 
-fn prepend(tree: &Tree<'_>, of: NodeId, added: &str) -> Option<Edit> {
+fn prepend(tree: &Tree<'_>, of: NodeId, added: &str, around: Around) -> Option<Edit> {
     let start = tree.span(of).start;
     let insert = |text: String| Some(Edit { at: start + 1..start + 1, text });
     match tree.kind(of) {
         _ if added.chars().any(char::is_control) => None,
         Kind::SingleQuoted => insert(added.replace('\'', "''")),
         Kind::DoubleQuoted => insert(escaped(added)),
+        // Only a first line without blanks of its own says by itself where its text begins.
+        Kind::Literal | Kind::Folded if !matches!(around, Around::Flow) => {
+            let (header, body) = tree.slice(of).split_once('\n')?;
+            let first = body.trim_start_matches(' ');
+            let is_clear = !header.split('#').next()?.contains(|char: char| char.is_ascii_digit())
+                && !first.starts_with(char::is_whitespace)
+                && !added.starts_with(' ');
+            let at = tree.span(of).end - first.len();
+            is_clear.then(|| Edit { at: at..at, text: added.to_owned() })
+        }
         _ => None,
     }
 }
@@ -66,9 +76,11 @@ fn escaped(text: &str) -> String {
 }
 
 /// Text that may follow plain text and stays plain: no `: `, no ` #`, nothing that flow style uses, no blank at the end.
-fn is_plain_tail(text: &str) -> bool {
+/// A comma only where there are no brackets around it.
+fn is_plain_tail(text: &str, around: Around) -> bool {
     let bytes = text.as_bytes();
-    let is_body = |byte: u8| byte.is_ascii_alphanumeric() || b"_./@%+=-$()".contains(&byte);
+    let is_comma = |byte: u8| byte == b',' && !matches!(around, Around::Flow);
+    let is_body = |byte: u8| byte.is_ascii_alphanumeric() || b"_./@%+=-$()".contains(&byte) || is_comma(byte);
     bytes.iter().enumerate().all(|(at, &byte)| match byte {
         b' ' | b':' => bytes.get(at + 1).is_some_and(|&next| is_body(next)),
         _ => is_body(byte),

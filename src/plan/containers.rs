@@ -49,7 +49,8 @@ impl<'t> Planner<'_, 't> {
         let other = if list == ListKey::Containers { ListKey::InitContainers } else { ListKey::Containers };
         let elsewhere = self.pod_items(other.key(), "name");
         if let Some((there, _)) = elsewhere.iter().find(|(_, own)| own.as_deref() == Some(name)) {
-            return Err(self.conflict(there, &what, item));
+            let problem = self.conflict(there, &what, item);
+            return Err(Box::new(problem.help("init containers and app containers share one name space: rename one")));
         }
         let own = self.pod_items(list.key(), "name");
         if let Some(at) = own.iter().position(|(_, own)| own.as_deref() == Some(name)) {
@@ -109,7 +110,7 @@ impl<'t> Planner<'_, 't> {
             return Err(self.conflict(there, what, item));
         }
         replace(self)?;
-        self.report_change(format!("{what} replaced"));
+        self.report_change(format!("{} replaced", what.trim_start_matches("the ").replace('`', "")));
         Ok(())
     }
 
@@ -148,7 +149,10 @@ impl<'t> Planner<'_, 't> {
                         } else {
                             format!("the port name `{}`", name.unwrap_or_default())
                         };
-                        return Err(self.conflict(&port, &what, item));
+                        let problem = self.conflict(&port, &what, item);
+                        return Err(Box::new(problem.help(
+                            "a pod has each port number and name once: choose others, or one container with `containers`",
+                        )));
                     }
                 }
             }

@@ -91,7 +91,15 @@ impl<'t> Planner<'_, 't> {
         let what = format!("{}: env {}", container.name, change.name);
         self.same_or_replace(&variable.part, &change.item, &what, |planner| {
             let list = planner.open_container_list(container, "env")?;
-            let replaced = planner.draft.replace(list, variable.index, change.item.value.clone());
+            let has_source = planner.draft.get(&variable.part, "valueFrom").is_some();
+            let replaced = match change.item.value.get("value") {
+                // Nothing but the value changes, so nothing else is written again.
+                Some(value) if !has_source => planner
+                    .draft
+                    .open_item(list, variable.index)
+                    .and_then(|item| planner.draft.set(item, "value", value.clone(), order::ENV_VAR)),
+                _ => planner.draft.replace(list, variable.index, change.item.value.clone()),
+            };
             replaced.map_err(|refusal| planner.refused(&refusal))
         })
     }

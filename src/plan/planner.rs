@@ -211,8 +211,11 @@ impl<'t> Planner<'_, 't> {
             Some(node) => self.workload.place(node),
             None => self.workload.own_place(),
         };
-        let whose =
-            if self.draft.origin(there).is_some() { "stands here" } else { "put into this workload by this very run" };
+        let whose = if self.draft.origin(there).is_some() {
+            "stands here"
+        } else {
+            "a policy of this run puts it into this workload"
+        };
         Box::new(
             Diagnostic::error(Code::Conflict, message)
                 .at(place, whose)

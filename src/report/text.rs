@@ -135,14 +135,9 @@ pub fn fate(workload: &WorkloadReport) -> Fate {
     }
 }
 
-/// Objects that are no workload. A document with several workloads (a List) counts as one of them.
+/// Objects that are no workload. The items of a List are objects of their own, the List is none.
 pub fn other_objects(files: &[ReportedFile<'_>]) -> usize {
-    let others = files.iter().map(|file| {
-        let mut documents: Vec<usize> = file.report.workloads.iter().map(|workload| workload.document.start).collect();
-        documents.dedup();
-        file.report.objects.saturating_sub(documents.len())
-    });
-    others.sum()
+    files.iter().map(|file| file.report.objects.saturating_sub(file.report.workloads.len())).sum()
 }
 
 /// `3 workloads: 1 injected, 1 unchanged, 1 not selected; 4 other objects`.
