@@ -105,16 +105,20 @@ pub fn comments_above(text: &str, at: usize) -> usize {
 /// Behind the comment lines that are indented deeper than `column`: they speak of what stands before them (often it is
 /// a line of it, commented out). So does a commented-out item, `# - `, in the column of the new line.
 pub fn behind_own_comments(text: &str, from: usize, column: usize) -> usize {
-    let mut at = from;
-    while at < text.len() {
-        let line = &text[at..line_end(text, at)];
+    let (mut at, mut cursor) = (from, from);
+    while cursor < text.len() {
+        let line = &text[cursor..line_end(text, cursor)];
         let comment = line.trim_start_matches(' ');
         let indent = line.len() - comment.len();
         let is_item = indent == column && comment.trim_start_matches('#').trim_start().starts_with("- ");
-        if !comment.starts_with('#') || !(indent > column || is_item) {
+        let is_own = comment.starts_with('#') && (indent > column || is_item);
+        if !is_own && !comment.is_empty() {
             break;
         }
-        at = next_line(text, at);
+        cursor = next_line(text, cursor);
+        if is_own {
+            at = cursor;
+        }
     }
     at
 }
