@@ -2,6 +2,7 @@
 
 mod base;
 mod check;
+mod compose;
 mod containers;
 pub mod draft;
 mod env;
