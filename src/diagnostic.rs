@@ -166,6 +166,10 @@ codes! {
     UnknownKind = "unknown-kind",
     /// Items of a list do not state what they are.
     UntypedItems = "untyped-items",
+    /// A text cannot be joined with a variable that comes from elsewhere (`valueFrom`): what is there is not known.
+    CannotCompose = "cannot-compose",
+    /// A policy has only ephemeral containers. They go into pods that run, never into a workload.
+    NothingToWrite = "nothing-to-write",
     /// podgraft's own check of its output failed. This is a bug of podgraft; nothing was written.
     Internal = "internal",
 }

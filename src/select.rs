@@ -1,7 +1,9 @@
 //! Policies and workloads in, the containers that get something out, or the first reason why nothing does.
 
+mod conditions;
 mod containers;
 mod opt;
+mod scope;
 
 pub mod kinds;
 
@@ -14,6 +16,7 @@ use crate::policy::{Filter, Hooks, KindPattern, LabelSelector, Mark, Operator, P
 use crate::report::Skip;
 use crate::yaml::tree::NodeId;
 pub use containers::choose_containers;
+pub use scope::WorkloadFacts;
 
 /// The input minus what podgraft put there before: selection sees this, so that no policy fails to match, or matches,
 /// because of its own output.
@@ -84,7 +87,8 @@ pub fn select(
         }
     }
     view.check_filters(policy, (&policy.selects, Hooks::Exclude), ("policy", &policy.excludes), warnings)?;
-    view.check_opts(policy, namespace).map_or(Ok(()), |reason| Err(skip(reason)))
+    view.check_opts(policy, namespace).map_or(Ok(()), |reason| Err(skip(reason)))?;
+    view.check_conditions(policy, &policy.match_conditions)
 }
 
 /// Decides whether a rule of a policy that applies is for a workload.
@@ -99,7 +103,9 @@ pub fn select_rule(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<(), No> {
     // Whether hooks are meant at all is the policy's `match` to say.
-    View { workload, base }.check_filters(policy, (&rule.selects, Hooks::Include), ("rule", &rule.excludes), warnings)
+    let view = View { workload, base };
+    view.check_filters(policy, (&rule.selects, Hooks::Include), ("rule", &rule.excludes), warnings)?;
+    view.check_conditions(policy, &rule.match_conditions)
 }
 
 /// A positive condition on a namespace that is not known does not hold.

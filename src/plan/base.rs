@@ -5,18 +5,29 @@ use serde_json::Value;
 
 use crate::manifest::pod::Workload;
 use crate::policy::{Inject, Item, Policy};
-use crate::select::Base;
+use crate::select::{Base, choose_containers};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::to_value;
 
+use super::expand::expand;
 use super::same::is_same;
 
 /// The base of a workload under the given policies, in one pass.
 pub fn base_of(workload: &Workload<'_>, policies: &[Policy]) -> Base {
     let mut base = Base::default();
-    for rule in policies.iter().filter(|policy| !policy.suspend).flat_map(|policy| &policy.rules) {
-        leave_out_containers(workload, &rule.inject, &mut base);
-        leave_out_texts(workload, &rule.inject, &mut base);
+    let input = Base::default();
+    for policy in policies.iter().filter(|policy| !policy.suspend) {
+        for rule in &policy.rules {
+            // What cannot be evaluated was not put there; where it matters, planning says why.
+            let chosen = match &rule.template {
+                Some(_) => choose_containers(&rule.containers, workload, &input),
+                None => Vec::new(),
+            };
+            if let Ok(expanded) = expand(policy, rule, workload, &input, &chosen) {
+                leave_out_containers(workload, &expanded.inject, &mut base);
+                leave_out_texts(workload, &expanded.inject, &mut base);
+            }
+        }
     }
     base
 }

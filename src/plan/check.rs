@@ -16,19 +16,20 @@ use super::quantity;
 impl<'t> Planner<'_, 't> {
     /// Checks the rule's items against the draft that they are part of now.
     pub(super) fn check_result(&mut self) {
-        let rule = self.rule;
+        let inject = self.inject;
         let volumes = self.volume_names();
-        for item in &rule.inject.volume_mounts {
+        let injects = self.all_injects();
+        for item in injects.iter().flat_map(|inject| &inject.volume_mounts) {
             self.attempt(|planner| planner.check_mount(&item.value, item, &volumes));
         }
-        let init = rule.inject.init_containers.iter().map(|(item, _)| item);
-        for item in init.chain(rule.inject.sidecars.iter().map(|(item, ..)| item)) {
+        let init = inject.init_containers.iter().map(|(item, _)| item);
+        for item in init.chain(inject.sidecars.iter().map(|(item, ..)| item)) {
             self.attempt(|planner| planner.check_new_container(item, &volumes));
         }
-        if let Some(item) = &rule.inject.container_defaults {
+        for item in injects.iter().filter_map(|inject| inject.container_defaults.as_ref()) {
             self.attempt(|planner| planner.check_resources(item));
         }
-        if let Some(item) = &rule.inject.pod_spec {
+        if let Some(item) = &inject.pod_spec {
             self.attempt(|planner| planner.check_namespaces(item));
         }
     }

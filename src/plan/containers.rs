@@ -82,7 +82,7 @@ impl<'t> Planner<'_, 't> {
         let annotations = metadata.and_then(|metadata| self.draft.get(&metadata, "annotations"));
         let is_stated =
             annotations.is_some_and(|annotations| self.draft.get(&annotations, DEFAULT_CONTAINER).is_some());
-        let is_planned = self.rule.inject.pod_annotations.iter().any(|(key, _)| key == DEFAULT_CONTAINER);
+        let is_planned = self.inject.pod_annotations.iter().any(|(key, _)| key == DEFAULT_CONTAINER);
         if is_stated || is_planned {
             return Ok(());
         }

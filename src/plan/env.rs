@@ -29,7 +29,7 @@ pub(super) fn in_order_of_use(changes: &[EnvChange]) -> Vec<&EnvChange> {
     ordered
 }
 
-fn value_of(change: &EnvChange) -> Option<&str> {
+pub(super) fn value_of(change: &EnvChange) -> Option<&str> {
     change.item.value.get("value").and_then(Value::as_str)
 }
 
@@ -50,9 +50,9 @@ fn references(value: &str) -> Vec<&str> {
 }
 
 /// A variable of a container as it stands in the draft.
-struct Variable {
-    index: usize,
-    part: Part,
+pub(super) struct Variable {
+    pub index: usize,
+    pub part: Part,
 }
 
 impl<'t> Planner<'_, 't> {
@@ -75,7 +75,7 @@ impl<'t> Planner<'_, 't> {
         }
     }
 
-    fn variables(&self, container: &Container<'_>) -> Vec<(Part, Option<Cow<'t, str>>)> {
+    pub(super) fn variables(&self, container: &Container<'_>) -> Vec<(Part, Option<Cow<'t, str>>)> {
         let list = self.container_part(container).and_then(|part| self.draft.get(&part, "env"));
         self.items_by(list.as_ref(), "name")
     }
@@ -164,12 +164,7 @@ impl<'t> Planner<'_, 't> {
     fn join(&mut self, container: &Container<'_>, change: &EnvChange, variable: &Variable) -> Step {
         let has_source = self.draft.get(&variable.part, "valueFrom").is_some_and(|from| !self.draft.is_empty(&from));
         if has_source {
-            let message = format!(
-                "`{}` of container `{}` comes from `valueFrom`, which this version does not append to",
-                change.name, container.name
-            );
-            let problem = self.problem(Code::NotSupported, message, &change.item);
-            return Err(Box::new(problem.help("state its value in the manifest, or leave the container out")));
+            return self.compose(container, change, variable);
         }
         let old = self.draft.text_at(&variable.part, "value").unwrap_or_default();
         let ours = value_of(change).unwrap_or_default();
@@ -212,7 +207,13 @@ impl<'t> Planner<'_, 't> {
     }
 
     /// Kubernetes expands `$(X)` only where X is set before it; otherwise the program gets the literal text.
-    fn check_references(&self, container: &Container<'_>, change: &EnvChange, value: &str, index: usize) -> Step {
+    pub(super) fn check_references(
+        &self,
+        container: &Container<'_>,
+        change: &EnvChange,
+        value: &str,
+        index: usize,
+    ) -> Step {
         let variables = self.variables(container);
         let has_sources = self.container_part(container).is_some_and(|part| self.draft.get(&part, "envFrom").is_some());
         let own = value_of(change).map(references).unwrap_or_default();
@@ -243,7 +244,7 @@ fn is_service_variable(name: &str) -> bool {
 }
 
 /// What stands there and ours, by the entry's operation. Nothing changes when ours is there already.
-fn joined(old: &str, ours: &str, change: &EnvChange) -> String {
+pub(super) fn joined(old: &str, ours: &str, change: &EnvChange) -> String {
     // A block scalar's last line end is no part of the flags that it holds: ours goes before it.
     let body = old.trim_end_matches('\n');
     let tail = &old[body.len()..];

@@ -2,9 +2,11 @@
 
 mod base;
 mod check;
+mod compose;
 mod containers;
 pub mod draft;
 mod env;
+mod expand;
 mod order;
 pub mod patch;
 mod planner;
@@ -20,8 +22,9 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::manifest::pod::Workload;
 use crate::options::Options;
 use crate::policy::{ApplyRules, FailurePolicy, Policy, Rule};
-use crate::report::{Outcome, PolicyReport, Skip};
+use crate::report::{Change, Outcome, PolicyReport, Skip};
 use crate::select::{Base, No, choose_containers, select, select_rule};
+use crate::yaml::tree::NodeId;
 
 use draft::{Draft, Refusal};
 use planner::Planner;
@@ -72,50 +75,68 @@ fn apply<'t>(
         Err(No::Undecided(problem)) => return failed(policy, vec![*problem], planned),
     }
     let before = planned.draft.clone();
-    let mut done = Vec::new();
-    let mut problems = Vec::new();
-    let mut skips = Vec::new();
-    let mut taken = BTreeSet::new();
+    let mut applied = Applied::default();
     for rule in &policy.rules {
-        match select_rule(policy, rule, workload, base, &mut planned.diagnostics) {
-            Ok(()) => {}
-            Err(No::Skip(skip)) => {
-                skips.push((rule, skip));
-                continue;
-            }
-            Err(No::Undecided(problem)) => {
-                problems.push(*problem);
-                continue;
-            }
-        }
-        let mut chosen = choose_containers(&rule.containers, workload, base);
-        if policy.apply_rules == ApplyRules::One {
-            chosen.retain(|container| taken.insert(container.node));
-        }
-        if chosen.is_empty() {
-            skips.push((rule, no_container(rule, workload)));
-            continue;
-        }
-        let draft = planned.draft.clone();
-        let mut planner =
-            Planner { workload, policy, rule, options, chosen, draft, done: Vec::new(), problems: Vec::new() };
-        planner.run();
-        let Planner { draft, done: added, problems: found, .. } = planner;
-        planned.draft = draft;
-        done.extend(added);
-        problems.extend(found);
+        apply_rule(Subject { workload, policy, base, options }, rule, planned, &mut applied);
     }
-    let (errors, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) = problems.into_iter().partition(Diagnostic::is_error);
+    let (errors, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
+        applied.problems.into_iter().partition(Diagnostic::is_error);
     if !errors.is_empty() {
         // Never half an injection.
         planned.draft = before;
         return failed(policy, errors, planned);
     }
-    planned.diagnostics.extend(warnings);
-    if skips.len() == policy.rules.len() {
-        return Outcome::Skipped(no_rule(skips));
+    planned.diagnostics.extend(others);
+    if applied.skips.len() == policy.rules.len() {
+        return Outcome::Skipped(no_rule(applied.skips));
     }
-    if done.is_empty() { Outcome::UpToDate } else { Outcome::Injected(done) }
+    if applied.done.is_empty() { Outcome::UpToDate } else { Outcome::Injected(applied.done) }
+}
+
+/// What a rule is applied to.
+#[derive(Clone, Copy)]
+struct Subject<'s, 't> {
+    workload: &'s Workload<'t>,
+    policy: &'s Policy,
+    base: &'s Base,
+    options: &'s Options,
+}
+
+/// What the rules of a policy came to so far.
+#[derive(Default)]
+struct Applied<'p> {
+    done: Vec<Change>,
+    problems: Vec<Diagnostic>,
+    skips: Vec<(&'p Rule, Skip)>,
+    /// Containers that have got a rule.
+    taken: BTreeSet<NodeId>,
+}
+
+fn apply_rule<'p, 't>(subject: Subject<'p, 't>, rule: &'p Rule, planned: &mut Planned<'t>, applied: &mut Applied<'p>) {
+    let Subject { workload, policy, base, .. } = subject;
+    match select_rule(policy, rule, workload, base, &mut planned.diagnostics) {
+        Ok(()) => {}
+        Err(No::Skip(skip)) => return applied.skips.push((rule, skip)),
+        Err(No::Undecided(problem)) => return applied.problems.push(*problem),
+    }
+    let mut chosen = choose_containers(&rule.containers, workload, base);
+    if policy.apply_rules == ApplyRules::One {
+        chosen.retain(|container| applied.taken.insert(container.node));
+    }
+    if chosen.is_empty() {
+        return applied.skips.push((rule, no_container(rule, workload)));
+    }
+    let expanded = match expand::expand(policy, rule, workload, base, &chosen) {
+        Ok(expanded) => expanded,
+        Err(found) => return applied.problems.extend(found),
+    };
+    applied.problems.extend(expanded.note(policy));
+    let draft = planned.draft.clone();
+    let planner = Planner::new(subject, rule, &expanded, chosen, draft);
+    let Planner { draft, done, problems, .. } = planner.run();
+    planned.draft = draft;
+    applied.done.extend(done);
+    applied.problems.extend(problems);
 }
 
 fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {

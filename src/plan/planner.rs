@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, ListKey, Workload};
 use crate::options::Options;
-use crate::policy::{Item, OnConflict, Policy, Position, Rule};
+use crate::policy::{Inject, Item, OnConflict, Policy, Position, Rule};
 use crate::report::Change;
 
 use super::draft::{Draft, OpenId, Part, Refusal, WhyNot};
-use super::order;
+use super::expand::Expanded;
+use super::{Subject, order};
 
 /// A step either is done (or needs nothing), or says why it cannot be.
 pub(super) type Step = Result<(), Box<Diagnostic>>;
@@ -18,6 +19,10 @@ pub(super) struct Planner<'c, 't> {
     pub workload: &'c Workload<'t>,
     pub policy: &'c Policy,
     pub rule: &'c Rule,
+    /// What to put there.
+    pub inject: &'c Inject,
+    /// What to put into each chosen container, where they differ.
+    pub of_containers: &'c [Inject],
     pub options: &'c Options,
     pub chosen: Vec<Container<'t>>,
     pub draft: Draft<'t>,
@@ -26,10 +31,34 @@ pub(super) struct Planner<'c, 't> {
     pub problems: Vec<Diagnostic>,
 }
 
-impl<'t> Planner<'_, 't> {
+impl<'c, 't> Planner<'c, 't> {
+    /// Ready to plan.
+    pub fn new(
+        subject: Subject<'c, 't>,
+        rule: &'c Rule,
+        expanded: &'c Expanded<'_>,
+        chosen: Vec<Container<'t>>,
+        draft: Draft<'t>,
+    ) -> Self {
+        let Subject { workload, policy, options, .. } = subject;
+        let Expanded { inject, of_containers } = expanded;
+        Planner {
+            workload,
+            policy,
+            rule,
+            inject,
+            of_containers,
+            options,
+            chosen,
+            draft,
+            done: vec![],
+            problems: vec![],
+        }
+    }
+
     /// Plans all that the rule injects. Every step is tried, so that all problems are found in one run.
-    pub fn run(&mut self) {
-        let inject = &self.rule.inject;
+    pub fn run(mut self) -> Self {
+        let inject = self.inject;
         for item in &inject.volumes {
             self.attempt(|planner| planner.volume(item));
         }
@@ -42,15 +71,26 @@ impl<'t> Planner<'_, 't> {
         for item in &inject.image_pull_secrets {
             self.attempt(|planner| planner.image_pull_secret(item));
         }
-        for container in self.chosen.clone() {
-            self.container_level(&container);
+        for (container, inject) in self.chosen.clone().iter().zip(self.container_injects()) {
+            self.container_level(container, inject);
         }
         self.pod_level();
         self.check_result();
+        self
     }
 
-    fn container_level(&mut self, container: &Container<'_>) {
-        let inject = &self.rule.inject;
+    /// What goes into the chosen containers, in their order.
+    fn container_injects(&self) -> Vec<&'c Inject> {
+        let of_all = self.inject;
+        (0..self.chosen.len()).map(|at| self.of_containers.get(at).unwrap_or(of_all)).collect()
+    }
+
+    /// What goes into some container.
+    pub(super) fn all_injects(&self) -> Vec<&'c Inject> {
+        std::iter::once(self.inject).chain(self.of_containers).collect()
+    }
+
+    fn container_level(&mut self, container: &Container<'_>, inject: &'c Inject) {
         for item in &inject.ports {
             self.attempt(|planner| planner.port(container, item));
         }

@@ -33,7 +33,7 @@ pub(super) enum Whose {
 
 impl<'t> Planner<'_, 't> {
     pub(super) fn pod_level(&mut self) {
-        let inject = &self.rule.inject;
+        let inject = self.inject;
         if let Some(item) = &inject.pod_security_context {
             self.attempt(|planner| planner.pod_defaults(item));
         }

@@ -6,22 +6,20 @@ use std::sync::Arc;
 
 use super::PolicyText;
 use super::names::Rule;
+pub use super::places::Places;
 use super::schema::{Problem, ProblemKind};
 use super::template::Fault;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Place;
-use crate::yaml::tree::{NodeId, Tree};
-use crate::yaml::value::{Path, find};
+use crate::yaml::value::Path;
 
 /// One object of a policy file.
 #[derive(Debug)]
 pub struct Document<'t> {
     /// The file.
     pub file: Arc<PolicyText>,
-    /// The file, parsed.
-    pub tree: &'t Tree<'t>,
-    /// The object in it.
-    pub root: NodeId,
+    /// Where what stands in the file.
+    pub places: Places<'t>,
     /// The object's value.
     pub value: Value,
 }
@@ -43,28 +41,27 @@ impl Document<'_> {
 
     /// The bytes of what is at a path.
     pub fn span(&self, path: &Path) -> Range<usize> {
-        self.tree.span(find(self.tree, self.root, path).value)
+        self.places.find(path).value
     }
 
     /// The place of what is at a path; of an empty or missing one, its key.
     pub fn place(&self, path: &Path) -> Place {
-        let found = find(self.tree, self.root, path);
-        let span = self.tree.span(found.value);
+        let found = self.places.find(path);
         match found.key {
-            Some(key) if span.is_empty() => self.file.place(self.tree.span(key)),
-            _ => self.file.place(span),
+            Some(key) if found.value.is_empty() => self.file.place(key),
+            _ => self.file.place(found.value),
         }
     }
 
     /// The place of the key that a path ends in.
     pub fn key_place(&self, path: &Path) -> Place {
-        let found = find(self.tree, self.root, path);
-        self.file.place(self.tree.span(found.key.unwrap_or(found.value)))
+        let found = self.places.find(path);
+        self.file.place(found.key.unwrap_or(found.value))
     }
 
     /// A scalar as it is written, quotes undone and not typed: `1.10` stays `1.10`.
     pub fn written(&self, path: &Path) -> Option<&str> {
-        self.tree.scalar(find(self.tree, self.root, path).value)
+        self.places.written(path)
     }
 
     /// An error at a value.

@@ -2,13 +2,17 @@
 
 pub mod builtin;
 pub mod document;
+pub mod expression;
 pub mod format;
+pub mod functions;
 pub mod names;
 pub mod native;
 pub mod params;
+pub mod places;
 pub mod read;
 pub mod schema;
 pub mod template;
+pub mod vocabulary;
 
 use globset::GlobMatcher;
 use serde_json::Value;
@@ -17,6 +21,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::source::{Place, Source};
+use expression::{Expression, Variable};
+pub use native::expand::InjectTemplate;
+use template::Params;
 
 /// One policy, checked, its parameters filled in.
 #[derive(Debug, Clone)]
@@ -41,6 +48,12 @@ pub struct Policy {
     pub opt_in: Option<Opt>,
     /// Not the workloads that say so.
     pub opt_out: Option<Opt>,
+    /// What must hold beside.
+    pub match_conditions: Vec<Condition>,
+    /// The values of its parameters.
+    pub params: Params,
+    /// Its variables, each read by those after it.
+    pub variables: Vec<Variable>,
     /// What to inject, in order.
     pub rules: Vec<Rule>,
     /// Whether a container gets all rules that fit it.
@@ -174,6 +187,17 @@ pub struct Sample {
     pub salt: String,
 }
 
+/// One of `matchConditions`.
+#[derive(Debug, Clone)]
+pub struct Condition {
+    /// For the report.
+    pub name: String,
+    /// It must come to `true`.
+    pub expression: Expression,
+    /// Where it stands in the policy's file.
+    pub at: Range<usize>,
+}
+
 /// `optIn` or `optOut`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opt {
@@ -224,12 +248,16 @@ pub struct Rule {
     pub selects: Filter,
     /// Which of these not.
     pub excludes: Vec<Filter>,
+    /// What must hold beside.
+    pub match_conditions: Vec<Condition>,
     /// Which containers get the container-level parts.
     pub containers: ContainerChoice,
     /// What other content of the same identity means.
     pub on_conflict: OnConflict,
-    /// What to put there.
+    /// What to put there; what has to be evaluated for each workload is left out.
     pub inject: Inject,
+    /// All of it, where something has to be evaluated.
+    pub template: Option<Arc<InjectTemplate>>,
 }
 
 /// `containers`.
@@ -277,7 +305,7 @@ pub enum ContainerMode {
 }
 
 /// A value of the policy and where it stands in the policy's file.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     /// The Kubernetes value, without podgraft's own words (`op`, `position`, `type`). Every draft shares it.
     pub value: Arc<Value>,
@@ -286,12 +314,14 @@ pub struct Item {
 }
 
 /// `inject`. Every list is in the policy's order.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Inject {
     /// Init containers.
     pub init_containers: Vec<(Item, Position)>,
     /// Sidecars in either form. A native one carries `restartPolicy: Always` in its value.
     pub sidecars: Vec<(Item, SidecarType, Position)>,
+    /// Never written into a workload: for pods that run.
+    pub ephemeral_containers: Vec<Item>,
     /// Volumes.
     pub volumes: Vec<Item>,
     /// In each chosen container.
@@ -344,7 +374,7 @@ pub enum SidecarType {
 }
 
 /// One entry of `env`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct EnvChange {
     /// The EnvVar: `name` and `value` or `valueFrom`.
     pub item: Item,

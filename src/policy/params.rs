@@ -120,11 +120,15 @@ pub fn values(
     params
 }
 
-fn check_name(document: &Document<'_>, param: &Param, path: &Path, earlier: &Params, problems: &mut Vec<Diagnostic>) {
-    let mut chars = param.name.chars();
+/// Whether an expression can name it.
+pub fn is_name(text: &str) -> bool {
+    let mut chars = text.chars();
     let is_start = |char: char| char.is_ascii_alphabetic() || char == '_';
-    let is_name = chars.next().is_some_and(is_start) && chars.all(|char| char.is_ascii_alphanumeric() || char == '_');
-    if !is_name {
+    chars.next().is_some_and(is_start) && chars.all(|char| char.is_ascii_alphanumeric() || char == '_')
+}
+
+fn check_name(document: &Document<'_>, param: &Param, path: &Path, earlier: &Params, problems: &mut Vec<Diagnostic>) {
+    if !is_name(&param.name) {
         let message = format!("the parameter's name `{}` must be letters, digits and `_`", param.name);
         problems.push(document.error(Code::BadPolicy, &path.key("name"), message));
     }

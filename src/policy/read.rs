@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::document::Document;
+use super::document::{Document, Places};
 use super::format::{self, Translator};
 pub use super::params::ParamSetting;
 use super::params::{self, Declared};
@@ -151,7 +151,10 @@ fn read_object<'t>(
         return Err(Box::new(Diagnostic::error(Code::NotSupported, message).at(at("kind"), "here").help(help)));
     };
     let value = to_value(tree, root).map_err(|error| Box::new(not_a_value(file, error)))?;
-    Ok(Some(Found { document: Document { file: Arc::clone(file), tree, root, value }, translator }))
+    Ok(Some(Found {
+        document: Document { file: Arc::clone(file), places: Places::Tree(tree, root), value },
+        translator,
+    }))
 }
 
 /// Kinds of `podgraft.dev` that are no policies.

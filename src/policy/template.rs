@@ -1,10 +1,11 @@
-//! Text with `${params.NAME}`: the values of parameters are put in, `$${` becomes `${`. Anything else between the braces
-//! is refused, never left as it stands.
+//! Text with `${...}`: the expressions between the braces are compiled when the policy is read, and what they come to
+//! is put in; `$${` becomes `${`.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use super::schema::{did_you_mean, nearest};
+use super::expression::{Evaluator, Expression, Outcome};
+use super::vocabulary::{Uses, Vocabulary};
 use crate::diagnostic::Code;
 use crate::yaml::value::Path;
 
@@ -24,8 +25,12 @@ pub struct Fault {
     pub help: Option<String>,
 }
 
-/// What an expression may begin with (POLICY.md, Values).
-const SCOPE: [&str; 8] = ["params", "variables", "workload", "pod", "container", "containers", "object", "ref"];
+impl Fault {
+    /// A fault without a place yet.
+    pub fn new(code: Code, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Fault { path: Path::default(), code, message: message.into(), help: Some(help.into()) }
+    }
+}
 
 /// Whether a text is one `${...}` and nothing else.
 pub fn is_whole_expression(text: &str) -> bool {
@@ -38,100 +43,150 @@ pub fn has_expression(text: &str) -> bool {
     text.contains("${")
 }
 
-/// Fills in every string of a value, keys left alone.
-pub fn fill(value: &mut Value, path: &Path, params: &Params, faults: &mut Vec<Fault>) {
+/// A text with expressions in it.
+#[derive(Debug, Clone)]
+pub struct Template {
+    parts: Vec<Part>,
+    /// Whether it is one expression and nothing else, so that its value keeps its type.
+    is_whole: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Part {
+    Text(String),
+    Expression(Box<Expression>),
+}
+
+impl Template {
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn parse(text: &str, vocabulary: &Vocabulary) -> Result<Self, Vec<Fault>> {
+        let mut template = Template { parts: Vec::new(), is_whole: is_whole_expression(text) };
+        let mut faults = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.find("${") {
+            template.add_text(&rest[..at]);
+            let inner = &rest[at + 2..];
+            if rest[..at].ends_with('$') {
+                template.add_text("{");
+                rest = inner;
+                continue;
+            }
+            let Some(end) = closing_brace(inner) else {
+                faults.push(unclosed());
+                break;
+            };
+            match plain_param(&inner[..end], vocabulary).map_or_else(|| compile(&inner[..end], vocabulary), Ok) {
+                Ok(Part::Text(value)) => template.add_text(&value),
+                Ok(expression) => template.parts.push(expression),
+                Err(found) => faults.extend(found),
+            }
+            rest = &inner[end + 1..];
+        }
+        template.add_text(rest);
+        if faults.is_empty() { Ok(template) } else { Err(faults) }
+    }
+
+    fn add_text(&mut self, text: &str) {
+        match self.parts.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Part::Text(own)) => own.push_str(text),
+            _ => self.parts.push(Part::Text(text.to_owned())),
+        }
+    }
+
+    /// Whether it is one expression and nothing else.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// What its expressions use.
+    pub fn uses(&self) -> Uses {
+        self.parts.iter().fold(Uses::default(), |all, part| match part {
+            Part::Text(_) => all,
+            Part::Expression(expression) => all.and(expression.uses),
+        })
+    }
+
+    /// Its value.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub fn evaluate(&self, evaluator: &Evaluator<'_>) -> Result<Outcome, Fault> {
+        let mut text = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Text(own) => text.push_str(own),
+                Part::Expression(expression) => match (evaluator.evaluate(expression)?, self.is_whole) {
+                    (Outcome::Value(Value::Null), _) => return Err(is_null(expression)),
+                    (outcome, true) => return Ok(outcome),
+                    (Outcome::Value(value), false) => {
+                        text.push_str(&as_text(&value).ok_or_else(|| no_text(expression))?)
+                    }
+                    (Outcome::Absent, false) => return Err(is_absent(expression)),
+                },
+            }
+        }
+        Ok(Outcome::Value(Value::String(text)))
+    }
+}
+
+/// A scalar as text, as Kubernetes wants it where it wants a string.
+pub fn as_text(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) if has_expression(text) => match fill_text(text, params) {
-            Ok(filled) => *text = filled,
-            Err(found) => faults.extend(found.into_iter().map(|fault| Fault { path: path.clone(), ..fault })),
-        },
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Every string of a value with something to fill in: its path, and the text.
+pub fn texts(value: &Value, path: &Path) -> Vec<(Path, String)> {
+    match value {
+        Value::String(text) if has_expression(text) => vec![(path.clone(), text.clone())],
         Value::Array(entries) => {
-            for (at, entry) in entries.iter_mut().enumerate() {
-                fill(entry, &path.index(at), params, faults);
-            }
+            entries.iter().enumerate().flat_map(|(at, entry)| texts(entry, &path.index(at))).collect()
         }
-        Value::Object(map) => {
-            for (key, entry) in map {
-                fill(entry, &path.key(key), params, faults);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        Value::Object(map) => map.iter().flat_map(|(key, entry)| texts(entry, &path.key(key))).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     }
 }
 
-/// Fills in one text.
-pub fn fill_text(text: &str, params: &Params) -> Result<String, Vec<Fault>> {
-    let mut filled = String::with_capacity(text.len());
-    let mut faults = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find("${") {
-        filled.push_str(&rest[..at]);
-        let inner = &rest[at + 2..];
-        if rest[..at].ends_with('$') {
-            filled.push('{');
-            rest = inner;
-            continue;
-        }
-        let Some(end) = closing_brace(inner) else {
-            faults.push(unclosed());
-            break;
+/// The value of `params.NAME`, which is most of what policies ask for: no need of CEL.
+fn plain_param(text: &str, vocabulary: &Vocabulary) -> Option<Part> {
+    let name = text.trim().strip_prefix("params.")?;
+    vocabulary.params.get(name)?.clone().map(Part::Text)
+}
+
+fn compile(text: &str, vocabulary: &Vocabulary) -> Result<Part, Vec<Fault>> {
+    let compiled = Expression::compile(text.trim(), vocabulary);
+    compiled.map(|expression| Part::Expression(Box::new(expression))).map_err(|faults| {
+        let with_hint = |fault: Fault| match fault.code {
+            Code::BadExpression => {
+                let help = fault.help.map(|help| format!("{help}; ")).unwrap_or_default();
+                Fault { help: Some(format!("{help}{}", literal_hint(text))), ..fault }
+            }
+            _ => fault,
         };
-        match value_of(&inner[..end], params) {
-            Ok(value) => filled.push_str(value),
-            Err(fault) => faults.push(fault),
-        }
-        rest = &inner[end + 1..];
-    }
-    filled.push_str(rest);
-    if faults.is_empty() { Ok(filled) } else { Err(faults) }
+        faults.into_iter().map(with_hint).collect()
+    })
 }
 
-fn value_of<'p>(expression: &str, params: &'p Params) -> Result<&'p str, Fault> {
-    let trimmed = expression.trim();
-    let root: String = trimmed.chars().take_while(|&char| is_word(char)).collect();
-    let rest = &trimmed[root.len()..];
-    if let Some(name) = rest.strip_prefix('.').filter(|name| root == "params" && name.chars().all(is_word)) {
-        return param(name, expression, params);
-    }
-    let is_name = root.starts_with(|char: char| !char.is_ascii_digit()) && !rest.trim_start().starts_with('(');
-    let is_literal = matches!(root.as_str(), "true" | "false" | "null");
-    if trimmed.is_empty() || (is_name && !is_literal && !SCOPE.contains(&root.as_str())) {
-        return Err(unknown_name(&root, expression));
-    }
-    Err(fault(
-        Code::NotSupported,
-        format!("`${{{expression}}}`: expressions other than `params.NAME` come with a later version"),
-        Some(format!("write the value itself, or `$${{{expression}}}` for this very text")),
-    ))
+fn is_null(expression: &Expression) -> Fault {
+    let message = format!("`${{{}}}` is null", expression.text());
+    Fault::new(Code::BadExpression, message, "a key is left out by an optional with nothing in it: `${a.?b}`")
 }
 
-fn param<'p>(name: &str, expression: &str, params: &'p Params) -> Result<&'p str, Fault> {
-    match params.get(name) {
-        Some(Some(value)) => Ok(value),
-        Some(None) => Err(fault(
-            Code::BadParam,
-            format!("the parameter `{name}` has no value"),
-            Some(format!("give it with `--param {name}=VALUE`, or give it a default")),
-        )),
-        None => {
-            let near = nearest(name, params.keys().map(String::as_str)).map(did_you_mean);
-            let hint = near.unwrap_or_else(|| "declare it under `params`".to_owned());
-            Err(fault(
-                Code::BadExpression,
-                format!("the policy has no parameter `{name}`"),
-                Some(format!("{hint}; {}", literal_hint(expression))),
-            ))
-        }
-    }
+fn is_absent(expression: &Expression) -> Fault {
+    let message = format!("`${{{}}}` is an optional with nothing in it, within a text", expression.text());
+    Fault::new(Code::BadExpression, message, "say what stands for nothing: `.orValue('')`")
 }
 
-fn unknown_name(root: &str, expression: &str) -> Fault {
-    let near = nearest(root, SCOPE.into_iter()).map(|near| format!("{}; ", did_you_mean(near)));
-    fault(
-        Code::BadExpression,
-        format!("`${{{expression}}}` names nothing that a policy knows"),
-        Some(format!("{}{}", near.unwrap_or_default(), literal_hint(expression))),
-    )
+fn no_text(expression: &Expression) -> Fault {
+    let message = format!("`${{{}}}` is a list or a mapping, within a text", expression.text());
+    Fault::new(Code::BadExpression, message, "make it a text, for example with `.join(',')`")
 }
 
 fn literal_hint(expression: &str) -> String {
@@ -139,16 +194,8 @@ fn literal_hint(expression: &str) -> String {
 }
 
 fn unclosed() -> Fault {
-    let help = "close it with `}`, or write `$${` for the text `${`".to_owned();
-    fault(Code::BadExpression, "`${` is not closed".to_owned(), Some(help))
-}
-
-fn fault(code: Code, message: String, help: Option<String>) -> Fault {
-    Fault { path: Path::default(), code, message, help }
-}
-
-fn is_word(char: char) -> bool {
-    char.is_ascii_alphanumeric() || char == '_'
+    let help = "close it with `}`, or write `$${` for the text `${`";
+    Fault::new(Code::BadExpression, "`${` is not closed", help)
 }
 
 /// The `}` that ends an expression: braces of CEL maps nest, and those in its strings do not count.
@@ -176,34 +223,58 @@ fn closing_brace(inner: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::expression::NoFacts;
     use serde_json::json;
 
-    fn params() -> Params {
-        let given = [("port", Some("9404")), ("image", Some("a/b:1")), ("empty", None)];
-        given.into_iter().map(|(name, value)| (name.to_owned(), value.map(str::to_owned))).collect()
+    fn vocabulary() -> Vocabulary {
+        let given = [("port", Some("9404")), ("image", Some("a/b:1")), ("dollar", Some("x$")), ("empty", None)];
+        let params = given.into_iter().map(|(name, value)| (name.to_owned(), value.map(str::to_owned))).collect();
+        Vocabulary { params, ..Vocabulary::default() }
+    }
+
+    fn filled(text: &str) -> Value {
+        let vocabulary = vocabulary();
+        let template = Template::parse(text, &vocabulary).unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
+        match template.evaluate(&Evaluator::new(&vocabulary.params, &[], &NoFacts)) {
+            Ok(Outcome::Value(value)) => value,
+            other => panic!("{text}: {other:?}"),
+        }
     }
 
     fn fault_of(text: &str) -> (Code, String, String) {
-        let fault = fill_text(text, &params()).unwrap_err().remove(0);
+        let fault = Template::parse(text, &vocabulary()).unwrap_err().remove(0);
         (fault.code, fault.message, fault.help.unwrap_or_default())
     }
 
+    fn evaluation_fault(text: &str) -> String {
+        let vocabulary = vocabulary();
+        let template = Template::parse(text, &vocabulary).expect(text);
+        template.evaluate(&Evaluator::new(&vocabulary.params, &[], &NoFacts)).unwrap_err().message
+    }
+
     #[test]
-    fn parameters_are_put_in() {
-        assert_eq!(fill_text("${params.image}", &params()).unwrap(), "a/b:1");
-        assert_eq!(fill_text("-x=${params.port}:${ params.port }/c", &params()).unwrap(), "-x=9404:9404/c");
+    fn expressions_are_put_in() {
+        assert_eq!(filled("${params.image}"), json!("a/b:1"));
+        assert_eq!(filled("-x=${params.port}:${ params.port }/c"), json!("-x=9404:9404/c"));
+        assert_eq!(filled("${'}' + \"{\"}"), json!("}{"));
+        assert_eq!(filled("n${1 + 1}${true}"), json!("n2true"));
+    }
+
+    #[test]
+    fn a_whole_expression_keeps_its_type() {
+        assert_eq!(filled("${int(params.port)}"), json!(9404));
+        assert_eq!(filled("${{'b': 1, 'a': [true]}}"), json!({"a": [true], "b": 1}));
     }
 
     #[test]
     fn a_doubled_dollar_writes_the_literal_text() {
-        assert_eq!(fill_text("$${HOME}/${params.port}", &params()).unwrap(), "${HOME}/9404");
-        assert_eq!(fill_text("$(VAR) {{ x }} $${a", &params()).unwrap(), "$(VAR) {{ x }} ${a");
+        assert_eq!(filled("$${HOME}/${params.port}"), json!("${HOME}/9404"));
+        assert_eq!(filled("$(VAR) {{ x }} $${a"), json!("$(VAR) {{ x }} ${a"));
     }
 
     #[test]
     fn a_value_that_ends_in_a_dollar_escapes_nothing() {
-        let params: Params = [("a".to_owned(), Some("x$".to_owned()))].into();
-        assert_eq!(fill_text("${params.a}${params.a}", &params).unwrap(), "x$x$");
+        assert_eq!(filled("${params.dollar}${params.dollar}"), json!("x$x$"));
     }
 
     #[test]
@@ -214,17 +285,19 @@ mod tests {
     }
 
     #[test]
-    fn a_name_out_of_scope_shows_the_literal_ready_to_paste() {
-        let (code, _, help) = fault_of("${HOME:-/root}");
-        assert_eq!(code, Code::BadExpression);
-        assert!(help.contains("`$${HOME:-/root}`"), "{help}");
+    fn what_is_no_expression_shows_the_literal_ready_to_paste() {
+        for text in ["${HOME:-/root}", "${HOME}"] {
+            let (code, _, help) = fault_of(text);
+            assert_eq!(code, Code::BadExpression);
+            assert!(help.contains(&format!("`${text}`")), "{help}");
+        }
     }
 
     #[test]
-    fn expressions_come_later() {
-        for text in ["${int(params.port)}", "${workload.name}", "${container.?securityContext}", "${'}' + \"{\"}"] {
-            assert_eq!(fault_of(text).0, Code::NotSupported, "{text}");
-        }
+    fn nothing_is_never_written_as_text() {
+        assert!(evaluation_fault("${null}").contains("is null"));
+        assert!(evaluation_fault("a${{'a': 1}.?b}").contains("nothing in it"));
+        assert!(evaluation_fault("a${[1]}").contains("a list or a mapping"));
     }
 
     #[test]
@@ -247,11 +320,10 @@ mod tests {
     }
 
     #[test]
-    fn every_string_of_a_value_is_filled_and_every_fault_has_its_path() {
-        let mut value = json!({"a": ["${params.port}", 1], "${params.port}": {"b": "${nope}"}});
-        let mut faults = Vec::new();
-        fill(&mut value, &Path::of(&["inject"]), &params(), &mut faults);
-        assert_eq!(value["a"], json!(["9404", 1]));
-        assert_eq!(faults[0].path.to_string(), "inject.${params.port}.b");
+    fn every_text_of_a_value_has_its_path() {
+        let value = json!({"a": ["${params.port}", 1], "${params.port}": {"b": "${nope}"}});
+        let found = texts(&value, &Path::of(&["inject"]));
+        let found: Vec<(String, &str)> = found.iter().map(|(path, text)| (path.to_string(), text.as_str())).collect();
+        assert_eq!(found, [("inject.a[0]".into(), "${params.port}"), ("inject.${params.port}.b".into(), "${nope}")]);
     }
 }

@@ -14,7 +14,7 @@ use super::tree::{Kind, NodeId, Tree};
 pub const MAX_EXPANDED: usize = 1_000_000;
 
 /// One step of a path into a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
     /// The value of a key.
     Key(String),
@@ -23,7 +23,7 @@ pub enum Step {
 }
 
 /// The way from a value to something in it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Path(pub Vec<Step>);
 
 impl Path {
@@ -46,6 +46,16 @@ impl Path {
         let mut steps = self.0.clone();
         steps.push(step);
         Path(steps)
+    }
+
+    /// Further, over all steps of another path.
+    pub fn join(&self, further: &Path) -> Self {
+        Path(self.0.iter().chain(&further.0).cloned().collect())
+    }
+
+    /// Whether the way goes through the end of another.
+    pub fn starts_with(&self, other: &Path) -> bool {
+        self.0.starts_with(&other.0)
     }
 
     /// The last key with the indices behind it: `args[0]`. Empty for the root.

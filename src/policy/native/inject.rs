@@ -1,37 +1,30 @@
 //! `inject`: each item as the Kubernetes value that stands in the policy, podgraft's own words taken out of it.
 
+use k8s_openapi::api::core::v1::EphemeralContainer;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
 use super::types::{self, EnvEntry, EnvOp, SidecarType};
 use super::{Reader, checks};
 use crate::diagnostic::Code;
-use crate::policy::{EnvChange, Inject, Item, Position};
+use crate::policy::{self, EnvChange, Inject, Item, Position, names};
 use crate::yaml::value::Path;
 
 /// What stands beside the Kubernetes fields of an item.
 const OUR_WORDS: [&str; 4] = ["op", "separator", "position", "type"];
 
 impl Reader<'_, '_> {
-    pub(super) fn inject(&mut self, inject: types::Inject, at: &Path) -> Inject {
+    /// What stands under `inject`, entries that are left out aside.
+    pub(super) fn inject(&mut self, at: &Path) -> Inject {
         self.check_names(at);
-        let init_containers = &at.key("initContainers");
-        let sidecars = &at.key("sidecars");
         Inject {
-            init_containers: (0..)
-                .zip(inject.init_containers)
-                .map(|(index, entry)| self.init_container(&init_containers.index(index), entry.position.into()))
-                .collect(),
-            sidecars: (0..)
-                .zip(inject.sidecars)
-                .map(|(index, entry)| {
-                    let item = self.sidecar(&sidecars.index(index), entry.r#type);
-                    (item, entry.r#type.into(), entry.position.into())
-                })
-                .collect(),
+            init_containers: self.read_each(&at.key("initContainers"), Self::init_container),
+            sidecars: self.read_each(&at.key("sidecars"), Self::sidecar),
+            ephemeral_containers: self.read_each(&at.key("ephemeralContainers"), Self::ephemeral_container),
             volumes: self.volumes(&at.key("volumes")),
             volume_mounts: self.volume_mounts(&at.key("volumeMounts")),
-            env: (0..).zip(&inject.env).map(|(index, entry)| self.env(entry, &at.key("env").index(index))).collect(),
+            env: self.read_each(&at.key("env"), Self::env),
             env_from: self.items(&at.key("envFrom")),
             ports: self.ports(&at.key("ports")),
             pod_annotations: self.annotations(&at.key("podAnnotations")),
@@ -45,9 +38,29 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// The entries of a list, each as the type that it must be.
+    fn read_each<T: DeserializeOwned, I>(&mut self, at: &Path, read: impl Fn(&mut Self, T, &Path) -> I) -> Vec<I> {
+        let mut items = Vec::new();
+        for path in self.paths(at) {
+            let value = path.get(&self.document.value).cloned().unwrap_or_default();
+            match serde_json::from_value(value) {
+                Ok(entry) => items.push(read(self, entry, &path)),
+                Err(error) => {
+                    let message = format!("`{}` cannot be read: {error}", path.name());
+                    self.problems.push(self.document.error(Code::WrongType, &path, message));
+                }
+            }
+        }
+        items
+    }
+
+    fn is_left_out(&self, at: &Path) -> bool {
+        self.left_out.iter().any(|path| at.starts_with(path))
+    }
+
     /// The value at a path, if something is there.
     fn item(&self, at: &Path) -> Option<Item> {
-        let value = at.get(&self.document.value)?.clone();
+        let value = at.get(&self.document.value).filter(|_| !self.is_left_out(at))?.clone();
         Some(Item { value: Arc::new(value), at: self.document.span(at) })
     }
 
@@ -59,7 +72,7 @@ impl Reader<'_, '_> {
     /// The paths of the entries of the list at a path.
     pub(super) fn paths(&self, at: &Path) -> Vec<Path> {
         let length = at.get(&self.document.value).and_then(Value::as_array).map_or(0, Vec::len);
-        (0..length).map(|index| at.index(index)).collect()
+        (0..length).map(|index| at.index(index)).filter(|path| !self.is_left_out(path)).collect()
     }
 
     /// The mapping at a path, without podgraft's own words.
@@ -70,21 +83,27 @@ impl Reader<'_, '_> {
         Item { value: Arc::new(Value::Object(map)), at: self.document.span(at) }
     }
 
-    fn init_container(&mut self, at: &Path, position: Position) -> (Item, Position) {
+    fn init_container(&mut self, entry: types::InitContainer, at: &Path) -> (Item, Position) {
         let item = self.kubernetes_item(at);
         self.check_container(&item.value, at);
         if item.value.get("restartPolicy").and_then(Value::as_str) == Some("Always") {
             let message = "an init container with `restartPolicy: Always` is a sidecar";
             self.bad(&at.key("restartPolicy"), message, "put it under `sidecars` with `type: Native`");
         }
-        (item, position)
+        (item, entry.position.into())
     }
 
-    fn sidecar(&mut self, at: &Path, sidecar_type: SidecarType) -> Item {
+    /// Its own fields are checked by its type.
+    fn ephemeral_container(&mut self, entry: EphemeralContainer, at: &Path) -> Item {
+        self.rule(&at.key("name"), names::check_dns_label(&entry.name));
+        self.kubernetes_item(at)
+    }
+
+    fn sidecar(&mut self, entry: types::Sidecar, at: &Path) -> (Item, policy::SidecarType, Position) {
         let mut item = self.kubernetes_item(at);
         self.check_container(&item.value, at);
         let stated = item.value.get("restartPolicy").and_then(Value::as_str);
-        match (sidecar_type, stated) {
+        match (entry.r#type, stated) {
             (SidecarType::Native, None | Some("Always")) => {
                 Arc::make_mut(&mut item.value)["restartPolicy"] = Value::from("Always");
             }
@@ -97,12 +116,12 @@ impl Reader<'_, '_> {
                 self.bad(&at.key("restartPolicy"), message, "leave it out, or make the sidecar `type: Native`");
             }
         }
-        item
+        (item, entry.r#type.into(), entry.position.into())
     }
 
-    fn env(&mut self, entry: &EnvEntry, at: &Path) -> EnvChange {
+    fn env(&mut self, entry: EnvEntry, at: &Path) -> EnvChange {
         self.check_env(at);
-        self.check_env_op(entry, at);
+        self.check_env_op(&entry, at);
         EnvChange {
             item: self.kubernetes_item(at),
             name: entry.var.name.clone(),
@@ -137,7 +156,7 @@ impl Reader<'_, '_> {
     fn annotations(&mut self, at: &Path) -> Vec<(String, Item)> {
         let entries = self.map_items(at);
         for (key, _) in &entries {
-            self.rule(&at.key(key), crate::policy::names::check_key(key));
+            self.rule(&at.key(key), names::check_key(key));
         }
         entries
     }
@@ -150,6 +169,7 @@ impl Reader<'_, '_> {
         entries
     }
 
+    /// The texts of a mapping.
     fn map_items(&self, at: &Path) -> Vec<(String, Item)> {
         let map = at.get(&self.document.value).and_then(Value::as_object).into_iter().flatten();
         map.filter_map(|(key, _)| Some((key.clone(), self.item(&at.key(key))?))).collect()

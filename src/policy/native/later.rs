@@ -8,9 +8,8 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
 use crate::yaml::value::Path;
 
-const OF_SPEC: [&str; 3] = ["matchConditions", "variables", "generate"];
-const OF_RULE: [&str; 1] = ["matchConditions"];
-const OF_INJECT: [&str; 3] = ["ephemeralContainers", "checksums", "patches"];
+const OF_SPEC: [&str; 1] = ["generate"];
+const OF_INJECT: [&str; 2] = ["checksums", "patches"];
 const OF_FILTER: [&str; 1] = ["namespaceSelector"];
 
 /// Every such word of a policy.
@@ -19,7 +18,6 @@ pub fn refuse(document: &Document<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     refuse_keys(document, &spec, &OF_SPEC, &mut found);
     for rule in rules::entries(document) {
-        refuse_keys(document, &rule, &OF_RULE, &mut found);
         refuse_in_filter(document, &rule.key("match"), &mut found);
         refuse_in_filters(document, &rule.key("exclude"), &mut found);
     }

@@ -2,6 +2,9 @@
 //! parameters filled in, checked again, translated.
 
 mod checks;
+pub mod expand;
+mod expressions;
+mod fill;
 mod inject;
 mod inject_types;
 mod later;
@@ -15,10 +18,12 @@ use std::sync::{Arc, LazyLock};
 
 use super::Policy;
 use super::document::Document;
+use super::expression::Variable;
 use super::names;
 use super::params::{self, ParamSetting};
-use super::schema::{ProblemKind, Schema, Templates};
-use super::template::{self, Params};
+use super::schema::{Schema, Templates};
+use super::template::{self, Template};
+use super::vocabulary::Vocabulary;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::yaml::value::Path;
 use types::{InjectionPolicy, Param};
@@ -40,10 +45,17 @@ pub fn translate(mut document: Document<'_>, settings: &[&ParamSetting]) -> Resu
     let declared = document.value.pointer("/spec/params").cloned().unwrap_or_else(|| Value::Array(Vec::new()));
     let declared: Vec<Param> = serde_json::from_value(declared).map_err(|error| vec![unreadable(&document, &error)])?;
     let params = params::values(&document, &declared, settings, &mut problems);
-    fill_in(&mut document, &params, &mut problems);
+    refuse_elsewhere(&document, &mut problems);
+    let mut vocabulary = Vocabulary { params, ..Vocabulary::default() };
+    let variables = expressions::read_variables(&document, &mut vocabulary, &mut problems);
+    let templates = fill::fill_in(&mut document, &vocabulary, &variables, &mut problems);
+    if !problems.is_empty() {
+        expressions::check_conditions(&document, &vocabulary, &mut problems);
+    }
     none_of(&mut problems)?;
     let policy = InjectionPolicy::deserialize_from(&document)?;
-    let mut reader = Reader { document: &document, problems };
+    let mut reader = Reader::of(&document, vocabulary, templates);
+    reader.variables = variables;
     let translated = reader.policy(policy);
     none_of(&mut reader.problems)?;
     Ok(translated)
@@ -59,29 +71,6 @@ fn check_words(document: &Document<'_>) -> Vec<Diagnostic> {
     problems.extend(later::refuse(document));
     problems
 }
-
-/// Puts the parameters into every `inject` and checks it again, now that the values are known.
-fn fill_in(document: &mut Document<'_>, params: &Params, problems: &mut Vec<Diagnostic>) {
-    refuse_elsewhere(document, problems);
-    let mut faults = Vec::new();
-    for path in rules::injects(document) {
-        let Some(inject) = path.get_mut(&mut document.value) else { continue };
-        template::fill(inject, &path, params, &mut faults);
-    }
-    if !faults.is_empty() {
-        problems.extend(faults.into_iter().map(|fault| document.fault(fault)));
-        return;
-    }
-    for problem in SCHEMA.check(&document.value, Templates::Filled) {
-        let diagnostic = document.problem(&problem);
-        let is_text = problem.kind == ProblemKind::WrongType
-            && document.written(&problem.path).is_some_and(template::has_expression);
-        problems.push(if is_text { diagnostic.help(TEXT_ONLY) } else { diagnostic });
-    }
-}
-
-const TEXT_ONLY: &str =
-    "a parameter is text: write the value itself (`${int(params.NAME)}` comes with a later version)";
 
 /// `${...}` stands under `inject` only: as a glob or a name it would silently fit nothing.
 fn refuse_elsewhere(document: &Document<'_>, problems: &mut Vec<Diagnostic>) {
@@ -117,7 +106,14 @@ fn unreadable(document: &Document<'_>, error: &serde_json::Error) -> Diagnostic 
 
 impl InjectionPolicy {
     fn deserialize_from(document: &Document<'_>) -> Result<Self, Vec<Diagnostic>> {
-        serde_json::from_value(document.value.clone()).map_err(|error| vec![unreadable(document, &error)])
+        let mut value = document.value.clone();
+        // What stands there is read entry by entry: some of it may have to wait for a workload.
+        for path in rules::injects(document) {
+            if let Some(inject) = path.get_mut(&mut value) {
+                *inject = Value::Object(serde_json::Map::new());
+            }
+        }
+        serde_json::from_value(value).map_err(|error| vec![unreadable(document, &error)])
     }
 }
 
@@ -125,9 +121,20 @@ impl InjectionPolicy {
 struct Reader<'d, 't> {
     document: &'d Document<'t>,
     problems: Vec<Diagnostic>,
+    vocabulary: Vocabulary,
+    variables: Vec<Variable>,
+    /// Texts of `inject` that wait for a workload.
+    templates: Vec<(Path, Template)>,
+    /// The entries of `inject` that they stand in.
+    left_out: Vec<Path>,
 }
 
-impl Reader<'_, '_> {
+impl<'d, 't> Reader<'d, 't> {
+    fn of(document: &'d Document<'t>, vocabulary: Vocabulary, templates: Vec<(Path, Template)>) -> Self {
+        let left_out = templates.iter().map(|(path, _)| expand::entry_of(path, &rules::injects(document))).collect();
+        Reader { document, problems: Vec::new(), vocabulary, variables: Vec::new(), templates, left_out }
+    }
+
     fn policy(&mut self, policy: InjectionPolicy) -> Policy {
         let spec = policy.spec;
         self.check_metadata();
@@ -137,9 +144,10 @@ impl Reader<'_, '_> {
         let opt_in = spec.opt_in.and_then(|opt| self.opt(&opt, ["true", "enabled"], &at.key("optIn")));
         let opt_out = spec.opt_out.and_then(|opt| self.opt(&opt, ["false", "disabled"], &at.key("optOut")));
         let containers = self.containers(&spec.containers, &at.key("containers"));
+        let match_conditions = self.conditions(spec.match_conditions, &at.key("matchConditions"));
         let rules = match self.document.value.pointer("/spec/rules") {
             Some(_) => self.rules(spec.rules, &at),
-            None => vec![self.only_rule(containers, spec.on_conflict, spec.inject.unwrap_or_default(), &at)],
+            None => vec![self.only_rule(containers, spec.on_conflict, &at)],
         };
         Policy {
             identity: self.document.identity(),
@@ -152,6 +160,9 @@ impl Reader<'_, '_> {
             excludes,
             opt_in,
             opt_out,
+            match_conditions,
+            params: std::mem::take(&mut self.vocabulary.params),
+            variables: std::mem::take(&mut self.variables),
             rules,
             apply_rules: spec.apply_rules.into(),
             text: Arc::clone(&self.document.file),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Reader;
-use super::types::{Inject, OnConflict, RuleEntry};
+use super::types::{OnConflict, RuleEntry};
 use crate::diagnostic::Code;
 use crate::policy::document::Document;
 use crate::policy::{ContainerChoice, Filter, Rule};
@@ -25,21 +25,18 @@ pub(super) fn injects(document: &Document<'_>) -> Vec<Path> {
 
 impl Reader<'_, '_> {
     /// `inject` at the top.
-    pub(super) fn only_rule(
-        &mut self,
-        containers: ContainerChoice,
-        on_conflict: OnConflict,
-        inject: Inject,
-        spec: &Path,
-    ) -> Rule {
-        self.check_injects_something(&spec.key("inject"), "the policy");
+    pub(super) fn only_rule(&mut self, containers: ContainerChoice, on_conflict: OnConflict, spec: &Path) -> Rule {
+        let at = spec.key("inject");
+        self.check_injects_something(&at, "the policy");
         Rule {
             name: None,
             selects: Filter::default(),
             excludes: Vec::new(),
+            match_conditions: Vec::new(),
             containers,
             on_conflict: on_conflict.into(),
-            inject: self.inject(inject, &spec.key("inject")),
+            inject: self.inject(&at),
+            template: self.template(&at),
         }
     }
 
@@ -66,9 +63,11 @@ impl Reader<'_, '_> {
             name: Some(name),
             selects: self.filter(&rule.r#match.unwrap_or_default(), &at.key("match")),
             excludes: self.filters(&rule.exclude, &at.key("exclude")),
+            match_conditions: self.conditions(rule.match_conditions, &at.key("matchConditions")),
             containers: self.containers(&rule.containers, &at.key("containers")),
             on_conflict: rule.on_conflict.into(),
-            inject: self.inject(rule.inject, &at.key("inject")),
+            inject: self.inject(&at.key("inject")),
+            template: self.template(&at.key("inject")),
         }
     }
 

@@ -167,7 +167,7 @@ pub struct Sample {
 }
 
 /// A CEL expression with a name.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct Named {
     /// Its name.
     pub name: String,

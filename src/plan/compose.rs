@@ -1,0 +1,66 @@
+//! Joining a text with a variable that comes from elsewhere (`valueFrom`): the variable gets another name, and one of its
+//! own name is composed of it and ours. A variable that named itself would reach the program as literal text, which
+//! stops a JVM (opentelemetry-operator#3463).
+
+use serde_json::{Value, json};
+
+use crate::diagnostic::Code;
+use crate::manifest::pod::Container;
+use crate::policy::{EnvChange, EnvOp};
+
+use super::env::{Variable, joined, value_of};
+use super::order;
+use super::planner::{Planner, Step};
+
+const ORIGINAL: &str = "PODGRAFT_ORIG_";
+
+impl Planner<'_, '_> {
+    pub(super) fn compose(&mut self, container: &Container<'_>, change: &EnvChange, variable: &Variable) -> Step {
+        let original = format!("{ORIGINAL}{}", change.name);
+        self.check_composable(container, change, variable, &original)?;
+        let value = joined(&format!("$({original})"), value_of(change).unwrap_or_default(), change);
+        self.check_references(container, change, &value, variable.index)?;
+        let list = self.open_container_list(container, "env")?;
+        let renamed = self
+            .draft
+            .open_item(list, variable.index)
+            .and_then(|item| self.draft.set(item, "name", Value::String(original.clone()), order::ENV_VAR));
+        renamed.map_err(|refusal| self.refused(&refusal))?;
+        self.draft.insert(list, variable.index + 1, json!({"name": change.name, "value": value}));
+        let verb = if change.op == EnvOp::Prepend { "prepended to" } else { "appended to" };
+        self.report(format!("{}: {verb} env {}, which is {original} now", container.name, change.name));
+        Ok(())
+    }
+
+    fn check_composable(
+        &self,
+        container: &Container<'_>,
+        change: &EnvChange,
+        variable: &Variable,
+        original: &str,
+    ) -> Step {
+        let whose = format!("`{}` of container `{}`", change.name, container.name);
+        let refuse = |message: String, help: &str| {
+            Err(Box::new(self.problem(Code::CannotCompose, message, &change.item).help(help)))
+        };
+        if change.op == EnvOp::MergeKeys {
+            let message =
+                format!("{whose} comes from `valueFrom`, so its pairs cannot be compared with those to merge");
+            return refuse(message, "state its value in the manifest, or leave the container out");
+        }
+        let source = self.draft.get(&variable.part, "valueFrom").and_then(|source| self.draft.value(&source));
+        let references = ["configMapKeyRef", "secretKeyRef"].into_iter().filter_map(|key| source.as_ref()?.get(key));
+        let is_optional = |reference: &Value| reference.get("optional").and_then(Value::as_bool) == Some(true);
+        if references.into_iter().any(is_optional) {
+            let message = format!(
+                "{whose} comes from an optional key, and without the key the program would get the text `$({original})`"
+            );
+            return refuse(message, "take `optional: true` out, or leave the container out");
+        }
+        if self.variables(container).iter().any(|(_, own)| own.as_deref() == Some(original)) {
+            let message = format!("{whose} would become `{original}`, which is there already");
+            return refuse(message, "take one of the two out");
+        }
+        Ok(())
+    }
+}

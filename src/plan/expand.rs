@@ -1,0 +1,75 @@
+//! A rule's items for one workload: as they are, or with their expressions evaluated.
+
+use std::borrow::Cow;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::pod::{Container, Workload};
+use crate::policy::expression::Evaluator;
+use crate::policy::{Inject, Policy, Rule};
+use crate::select::{Base, WorkloadFacts};
+
+/// What a rule injects into one workload.
+#[derive(Debug)]
+pub(super) struct Expanded<'r> {
+    /// Into the pod, the workload, and every chosen container that has nothing of its own.
+    pub inject: Cow<'r, Inject>,
+    /// Into each chosen container, in their order; empty where all get the same.
+    pub of_containers: Vec<Inject>,
+}
+
+impl Expanded<'_> {
+    /// Says so where a rule has only what no workload gets.
+    pub fn note(&self, policy: &Policy) -> Option<Diagnostic> {
+        let first = self.inject.ephemeral_containers.first()?;
+        let rest = Inject { ephemeral_containers: Vec::new(), ..self.inject.clone().into_owned() };
+        if !self.of_containers.is_empty() || rest != Inject::default() {
+            return None;
+        }
+        let message = format!(
+            "policy `{}` has only ephemeral containers, which are never written into a workload",
+            policy.identity
+        );
+        let note = Diagnostic::note(Code::NothingToWrite, message);
+        Some(note.at(policy.text.place(first.at.clone()), "for pods that run"))
+    }
+}
+
+/// Evaluates a rule's expressions; a rule without any is as it is.
+pub(super) fn expand<'r>(
+    policy: &Policy,
+    rule: &'r Rule,
+    workload: &Workload<'_>,
+    base: &Base,
+    chosen: &[Container<'_>],
+) -> Result<Expanded<'r>, Vec<Diagnostic>> {
+    let Some(template) = &rule.template else {
+        return Ok(Expanded { inject: Cow::Borrowed(&rule.inject), of_containers: Vec::new() });
+    };
+    let facts: Vec<WorkloadFacts<'_, '_>> =
+        chosen.iter().map(|container| WorkloadFacts { workload, base, container: Some(container) }).collect();
+    let evaluators: Vec<Evaluator<'_>> =
+        facts.iter().map(|facts| Evaluator::new(&policy.params, &policy.variables, facts)).collect();
+    let mut problems = Vec::new();
+    let inject = template.expand_pod(&evaluators).unwrap_or_else(|found| {
+        problems.extend(found);
+        Inject::default()
+    });
+    let mut of_containers = Vec::new();
+    for evaluator in &evaluators {
+        match template.expand_container(evaluator) {
+            Ok(inject) => of_containers.extend(inject),
+            Err(found) => problems.extend(found),
+        }
+    }
+    if problems.is_empty() {
+        return Ok(Expanded { inject: Cow::Owned(inject), of_containers });
+    }
+    let mut said: Vec<Diagnostic> = Vec::new();
+    for problem in problems {
+        let problem = problem.at(workload.own_place(), "for this workload");
+        if !said.contains(&problem) {
+            said.push(problem);
+        }
+    }
+    Err(said)
+}

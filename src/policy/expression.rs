@@ -1,0 +1,454 @@
+//! CEL: a text compiled when the policy is read, every name in it checked, and evaluated over what a workload offers.
+//! With `expression/library.rs` the only file that knows the CEL crate.
+//!
+//! The crate has no limit of cost, so what an expression may cost is bounded by its form: its length, the depth of its
+//! nesting, and of lists within lists that it walks; and by the length of these lists.
+
+mod library;
+
+use cel::common::ast::operators::{INDEX, OPT_INDEX, OPT_SELECT};
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr};
+use cel::objects::{Key, Map, OptionalValue};
+use cel::{Context, ExecutionError, Value as Cel};
+use serde_json::{Number, Value};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::functions::MAX_TEXT;
+use super::template::{Fault, Params};
+use super::vocabulary::{Asked, Uses, Vocabulary, check_function, fields_of};
+use crate::diagnostic::Code;
+use library::{ENV, REPLACE, WALKED};
+
+const MAX_LENGTH: usize = 4096;
+const MAX_NESTING: u16 = 64;
+const MAX_BRACKETS: usize = 40;
+const MAX_DEPTH: usize = 40;
+/// What the crate's parser needs for the longest and deepest text that is let through, in a debug build.
+const PARSER_STACK: usize = 256 << 20;
+const MAX_WALKS: usize = 2;
+
+/// Names and the fields of them; without a field a name is wanted whole.
+type Wants = BTreeSet<(String, Option<String>)>;
+
+/// A compiled expression.
+#[derive(Debug, Clone)]
+pub struct Expression {
+    text: Arc<str>,
+    tree: Arc<IdedExpr>,
+    /// The names and fields to bind; a name without a field is wanted whole.
+    wants: Wants,
+    /// What it uses.
+    pub uses: Uses,
+}
+
+/// One of `variables`.
+#[derive(Debug, Clone)]
+pub struct Variable {
+    /// Read as `variables.NAME`.
+    pub name: String,
+    /// Its value.
+    pub expression: Expression,
+    /// Where it stands in the policy's file.
+    pub at: Range<usize>,
+}
+
+/// What an expression comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// A value.
+    Value(Value),
+    /// An optional with nothing in it.
+    Absent,
+}
+
+/// What a workload offers to expressions.
+pub trait Facts {
+    /// A field of `workload`, `pod`, `container` or `containers`, or the whole `object`; `None` when it is not there.
+    ///
+    /// # Errors
+    /// What cannot be known.
+    fn fact(&self, root: &str, field: &str) -> Result<Option<Value>, Fault>;
+}
+
+/// Offers nothing: for expressions of parameters alone.
+#[derive(Debug, Clone, Copy)]
+pub struct NoFacts;
+
+impl Facts for NoFacts {
+    fn fact(&self, root: &str, _: &str) -> Result<Option<Value>, Fault> {
+        let help = "only parameters are known before a workload is";
+        Err(Fault::new(Code::BadExpression, format!("`{root}` is not known here"), help))
+    }
+}
+
+impl Expression {
+    /// Compiles a text; every name in it must be known.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn compile(text: &str, vocabulary: &Vocabulary) -> Result<Self, Vec<Fault>> {
+        if text.len() > MAX_LENGTH {
+            let help = "split it into several `variables`";
+            let message = format!("the expression is longer than {MAX_LENGTH} characters");
+            return Err(vec![Fault::new(Code::BadExpression, message, help)]);
+        }
+        if brackets(text) > MAX_BRACKETS {
+            return Err(vec![too_deep()]);
+        }
+        // The parser calls itself for every level, and a policy must not be able to end the program.
+        let (tree, wants) = std::thread::scope(|scope| {
+            let parse = || Self::parse(text, vocabulary);
+            let thread = std::thread::Builder::new().stack_size(PARSER_STACK).spawn_scoped(scope, parse);
+            let parsed = thread.expect("the system gives a thread").join();
+            parsed.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })?;
+        let uses = |(root, field): &(String, Option<String>)| vocabulary.uses(root, field.as_deref());
+        let uses = wants.iter().map(uses).fold(Uses::default(), Uses::and);
+        Ok(Expression { text: text.into(), tree: Arc::new(tree), wants, uses })
+    }
+
+    fn parse(text: &str, vocabulary: &Vocabulary) -> Result<(IdedExpr, Wants), Vec<Fault>> {
+        let parsed = ENV.parser().max_recursion_depth(MAX_NESTING).parse(text);
+        let mut tree = parsed.map_err(|errors| {
+            let words = errors.errors.first().map_or("unknown", |error| error.msg.as_str());
+            let words = words.strip_prefix("Syntax error: ").unwrap_or(words);
+            // What the grammar would take here is a list of all its tokens.
+            let words = words.split(" expecting ").next().unwrap_or(words);
+            let words = if words.contains("'<EOF>'") { "it ends too early" } else { words };
+            let help = "expressions are CEL: https://kubernetes.io/docs/reference/using-api/cel/";
+            vec![Fault::new(Code::BadExpression, format!("`{text}` is no expression: {words}"), help)]
+        })?;
+        let mut check =
+            Check { vocabulary, bound: Vec::new(), walks: 0, depth: 0, wants: Wants::new(), faults: Vec::new() };
+        check.expression(&mut tree);
+        if check.faults.is_empty() { Ok((tree, check.wants)) } else { Err(check.faults) }
+    }
+
+    /// The text that it was compiled from.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Looks at every name of an expression, and puts our own functions where the crate's would not do.
+struct Check<'c> {
+    vocabulary: &'c Vocabulary,
+    /// Names that comprehensions bring in.
+    bound: Vec<String>,
+    /// How many lists are being walked here.
+    walks: usize,
+    depth: usize,
+    wants: Wants,
+    faults: Vec<Fault>,
+}
+
+impl Check<'_> {
+    fn expression(&mut self, tree: &mut IdedExpr) {
+        self.depth += 1;
+        if self.depth == MAX_DEPTH + 1 {
+            self.faults.push(too_deep());
+        }
+        match &mut tree.expr {
+            Expr::Unspecified | Expr::Literal(_) => {}
+            Expr::Ident(name) => self.name(name),
+            Expr::Select(select) => self.select(select),
+            Expr::Call(call) => self.call(call),
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
+            Expr::List(list) => list.elements.iter_mut().for_each(|entry| self.expression(entry)),
+            Expr::Map(map) => map.entries.iter_mut().for_each(|entry| self.entry(&mut entry.expr)),
+            Expr::Struct(message) => {
+                let help = "write a map instead: `{'key': value}`";
+                let text = format!("expressions know no type `{}`", message.type_name);
+                self.faults.push(Fault::new(Code::BadExpression, text, help));
+            }
+        }
+        self.depth -= 1;
+    }
+
+    fn entry(&mut self, entry: &mut EntryExpr) {
+        match entry {
+            EntryExpr::StructField(field) => self.expression(&mut field.value),
+            EntryExpr::MapEntry(entry) => {
+                self.expression(&mut entry.key);
+                self.expression(&mut entry.value);
+            }
+        }
+    }
+
+    fn name(&mut self, name: &str) {
+        if self.is_bound(name) {
+            return;
+        }
+        match self.vocabulary.check_root(name) {
+            Ok(()) => {
+                self.wants.insert((name.to_owned(), None));
+            }
+            Err(fault) => self.faults.push(fault),
+        }
+    }
+
+    fn is_bound(&self, name: &str) -> bool {
+        name.starts_with('@') || self.bound.iter().any(|own| own == name)
+    }
+
+    fn select(&mut self, select: &mut SelectExpr) {
+        let asked = if select.test { Asked::Perhaps } else { Asked::Plainly };
+        match free_name(&select.operand).filter(|name| !self.is_bound(name)).map(str::to_owned) {
+            Some(root) => self.field(&root, &select.field, asked),
+            None => {
+                if let Expr::Select(inner) = &select.operand.expr
+                    && free_name(&inner.operand) == Some("containers")
+                    && !self.is_bound("containers")
+                    && let Err(fault) = self.vocabulary.check_field("container", &select.field, asked)
+                {
+                    self.faults.push(fault);
+                }
+                self.expression(&mut select.operand);
+            }
+        }
+    }
+
+    fn field(&mut self, root: &str, field: &str, asked: Asked) {
+        let checked = self.vocabulary.check_root(root).and_then(|()| self.vocabulary.check_field(root, field, asked));
+        match checked {
+            Ok(()) => {
+                self.wants.insert((root.to_owned(), Some(field.to_owned())));
+            }
+            Err(fault) => self.faults.push(fault),
+        }
+    }
+
+    fn call(&mut self, call: &mut CallExpr) {
+        if let (INDEX | OPT_INDEX | OPT_SELECT, [of, key]) = (call.func_name.as_str(), call.args.as_slice())
+            && let Expr::Literal(LiteralValue::String(field)) = &key.expr
+            && let Some(root) = free_name(of).filter(|root| !self.is_bound(root))
+        {
+            let asked = if call.func_name == INDEX { Asked::Plainly } else { Asked::Perhaps };
+            let (root, field) = (root.to_owned(), field.inner().to_owned());
+            return self.field(&root, &field, asked);
+        }
+        let is_operator = !call.func_name.starts_with(|char: char| char.is_ascii_alphabetic());
+        let of_optional = call.target.as_ref().is_some_and(|target| free_name(target) == Some("optional"));
+        let name = if of_optional { format!("optional.{}", call.func_name) } else { call.func_name.clone() };
+        if !is_operator && let Err(fault) = check_function(&name) {
+            self.faults.push(fault);
+        }
+        if let Some(target) = call.target.as_mut().filter(|_| !of_optional) {
+            self.expression(target);
+        }
+        call.args.iter_mut().for_each(|arg| self.expression(arg));
+        if call.func_name == "replace" {
+            call.func_name = REPLACE.to_owned();
+        }
+    }
+
+    fn comprehension(&mut self, walk: &mut ComprehensionExpr) {
+        self.expression(&mut walk.iter_range);
+        self.expression(&mut walk.accu_init);
+        let range = std::mem::take(&mut walk.iter_range);
+        let call = CallExpr { func_name: WALKED.to_owned(), target: None, args: vec![range] };
+        walk.iter_range = IdedExpr { id: 0, expr: Expr::Call(call) };
+        let before = self.bound.len();
+        self.bound.extend([walk.iter_var.clone(), walk.accu_var.clone()]);
+        self.bound.extend(walk.iter_var2.clone());
+        self.walks += 1;
+        if self.walks == MAX_WALKS + 1 {
+            let help = "take the inner one out into `variables`";
+            let message = format!("the expression walks lists within lists more than {MAX_WALKS} deep");
+            self.faults.push(Fault::new(Code::BadExpression, message, help));
+        }
+        for part in [&mut walk.loop_cond, &mut walk.loop_step, &mut walk.result] {
+            self.expression(part);
+        }
+        self.walks -= 1;
+        self.bound.truncate(before);
+    }
+}
+
+/// How deep brackets nest; those in texts count as well.
+fn brackets(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+fn too_deep() -> Fault {
+    let help = "split it into several `variables`";
+    Fault::new(Code::BadExpression, format!("the expression nests more than {MAX_DEPTH} deep"), help)
+}
+
+fn free_name(tree: &IdedExpr) -> Option<&str> {
+    match &tree.expr {
+        Expr::Ident(name) => Some(name),
+        _ => None,
+    }
+}
+
+/// Evaluates a policy's expressions over one workload, and one of its containers. What was looked up is kept.
+pub struct Evaluator<'e> {
+    params: &'e Params,
+    variables: &'e [Variable],
+    facts: &'e dyn Facts,
+    found: RefCell<BTreeMap<(String, String), Option<Cel>>>,
+}
+
+impl<'e> Evaluator<'e> {
+    /// Evaluates with these names.
+    pub fn new(params: &'e Params, variables: &'e [Variable], facts: &'e dyn Facts) -> Self {
+        Evaluator { params, variables, facts, found: RefCell::default() }
+    }
+
+    /// The value of an expression.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub fn evaluate(&self, expression: &Expression) -> Result<Outcome, Fault> {
+        let value = self.cel_value(expression)?;
+        let mut left = MAX_TEXT;
+        to_json(&value, &mut left).map_err(|why| failed(expression, &why))
+    }
+
+    fn cel_value(&self, expression: &Expression) -> Result<Cel, Fault> {
+        let mut context = Context::with_env(Arc::clone(&ENV));
+        for (root, fields) in self.bindings(expression)? {
+            context.add_variable_from_value(root, Cel::Map(Map { map: Arc::new(fields) }));
+        }
+        if expression.wants.iter().any(|(root, _)| root == "object") {
+            let object = self.find("object", "")?.unwrap_or(Cel::Null);
+            context.add_variable_from_value("object", object);
+        }
+        Cel::resolve(&expression.tree, &context).map_err(|error| failed(expression, &in_words(error)))
+    }
+
+    /// The maps that stand for the names of an expression, with the fields that it asks for.
+    fn bindings(&self, expression: &Expression) -> Result<BTreeMap<String, HashMap<Key, Cel>>, Fault> {
+        let mut bindings: BTreeMap<String, HashMap<Key, Cel>> = BTreeMap::new();
+        for (root, field) in expression.wants.iter().filter(|(root, _)| root != "object") {
+            let fields: Vec<String> = match (root.as_str(), field) {
+                (_, Some(field)) => vec![field.clone()],
+                ("params", None) => self.params.keys().cloned().collect(),
+                ("variables", None) => self.variables.iter().map(|variable| variable.name.clone()).collect(),
+                (root, None) => fields_of(root).iter().map(|&field| field.to_owned()).collect(),
+            };
+            if fields.is_empty() && fields_of(root).is_empty() && !matches!(root.as_str(), "params" | "variables") {
+                continue; // the name of a type
+            }
+            let bound = bindings.entry(root.clone()).or_default();
+            for field in fields {
+                if let Some(value) = self.find(root, &field)? {
+                    bound.insert(Key::from(field), value);
+                }
+            }
+        }
+        Ok(bindings)
+    }
+
+    fn find(&self, root: &str, field: &str) -> Result<Option<Cel>, Fault> {
+        let key = (root.to_owned(), field.to_owned());
+        if let Some(found) = self.found.borrow().get(&key) {
+            return Ok(found.clone());
+        }
+        let found = match root {
+            "params" => self.params.get(field).cloned().flatten().map(|text| Cel::String(Arc::new(text))),
+            "variables" => match self.variables.iter().find(|variable| variable.name == field) {
+                Some(variable) => Some(self.cel_value(&variable.expression)?),
+                None => None,
+            },
+            _ => self.facts.fact(root, field)?.map(from_json),
+        };
+        self.found.borrow_mut().insert(key, found.clone());
+        Ok(found)
+    }
+}
+
+fn failed(expression: &Expression, why: &str) -> Fault {
+    Fault {
+        help: None,
+        ..Fault::new(Code::BadExpression, format!("`{}` has no value: {why}", expression.text), String::new())
+    }
+}
+
+/// Why an evaluation failed, without the crate's way to show values.
+fn in_words(error: ExecutionError) -> String {
+    match error {
+        ExecutionError::NoSuchKey(key) => {
+            format!("there is no `{key}` here (ask with `has(...)`, or read it with `.?{key}`)")
+        }
+        ExecutionError::FunctionError { function, message } => {
+            format!("{}: {message}", function.trim_start_matches('@'))
+        }
+        ExecutionError::IndexOutOfBounds(_) => "the list is shorter".to_owned(),
+        ExecutionError::NoSuchOverload(error) => {
+            let types = error.argument_types().join(", ");
+            format!("`{}` does not take ({types})", error.function().trim_matches(|char| char == '_' || char == '@'))
+        }
+        ExecutionError::UndeclaredReference(name) => format!("`{name}` is not known"),
+        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => "division by zero".to_owned(),
+        other => other.to_string().chars().take(200).collect(),
+    }
+}
+
+fn from_json(value: Value) -> Cel {
+    match value {
+        Value::Null => Cel::Null,
+        Value::Bool(flag) => Cel::Bool(flag),
+        // Kubernetes has no unsigned numbers, and CEL does not add signed and unsigned ones.
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => Cel::Int(number),
+            None => Cel::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::String(text) => Cel::String(Arc::new(text)),
+        Value::Array(entries) => Cel::List(Arc::new(entries.into_iter().map(from_json).collect())),
+        Value::Object(map) => {
+            let entries = map.into_iter().map(|(key, value)| (Key::from(key), from_json(value)));
+            Cel::Map(Map { map: Arc::new(entries.collect()) })
+        }
+    }
+}
+
+/// `left` is what may still come: one for each value, and the lengths of texts.
+fn to_json(value: &Cel, left: &mut usize) -> Result<Outcome, String> {
+    if let Cel::Opaque(_) = value {
+        let optional = <&OptionalValue>::try_from(value).map_err(|_| "its type is none of Kubernetes'".to_owned())?;
+        return optional.value().map_or(Ok(Outcome::Absent), |value| to_json(value, left));
+    }
+    let cost = if let Cel::String(text) = value { text.len() + 1 } else { 1 };
+    *left = left.checked_sub(cost).ok_or_else(|| "the value is too large".to_owned())?;
+    let mut inner = |value: &Cel| match to_json(value, left)? {
+        Outcome::Value(value) => Ok(value),
+        Outcome::Absent => Err("an optional with nothing in it stands within a value".to_owned()),
+    };
+    let json = match value {
+        Cel::Null => Value::Null,
+        Cel::Bool(flag) => Value::Bool(*flag),
+        Cel::Int(number) => Value::from(*number),
+        Cel::UInt(number) => Value::from(*number),
+        Cel::Float(number) => Number::from_f64(*number).map(Value::Number).ok_or("the number is not finite")?,
+        Cel::String(text) => Value::String(text.to_string()),
+        Cel::List(entries) => Value::Array(entries.iter().map(inner).collect::<Result<_, String>>()?),
+        Cel::Map(map) => {
+            let mut sorted = BTreeMap::new();
+            for (key, value) in map.map.iter() {
+                let Key::String(key) = key else { return Err("a key of the map is no text".to_owned()) };
+                sorted.insert(key.to_string(), inner(value)?);
+            }
+            Value::Object(sorted.into_iter().collect())
+        }
+        _ => return Err("its type is none of Kubernetes'".to_owned()),
+    };
+    Ok(Outcome::Value(json))
+}
+
+#[cfg(test)]
+#[path = "expression_tests.rs"]
+mod tests;

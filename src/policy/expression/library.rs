@@ -1,0 +1,145 @@
+//! The functions of expressions: those of the CEL crate, and ours, as the crate calls them.
+
+use cel::common::types::{DYN_TYPE, INT_TYPE, STRING_TYPE};
+use cel::common::value::{CowVal, Val};
+use cel::objects::Key;
+use cel::{Env, ExecutionError, Value as Cel};
+use std::sync::{Arc, LazyLock};
+
+use crate::policy::functions;
+
+const MAX_ENTRIES: i64 = 1024;
+
+type Args<'b, 'v> = Vec<CowVal<'b, 'v>>;
+type Returned<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
+
+/// Our `replace`: the crate's may make a text of any length.
+pub(super) const REPLACE: &str = "@replace";
+/// What a comprehension walks over: a list that is not too long, and a map by its keys in their order.
+pub(super) const WALKED: &str = "@walked";
+
+/// Kubernetes' CEL as far as the crate has it, and our functions.
+pub(super) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
+    let mut env = Env::stdlib();
+    let added = cel::extensions::strings(&mut env).and_then(|()| add_functions(&mut env));
+    added.expect("no function of ours is one of the crate's");
+    Arc::new(env)
+});
+
+fn add_functions(env: &mut Env) -> Result<(), cel::DeclarationError> {
+    let text = || vec![STRING_TYPE];
+    env.add_overload("imageTag", "podgraft_image_tag", text(), |args| {
+        own_text("imageTag", &args, |text| Ok(functions::image_tag(text)))
+    })?;
+    env.add_overload("imageName", "podgraft_image_name", text(), |args| {
+        own_text("imageName", &args, |text| Ok(functions::image_name(text)))
+    })?;
+    env.add_overload("dnsLabel", "podgraft_dns_label", text(), |args| {
+        own_text("dnsLabel", &args, functions::dns_label)
+    })?;
+    env.add_overload("sha256", "podgraft_sha256", text(), |args| {
+        own_text("sha256", &args, |text| Ok(functions::sha256(text)))
+    })?;
+    env.add_overload("firstPort", "podgraft_first_port", vec![DYN_TYPE, DYN_TYPE], first_port)?;
+    env.add_overload(WALKED, "podgraft_walked", vec![DYN_TYPE], walked)?;
+    env.add_overload("matches", "podgraft_matches", vec![STRING_TYPE, STRING_TYPE], matches)?;
+    env.add_member_overload("matches", "podgraft_matches_member", STRING_TYPE, text(), matches)?;
+    env.add_member_overload("find", "podgraft_find", STRING_TYPE, text(), find)?;
+    env.add_member_overload("findAll", "podgraft_find_all", STRING_TYPE, text(), find_all)?;
+    let with_number = vec![STRING_TYPE, INT_TYPE];
+    env.add_member_overload("findAll", "podgraft_find_all_most", STRING_TYPE, with_number, find_all)?;
+    let two = vec![STRING_TYPE, STRING_TYPE];
+    env.add_member_overload(REPLACE, "podgraft_replace", STRING_TYPE, two, replace)?;
+    let three = vec![STRING_TYPE, STRING_TYPE, INT_TYPE];
+    env.add_member_overload(REPLACE, "podgraft_replace_most", STRING_TYPE, three, replace)
+}
+
+fn returned<'b, 'v>(value: impl Into<Cel>) -> Returned<'b, 'v> {
+    let value: Box<dyn Val> = value.into().try_into()?;
+    Ok(CowVal::Owned(value))
+}
+
+fn arg(args: &Args<'_, '_>, at: usize) -> Result<Cel, ExecutionError> {
+    args.get(at).map_or(Ok(Cel::Null), |value| Cel::try_from(value.as_ref()))
+}
+
+fn text_arg(args: &Args<'_, '_>, at: usize) -> Result<String, ExecutionError> {
+    match arg(args, at)? {
+        Cel::String(text) => Ok(text.to_string()),
+        _ => Err(ExecutionError::function_error("a function", "takes a text")),
+    }
+}
+
+/// A number that a function may be given; a negative one is none, as in Kubernetes' CEL.
+fn most_arg(args: &Args<'_, '_>, at: usize) -> Result<Option<usize>, ExecutionError> {
+    Ok(match arg(args, at)? {
+        Cel::Int(number) => usize::try_from(number).ok(),
+        _ => None,
+    })
+}
+
+fn own_text<'b, 'v>(
+    name: &str,
+    args: &Args<'b, 'v>,
+    function: impl FnOnce(&str) -> Result<String, String>,
+) -> Returned<'b, 'v> {
+    let made = function(&text_arg(args, 0)?).map_err(|why| ExecutionError::function_error(name, why))?;
+    returned(made)
+}
+
+fn first_port<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let key = |key: &str| Key::from(key.to_owned());
+    if let Cel::Map(container) = arg(&args, 0)?
+        && let Some(Cel::List(ports)) = container.map.get(&key("ports"))
+        && let Some(Cel::Map(first)) = ports.first()
+        && let Some(number) = first.map.get(&key("containerPort"))
+    {
+        return returned(number.clone());
+    }
+    returned(arg(&args, 1)?)
+}
+
+fn matches<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let found = functions::matches(&text_arg(&args, 0)?, &text_arg(&args, 1)?);
+    returned(found.map_err(|why| ExecutionError::function_error("matches", why))?)
+}
+
+fn find<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let found = functions::find_all(&text_arg(&args, 0)?, &text_arg(&args, 1)?, 1);
+    let found = found.map_err(|why| ExecutionError::function_error("find", why))?;
+    returned(found.into_iter().next().unwrap_or_default())
+}
+
+fn find_all<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let most = most_arg(&args, 2)?.unwrap_or(usize::MAX);
+    let found = functions::find_all(&text_arg(&args, 0)?, &text_arg(&args, 1)?, most);
+    returned(found.map_err(|why| ExecutionError::function_error("findAll", why))?)
+}
+
+fn replace<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let (text, from, to) = (text_arg(&args, 0)?, text_arg(&args, 1)?, text_arg(&args, 2)?);
+    let replaced = functions::replace(&text, &from, &to, most_arg(&args, 3)?);
+    returned(replaced.map_err(|why| ExecutionError::function_error("replace", why))?)
+}
+
+fn walked<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let range = args.into_iter().next().ok_or(ExecutionError::MissingArgumentOrTarget)?;
+    let is_long = range.as_sizer().is_some_and(|sizer| *sizer.size().inner() > MAX_ENTRIES);
+    if is_long {
+        let why = format!("the list has more than {MAX_ENTRIES} entries");
+        return Err(ExecutionError::function_error("all, exists, map and filter", why));
+    }
+    if range.get_type().name() != "map" {
+        return Ok(range);
+    }
+    let Cel::Map(map) = Cel::try_from(range.as_ref())? else { return Ok(range) };
+    let mut keys: Vec<Key> = map.map.keys().cloned().collect();
+    keys.sort();
+    let keys = keys.into_iter().map(|key| match key {
+        Key::Int(number) => Cel::Int(number),
+        Key::Uint(number) => Cel::UInt(number),
+        Key::Bool(flag) => Cel::Bool(flag),
+        Key::String(text) => Cel::String(text),
+    });
+    returned(Cel::List(Arc::new(keys.collect())))
+}

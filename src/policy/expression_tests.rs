@@ -1,0 +1,150 @@
+use super::*;
+use serde_json::json;
+
+struct Pod;
+
+impl Facts for Pod {
+    fn fact(&self, root: &str, field: &str) -> Result<Option<Value>, Fault> {
+        Ok(match (root, field) {
+            ("workload", "name") => Some(json!("orders")),
+            ("workload", "labels") => Some(json!({"z": "1", "a": "2", "m": "3"})),
+            ("workload", "namespace") => return Err(Fault::new(Code::UnknownNamespace, "not known", "say it")),
+            ("pod", "annotations") => Some(json!({"team": "shop"})),
+            ("container", "image") => Some(json!("a/b:1.2")),
+            ("container", "ports") => Some(json!([{"containerPort": 8080}])),
+            ("containers", "first") => Some(json!({"name": "app"})),
+            ("object", "") => Some(json!({"kind": "Deployment", "spec": {"replicas": 2}})),
+            _ => None,
+        })
+    }
+}
+
+fn vocabulary() -> Vocabulary {
+    let params = [("port", Some("9404")), ("none", None)];
+    let params = params.into_iter().map(|(name, value)| (name.to_owned(), value.map(str::to_owned))).collect();
+    Vocabulary { params, variables: BTreeMap::new() }
+}
+
+fn outcome(text: &str) -> Result<Outcome, Fault> {
+    let vocabulary = vocabulary();
+    let expression = Expression::compile(text, &vocabulary).unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
+    Evaluator::new(&vocabulary.params, &[], &Pod).evaluate(&expression)
+}
+
+fn value(text: &str) -> Value {
+    match outcome(text) {
+        Ok(Outcome::Value(value)) => value,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+fn refused(text: &str) -> (String, String) {
+    let fault = Expression::compile(text, &vocabulary()).expect_err(text).remove(0);
+    (fault.message, fault.help.unwrap_or_default())
+}
+
+#[test]
+fn what_a_workload_offers_has_its_types() {
+    assert_eq!(value("workload.name + '-' + params.port"), json!("orders-9404"));
+    assert_eq!(value("int(params.port) + 1"), json!(9405));
+    assert_eq!(value("object.spec.replicas + 1"), json!(3));
+    assert_eq!(value("pod.annotations"), json!({"team": "shop"}));
+    assert_eq!(value("containers.first.name"), json!("app"));
+    assert_eq!(value("type(workload.name) == string"), json!(true));
+}
+
+#[test]
+fn an_optional_may_be_absent() {
+    assert_eq!(outcome("container.?securityContext"), Ok(Outcome::Absent));
+    assert_eq!(value("container.?image"), json!("a/b:1.2"));
+    assert_eq!(value("pod.annotations[?'x'].orValue(workload.name)"), json!("orders"));
+    assert_eq!(value("pod.annotations[?'team'].orValue(workload.name)"), json!("shop"));
+    assert_eq!(value("has(container.resources)"), json!(false));
+    assert_eq!(value("has(params.none)"), json!(false));
+    assert!(outcome("container.resources").unwrap_err().message.contains("there is no `resources`"));
+}
+
+#[test]
+fn a_map_is_walked_in_the_order_of_its_keys() {
+    assert_eq!(value("workload.labels.map(k, k + workload.labels[k]).join(',')"), json!("a2,m3,z1"));
+    assert_eq!(value("workload.labels.filter(k, k != 'm')"), json!(["a", "z"]));
+}
+
+#[test]
+fn functions_of_kubernetes_and_ours() {
+    for (text, wanted) in [
+        ("'Ab'.lowerAscii() + 'Ab'.upperAscii() + 'abc'.charAt(1)", json!("abABb")),
+        ("'a-b-c'.split('-')", json!(["a", "b", "c"])),
+        ("'a-b-c'.replace('-', '.', 1)", json!("a.b-c")),
+        ("'a-b-c'.replace('-', '.')", json!("a.b.c")),
+        ("'abcabc'.indexOf('c') + 'abcabc'.lastIndexOf('c')", json!(7)),
+        ("' abc '.trim().substring(1, 2)", json!("b")),
+        ("'v12 v3'.find('[0-9]+')", json!("12")),
+        ("'v12 v3'.find('[x]')", json!("")),
+        ("'v12 v3'.findAll('[0-9]+')", json!(["12", "3"])),
+        ("'v12 v3'.findAll('[0-9]+', 1)", json!(["12"])),
+        ("'v12'.matches('^v[0-9]+$')", json!(true)),
+        ("imageTag(container.image) + imageName(container.image)", json!("1.2a/b")),
+        ("firstPort(container, 80)", json!(8080)),
+        ("firstPort(containers.first, 80)", json!(80)),
+        ("dnsLabel('A b')", json!("a-b")),
+        ("sha256('abc').substring(0, 8)", json!("ba7816bf")),
+    ] {
+        assert_eq!(value(text), wanted, "{text}");
+    }
+}
+
+#[test]
+fn unknown_names_are_refused_with_the_near_one() {
+    for (text, message, help) in [
+        ("worklod.name", "expressions know no `worklod`", "did you mean `workload`?"),
+        ("workload.nam", "`workload` has no `nam`", "did you mean `name`?"),
+        ("containers.first.imag", "`container` has no `imag`", "did you mean `image`?"),
+        ("params.prot", "the policy has no parameter `prot`", "did you mean `port`?"),
+        ("params['prot']", "the policy has no parameter `prot`", "did you mean `port`?"),
+        ("container.?imag", "`container` has no `imag`", "did you mean `image`?"),
+        ("imagTag('a')", "expressions know no function `imagTag`", "did you mean `imageTag`?"),
+        ("'a'.uperAscii()", "expressions know no function `uperAscii`", "did you mean `upperAscii`?"),
+        ("[1].map(x, y)", "expressions know no `y`", ""),
+        ("variables.a", "there is no variable `a` before this", ""),
+    ] {
+        let (found, near) = refused(text);
+        assert_eq!(found, message, "{text}");
+        assert!(near.contains(help), "{text}: {near}");
+    }
+}
+
+#[test]
+fn what_depends_on_the_clock_or_is_missing_is_refused_by_name() {
+    for text in ["timestamp('2024-01-01T00:00:00Z')", "'%d'.format([1])", "'a'.reverse()", "quantity('1Gi')"] {
+        assert!(refused(text).0.contains("know no function"), "{text}");
+    }
+    assert!(refused("params.none").0.contains("has no value"));
+}
+
+#[test]
+fn cost_is_bounded_by_form() {
+    assert!(refused("[1].all(a, [1].all(b, [1].all(c, a == b)))").0.contains("walks lists"));
+    assert_eq!(value("[1].all(a, [1].all(b, a == b)) && [1].all(c, c == 1)"), json!(true));
+    assert!(refused(&"1+".repeat(3000)).0.contains("longer than"));
+    for (open, close) in [("(", ")"), ("[", "]"), ("1+", ""), ("true?1:", ""), ("size(", ")"), ("true||(!", ")")] {
+        let text = format!("{}1{}", open.repeat(400), close.repeat(400));
+        let (message, _) = refused(&text);
+        assert!(message.contains("nests more than") || message.contains("no expression"), "{open}: {message}");
+    }
+    assert!(refused(&format!("object{}", ".a".repeat(400))).0.contains("nests more than"));
+}
+
+#[test]
+fn what_cannot_be_known_is_an_error_only_where_it_is_used() {
+    assert_eq!(outcome("workload.namespace").unwrap_err().code, Code::UnknownNamespace);
+    assert_eq!(outcome("workload['namespace']").unwrap_err().code, Code::UnknownNamespace);
+    assert_eq!(value("workload.name"), json!("orders"));
+}
+
+#[test]
+fn syntax_errors_say_what_was_read() {
+    let (message, _) = refused("workload.name +");
+    assert!(message.starts_with("`workload.name +` is no expression"), "{message}");
+    assert!(refused("Foo{a: 1}").0.contains("`Foo`"));
+}

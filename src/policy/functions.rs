@@ -1,0 +1,132 @@
+//! What the functions of expressions do that CEL does not have: pure, on texts.
+
+use regex_lite::Regex;
+use sha2::{Digest, Sha256};
+
+use super::names::check_dns_label;
+
+/// Longest text that an expression may make.
+pub const MAX_TEXT: usize = 1 << 20;
+
+/// The tag of an image; of one by digest alone the digest; of one with neither `latest`, which is what a node pulls.
+pub fn image_tag(image: &str) -> String {
+    let (named, digest) = split_digest(image);
+    match (split_tag(named).1, digest) {
+        (Some(tag), _) => tag.to_owned(),
+        (None, Some(digest)) => digest.to_owned(),
+        (None, None) => "latest".to_owned(),
+    }
+}
+
+/// An image without its tag and digest, as kustomize's `images` names it.
+pub fn image_name(image: &str) -> String {
+    split_tag(split_digest(image).0).0.to_owned()
+}
+
+fn split_digest(image: &str) -> (&str, Option<&str>) {
+    image.split_once('@').map_or((image, None), |(named, digest)| (named, Some(digest)))
+}
+
+/// A colon before the last slash is that of a registry's port.
+fn split_tag(named: &str) -> (&str, Option<&str>) {
+    match named.rsplit_once(':') {
+        Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
+        _ => (named, None),
+    }
+}
+
+/// A text as a DNS label: lower case, other characters as `-`; one that is too long ends in a part of its checksum, so
+/// that two of them stay two.
+///
+/// # Errors
+/// A text without a letter or digit.
+pub fn dns_label(text: &str) -> Result<String, String> {
+    const MOST: usize = 63;
+    const TAIL: usize = 8;
+    let lower = text.to_ascii_lowercase();
+    let label: String = lower.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '-' }).collect();
+    let label = label.trim_matches('-');
+    let label = if label.len() <= MOST {
+        label.to_owned()
+    } else {
+        let head = label[..MOST - TAIL - 1].trim_end_matches('-');
+        format!("{head}-{}", &sha256(text)[..TAIL])
+    };
+    check_dns_label(&label).map(|()| label).map_err(|_| format!("`{text}` has nothing that a DNS label could have"))
+}
+
+/// The checksum of a text, in lower-case hex.
+pub fn sha256(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether a regular expression fits somewhere in a text.
+///
+/// # Errors
+/// What is no regular expression.
+pub fn matches(text: &str, pattern: &str) -> Result<bool, String> {
+    Ok(regex(pattern)?.is_match(text))
+}
+
+/// All that a regular expression fits, at most `most` of them.
+///
+/// # Errors
+/// What is no regular expression.
+pub fn find_all(text: &str, pattern: &str, most: usize) -> Result<Vec<String>, String> {
+    Ok(regex(pattern)?.find_iter(text).take(most).map(|found| found.as_str().to_owned()).collect())
+}
+
+fn regex(pattern: &str) -> Result<Regex, String> {
+    Regex::new(pattern).map_err(|error| format!("`{pattern}` is no regular expression: {error}"))
+}
+
+/// A text with the first `most` of what is looked for replaced; without a number, all.
+///
+/// # Errors
+/// A result that is too long.
+pub fn replace(text: &str, from: &str, to: &str, most: Option<usize>) -> Result<String, String> {
+    let found = text.matches(from).count().min(most.unwrap_or(usize::MAX));
+    if text.len().saturating_add(found.saturating_mul(to.len())) > MAX_TEXT {
+        return Err("the text would be longer than 1 MiB".to_owned());
+    }
+    Ok(text.replacen(from, to, found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_has_a_name_and_a_tag() {
+        for (image, name, tag) in [
+            ("registry.example.com:5000/a/b:1.2", "registry.example.com:5000/a/b", "1.2"),
+            ("registry.example.com:5000/a/b", "registry.example.com:5000/a/b", "latest"),
+            ("busybox@sha256:ab", "busybox", "sha256:ab"),
+            ("busybox:1.36@sha256:ab", "busybox", "1.36"),
+        ] {
+            assert_eq!((image_name(image).as_str(), image_tag(image).as_str()), (name, tag), "{image}");
+        }
+    }
+
+    #[test]
+    fn a_dns_label_is_one_and_long_ones_stay_apart() {
+        assert_eq!(dns_label("Orders_v2.").unwrap(), "orders-v2");
+        let (one, other) = (dns_label(&"a".repeat(70)).unwrap(), dns_label(&"a".repeat(71)).unwrap());
+        assert_eq!(one.len(), 63);
+        assert_ne!(one, other);
+        assert!(dns_label("..").is_err());
+    }
+
+    #[test]
+    fn a_checksum_is_that_of_sha256sum() {
+        assert_eq!(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+
+    #[test]
+    fn a_replacement_does_not_explode() {
+        assert_eq!(replace("a.b.c", ".", "-", None).unwrap(), "a-b-c");
+        assert_eq!(replace("a.b.c", ".", "-", Some(1)).unwrap(), "a-b.c");
+        let long = "a".repeat(10_000);
+        assert!(replace(&long, "", &long, None).is_err());
+    }
+}

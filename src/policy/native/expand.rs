@@ -1,0 +1,189 @@
+//! An `inject` with expressions, and what it comes to for one workload: the same checks as for one without, each time.
+
+use serde_json::{Map, Value};
+use std::sync::{Arc, LazyLock};
+
+use super::Reader;
+use super::fill::{put, write_as_text};
+use super::types;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::document::Document;
+use crate::policy::expression::{Evaluator, Outcome};
+use crate::policy::places::{KeptPlaces, Places};
+use crate::policy::schema::{Problem, Schema, Templates};
+use crate::policy::template::{Fault, Template};
+use crate::policy::vocabulary::Vocabulary;
+use crate::policy::{Inject, PolicyText};
+use crate::yaml::value::{Path, Step};
+
+static INJECT: LazyLock<Schema> = LazyLock::new(Schema::of::<types::Inject>);
+
+/// Keys whose items go into each chosen container; of `defaults`, not `podSecurityContext`.
+const IN_CONTAINERS: [&str; 5] = ["volumeMounts", "env", "envFrom", "ports", DEFAULTS];
+const DEFAULTS: &str = "defaults";
+const OF_POD: &str = "podSecurityContext";
+
+/// An `inject` of which something depends on the workload.
+#[derive(Debug)]
+pub struct InjectTemplate {
+    at: Path,
+    /// `inject` with its constants.
+    value: Value,
+    /// What stands in items of the pod or the workload.
+    pod: Vec<(Path, Template)>,
+    /// What stands in items of containers.
+    container: Vec<(Path, Template)>,
+    places: Arc<KeptPlaces>,
+    file: Arc<PolicyText>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Pod,
+    Container,
+    Both,
+}
+
+/// The entry of an `inject` that a path leads into: of lists and maps of texts one item, else the whole key.
+pub(super) fn entry_of(path: &Path, injects: &[Path]) -> Path {
+    let Some(inject) = injects.iter().find(|inject| path.starts_with(inject)) else { return path.clone() };
+    let steps = &path.0[inject.0.len()..];
+    let is_one = matches!(steps.first(), Some(Step::Key(key)) if key == "podSpec" || key == DEFAULTS);
+    let is_of_pod = matches!(steps.get(1), Some(Step::Key(key)) if key == OF_POD);
+    let depth = if is_one && !is_of_pod { 1 } else { 2 };
+    Path(path.0[..path.0.len().min(inject.0.len() + depth)].to_vec())
+}
+
+fn is_in_containers(path: &Path, inject: &Path) -> bool {
+    match &path.0[inject.0.len()..] {
+        [Step::Key(key), Step::Key(inner), ..] if key == DEFAULTS => inner != OF_POD,
+        [Step::Key(key), ..] => IN_CONTAINERS.contains(&key.as_str()),
+        _ => false,
+    }
+}
+
+impl Reader<'_, '_> {
+    /// The `inject` at a path, if something in it waits for a workload.
+    pub(super) fn template(&mut self, at: &Path) -> Option<Arc<InjectTemplate>> {
+        let own = self.templates.iter().filter(|(path, _)| path.starts_with(at)).cloned();
+        let (container, pod): (Vec<_>, Vec<_>) = own.partition(|(path, _)| is_in_containers(path, at));
+        if container.is_empty() && pod.is_empty() {
+            return None;
+        }
+        if container.iter().any(|(path, _)| path.0.len() == at.0.len() + 1 && path.name() == DEFAULTS) {
+            self.bad(&at.key(DEFAULTS), "`defaults` cannot be one expression", "write its fields out");
+        }
+        let value = at.get(&self.document.value)?.clone();
+        let places = self.document.places.keep(&value, at);
+        Some(Arc::new(InjectTemplate {
+            at: at.clone(),
+            value,
+            pod,
+            container,
+            places,
+            file: self.document.file.clone(),
+        }))
+    }
+}
+
+impl InjectTemplate {
+    /// What goes into the pod and the workload, and what goes into every chosen container alike. There is one evaluator
+    /// for each chosen container; an item of the pod may name `container` where they all agree.
+    ///
+    /// # Errors
+    /// All that is wrong, with the places in the policy.
+    pub fn expand_pod(&self, evaluators: &[Evaluator<'_>]) -> Result<Inject, Vec<Diagnostic>> {
+        let level = if self.container.is_empty() { Level::Both } else { Level::Pod };
+        self.expand(level, &self.pod, |template| {
+            let wanted = if template.uses().container { evaluators.len() } else { 1 };
+            let mut outcomes = evaluators.iter().take(wanted).map(|evaluator| template.evaluate(evaluator));
+            let first = outcomes.next().unwrap_or(Ok(Outcome::Absent))?;
+            for other in outcomes {
+                if other? != first {
+                    return Err(disagreement());
+                }
+            }
+            Ok(first)
+        })
+    }
+
+    /// What goes into one chosen container, unless all get the same.
+    ///
+    /// # Errors
+    /// All that is wrong, with the places in the policy.
+    pub fn expand_container(&self, evaluator: &Evaluator<'_>) -> Result<Option<Inject>, Vec<Diagnostic>> {
+        if self.container.is_empty() {
+            return Ok(None);
+        }
+        self.expand(Level::Container, &self.container, |template| template.evaluate(evaluator)).map(Some)
+    }
+
+    fn expand(
+        &self,
+        level: Level,
+        templates: &[(Path, Template)],
+        evaluate: impl Fn(&Template) -> Result<Outcome, Fault>,
+    ) -> Result<Inject, Vec<Diagnostic>> {
+        let mut document = self.document(level);
+        let mut faults = Vec::new();
+        for (path, template) in templates {
+            let outcome = evaluate(template).map_err(|fault| Fault { path: path.clone(), ..fault });
+            faults.extend(outcome.and_then(|outcome| put(&mut document.value, path, outcome)).err());
+        }
+        if !faults.is_empty() {
+            return Err(faults.into_iter().map(|fault| document.fault(fault)).collect());
+        }
+        let evaluated: Vec<Path> = templates.iter().map(|(path, _)| path.clone()).collect();
+        let found = self.check(&document.value);
+        write_as_text(&mut document.value, &found, &evaluated);
+        let problems: Vec<Diagnostic> =
+            self.check(&document.value).iter().map(|problem| document.problem(problem)).collect();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let mut reader = Reader::of(&document, Vocabulary::default(), Vec::new());
+        let inject = reader.inject(&self.at);
+        if reader.problems.is_empty() { Ok(inject) } else { Err(reader.problems) }
+    }
+
+    fn check(&self, value: &Value) -> Vec<Problem> {
+        let inject = self.at.get(value).expect("the document was made around it");
+        let found = INJECT.check(inject, Templates::Filled);
+        found.into_iter().map(|problem| Problem { path: self.at.join(&problem.path), ..problem }).collect()
+    }
+
+    /// The part of `inject` for a level, at its place in a document with nothing else.
+    fn document(&self, level: Level) -> Document<'static> {
+        let mut inject = self.value.as_object().cloned().unwrap_or_default();
+        let is_for_pod = |key: &str| !IN_CONTAINERS.contains(&key);
+        match level {
+            Level::Both => {}
+            Level::Pod => inject.retain(|key, value| match value.as_object_mut() {
+                Some(defaults) if key == DEFAULTS => {
+                    defaults.retain(|key, _| key == OF_POD);
+                    true
+                }
+                _ => is_for_pod(key),
+            }),
+            Level::Container => {
+                inject.retain(|key, _| !is_for_pod(key));
+                inject.get_mut(DEFAULTS).and_then(Value::as_object_mut).map(|defaults| defaults.shift_remove(OF_POD));
+            }
+        }
+        let value = self.at.0.iter().rev().fold(Value::Object(inject), |inner, step| match step {
+            Step::Key(key) => Value::Object(Map::from_iter([(key.clone(), inner)])),
+            Step::Index(index) => {
+                let mut entries = vec![Value::Null; *index];
+                entries.push(inner);
+                Value::Array(entries)
+            }
+        });
+        Document { file: Arc::clone(&self.file), places: Places::Kept(Arc::clone(&self.places)), value }
+    }
+}
+
+fn disagreement() -> Fault {
+    let message = "this is not the same for all chosen containers, and stands in the pod only once";
+    let help = "choose one container with `containers`, or use `containers.first`";
+    Fault::new(Code::BadExpression, message, help)
+}

@@ -1,0 +1,103 @@
+//! `variables` and `matchConditions`: CEL without `${}`.
+
+use super::types::Named;
+use super::{Reader, rules};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::Condition;
+use crate::policy::document::Document;
+use crate::policy::expression::{Expression, Variable};
+use crate::policy::params::is_name;
+use crate::policy::template::Fault;
+use crate::policy::vocabulary::Vocabulary;
+use crate::yaml::value::Path;
+
+/// They may all depend on each other in a row.
+const MAX_VARIABLES: usize = 64;
+
+/// The variables that can be read; each is known to those after it.
+pub(super) fn read_variables(
+    document: &Document<'_>,
+    vocabulary: &mut Vocabulary,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<Variable> {
+    let list = Path::of(&["spec", "variables"]);
+    let entries: Vec<Named> = match list.get(&document.value).map(|value| serde_json::from_value(value.clone())) {
+        Some(Ok(entries)) => entries,
+        Some(Err(_)) | None => Vec::new(),
+    };
+    if entries.len() > MAX_VARIABLES {
+        let message = format!("there are more than {MAX_VARIABLES} variables");
+        problems.push(document.error(Code::BadPolicy, &list, message));
+        return Vec::new();
+    }
+    let mut variables = Vec::new();
+    for (index, entry) in entries.into_iter().enumerate() {
+        let at = list.index(index);
+        let name = &entry.name;
+        if !is_name(name) {
+            let message = format!("the variable's name `{name}` must be letters, digits and `_`");
+            problems.push(document.error(Code::BadPolicy, &at.key("name"), message));
+        }
+        if vocabulary.variables.contains_key(name) {
+            let message = format!("the variable `{name}` is defined twice");
+            problems.push(document.error(Code::BadPolicy, &at.key("name"), message));
+        }
+        let at = at.key("expression");
+        match compile(document, &entry.expression, vocabulary, &at) {
+            Ok(expression) => {
+                vocabulary.variables.insert(entry.name.clone(), expression.uses);
+                variables.push(Variable { name: entry.name, expression, at: document.span(&at) });
+            }
+            Err(found) => {
+                problems.extend(found);
+                vocabulary.variables.insert(entry.name, Default::default());
+            }
+        }
+    }
+    variables
+}
+
+fn compile(
+    document: &Document<'_>,
+    text: &str,
+    vocabulary: &Vocabulary,
+    at: &Path,
+) -> Result<Expression, Vec<Diagnostic>> {
+    let compiled = Expression::compile(text.trim(), vocabulary);
+    let in_place = |fault: Fault| document.fault(Fault { path: at.clone(), ..fault });
+    compiled.map_err(|faults| faults.into_iter().map(in_place).collect())
+}
+
+/// What is wrong with the conditions, so that it is said together with what is wrong elsewhere.
+pub(super) fn check_conditions(document: &Document<'_>, vocabulary: &Vocabulary, problems: &mut Vec<Diagnostic>) {
+    let mut reader = Reader::of(document, vocabulary.clone(), Vec::new());
+    let holders = rules::entries(document).into_iter().chain([Path::of(&["spec"])]);
+    for list in holders.map(|holder| holder.key("matchConditions")) {
+        if let Some(value) = list.get(&document.value)
+            && let Ok(conditions) = serde_json::from_value(value.clone())
+        {
+            reader.conditions(conditions, &list);
+        }
+    }
+    problems.extend(reader.problems);
+}
+
+impl Reader<'_, '_> {
+    pub(super) fn conditions(&mut self, conditions: Vec<Named>, at: &Path) -> Vec<Condition> {
+        let mut read = Vec::new();
+        for (index, condition) in conditions.into_iter().enumerate() {
+            let at = at.index(index).key("expression");
+            match compile(self.document, &condition.expression, &self.vocabulary, &at) {
+                Ok(expression) if expression.uses.container => {
+                    let message = format!("the condition `{}` uses `container`", condition.name);
+                    self.bad(&at, message, "conditions decide about workloads: ask `pod.spec.containers` instead");
+                }
+                Ok(expression) => {
+                    read.push(Condition { name: condition.name, expression, at: self.document.span(&at) });
+                }
+                Err(found) => self.problems.extend(found),
+            }
+        }
+        read
+    }
+}

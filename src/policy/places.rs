@@ -1,0 +1,86 @@
+//! From a path in a policy's value to its place in the file: by the file's tree while it is there, afterwards by what was
+//! kept of it.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::value::{Path, find};
+
+/// Where what stands in a policy's file.
+#[derive(Debug, Clone)]
+pub enum Places<'t> {
+    /// Looked up in the tree, from a node.
+    Tree(&'t Tree<'t>, NodeId),
+    /// Looked up in what was kept.
+    Kept(Arc<KeptPlaces>),
+}
+
+/// The bytes of a value, and of its key where it has one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundPlace {
+    /// The key's.
+    pub key: Option<Range<usize>>,
+    /// The value's.
+    pub value: Range<usize>,
+}
+
+/// The places of a value and of all in it.
+#[derive(Debug)]
+pub struct KeptPlaces {
+    places: BTreeMap<Path, FoundPlace>,
+}
+
+impl Places<'_> {
+    /// The place of a path, or of the longest beginning of it that is there.
+    pub fn find(&self, path: &Path) -> FoundPlace {
+        match self {
+            Places::Tree(tree, root) => {
+                let found = find(tree, *root, path);
+                FoundPlace { key: found.key.map(|key| tree.span(key)), value: tree.span(found.value) }
+            }
+            Places::Kept(kept) => kept.find(path),
+        }
+    }
+
+    /// A scalar as it is written; not known any more once the tree is gone.
+    pub fn written(&self, path: &Path) -> Option<&str> {
+        match self {
+            Places::Tree(tree, root) => tree.scalar(find(tree, *root, path).value),
+            Places::Kept(_) => None,
+        }
+    }
+
+    /// What is needed later of a value at a path.
+    pub fn keep(&self, value: &Value, path: &Path) -> Arc<KeptPlaces> {
+        let mut kept = KeptPlaces { places: BTreeMap::new() };
+        kept.add(self, value, path.clone());
+        Arc::new(kept)
+    }
+}
+
+impl KeptPlaces {
+    fn add(&mut self, places: &Places<'_>, value: &Value, path: Path) {
+        match value {
+            Value::Array(entries) => {
+                entries.iter().enumerate().for_each(|(at, entry)| self.add(places, entry, path.index(at)));
+            }
+            Value::Object(map) => map.iter().for_each(|(key, entry)| self.add(places, entry, path.key(key))),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+        self.places.insert(path.clone(), places.find(&path));
+    }
+
+    fn find(&self, path: &Path) -> FoundPlace {
+        let mut path = path.clone();
+        loop {
+            match (self.places.get(&path), path.0.pop()) {
+                (Some(place), _) => return place.clone(),
+                (None, Some(_)) => {}
+                (None, None) => return FoundPlace { key: None, value: 0..0 },
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What an expression may name, and the message for what it may not.
+
+use std::collections::BTreeMap;
+
+use super::schema::{did_you_mean, nearest};
+use super::template::{Fault, Params};
+use crate::diagnostic::Code;
+
+/// What an expression may begin with, and the fields where there are only these.
+const ROOTS: [(&str, &[&str]); 7] = [
+    ("params", &[]),
+    ("variables", &[]),
+    ("workload", &["name", "kind", "apiVersion", "namespace", "labels", "annotations", "selector"]),
+    ("pod", &["labels", "annotations", "spec"]),
+    ("container", &["name", "image", "ports", "resources", "securityContext", "env"]),
+    ("containers", &["first"]),
+    ("object", &[]),
+];
+
+/// Functions and methods. What the CEL library has beyond them depends on the clock, or differs from Kubernetes' CEL.
+const FUNCTIONS: [&str; 37] = [
+    "bool",
+    "bytes",
+    "charAt",
+    "contains",
+    "dnsLabel",
+    "double",
+    "dyn",
+    "endsWith",
+    "find",
+    "findAll",
+    "firstPort",
+    "hasValue",
+    "imageName",
+    "imageTag",
+    "indexOf",
+    "int",
+    "join",
+    "lastIndexOf",
+    "lowerAscii",
+    "matches",
+    "optional.none",
+    "optional.of",
+    "optional.ofNonZeroValue",
+    "or",
+    "orValue",
+    "replace",
+    "sha256",
+    "size",
+    "split",
+    "startsWith",
+    "string",
+    "substring",
+    "trim",
+    "type",
+    "uint",
+    "upperAscii",
+    "value",
+];
+
+/// Functions that bring in a name for the entries of a list.
+const MACROS: [&str; 6] = ["all", "exists", "exists_one", "existsOne", "filter", "map"];
+
+/// Names of types, to compare `type(x)` with.
+const TYPES: [&str; 10] = ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
+
+/// The names that a policy adds.
+#[derive(Debug, Clone, Default)]
+pub struct Vocabulary {
+    /// Its parameters.
+    pub params: Params,
+    /// The variables so far, and what each of them uses.
+    pub variables: BTreeMap<String, Uses>,
+}
+
+/// What an expression uses, the variables that it names followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Uses {
+    /// Something of the workload, so that its value is not known when the policy is read.
+    pub workload: bool,
+    /// `container`.
+    pub container: bool,
+}
+
+impl Uses {
+    /// What two expressions use together.
+    pub fn and(self, other: Self) -> Self {
+        Uses { workload: self.workload || other.workload, container: self.container || other.container }
+    }
+}
+
+/// How a field of a name is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// `a.b`: an error where it is not there.
+    Plainly,
+    /// `has(a.b)`, `a.?b`.
+    Perhaps,
+}
+
+impl Vocabulary {
+    /// Checks a name that no comprehension brings in.
+    pub fn check_root(&self, name: &str) -> Result<(), Fault> {
+        if ROOTS.iter().any(|(root, _)| *root == name) || TYPES.contains(&name) {
+            return Ok(());
+        }
+        let names = ROOTS.iter().map(|(root, _)| *root);
+        let help = match nearest(name, names.clone()) {
+            Some(near) => did_you_mean(near),
+            None => format!("an expression may begin with {}", names.collect::<Vec<_>>().join(", ")),
+        };
+        Err(Fault::new(Code::BadExpression, format!("expressions know no `{name}`"), help))
+    }
+
+    /// Checks a field of a name.
+    pub fn check_field(&self, root: &str, field: &str, asked: Asked) -> Result<(), Fault> {
+        match root {
+            "params" => self.check_param(field, asked),
+            "variables" => check_name(field, self.variables.keys().map(String::as_str), |help| {
+                let message = format!("there is no variable `{field}` before this");
+                let help = help.unwrap_or_else(|| "define it under `variables`, above what uses it".to_owned());
+                Fault::new(Code::BadExpression, message, help)
+            }),
+            _ => {
+                let fields = ROOTS.iter().find(|(name, _)| *name == root).map_or(&[][..], |(_, fields)| fields);
+                if fields.is_empty() {
+                    return Ok(());
+                }
+                check_name(field, fields.iter().copied(), |help| {
+                    let help = help.unwrap_or_else(|| format!("its fields are {}", fields.join(", ")));
+                    Fault::new(Code::BadExpression, format!("`{root}` has no `{field}`"), help)
+                })
+            }
+        }
+    }
+
+    fn check_param(&self, name: &str, asked: Asked) -> Result<(), Fault> {
+        match self.params.get(name) {
+            Some(None) if asked == Asked::Plainly => {
+                let help = format!("give it with `--param {name}=VALUE`, or give it a default");
+                Err(Fault::new(Code::BadParam, format!("the parameter `{name}` has no value"), help))
+            }
+            Some(_) => Ok(()),
+            None => check_name(name, self.params.keys().map(String::as_str), |help| {
+                let help = help.unwrap_or_else(|| "declare it under `params`".to_owned());
+                Fault::new(Code::BadExpression, format!("the policy has no parameter `{name}`"), help)
+            }),
+        }
+    }
+
+    /// What naming a root, or one of its fields, uses.
+    pub fn uses(&self, root: &str, field: Option<&str>) -> Uses {
+        match (root, field) {
+            ("params", _) => Uses::default(),
+            ("variables", Some(field)) => self.variables.get(field).copied().unwrap_or_default(),
+            ("variables", None) => self.variables.values().fold(Uses::default(), |all, one| all.and(*one)),
+            ("container", _) => Uses { workload: true, container: true },
+            _ => Uses { workload: !TYPES.contains(&root), container: false },
+        }
+    }
+}
+
+fn check_name<'n>(
+    name: &str,
+    known: impl Iterator<Item = &'n str> + Clone,
+    fault: impl FnOnce(Option<String>) -> Fault,
+) -> Result<(), Fault> {
+    if known.clone().any(|one| one == name) {
+        return Ok(());
+    }
+    Err(fault(nearest(name, known).map(did_you_mean)))
+}
+
+/// The fields of a name that has only these.
+pub fn fields_of(root: &str) -> &'static [&'static str] {
+    ROOTS.iter().find(|(name, _)| *name == root).map_or(&[], |(_, fields)| fields)
+}
+
+/// Checks the name of a function or method.
+pub fn check_function(name: &str) -> Result<(), Fault> {
+    if MACROS.contains(&name) {
+        let message = format!("`{name}` is called in a way that it does not have");
+        return Err(Fault::new(Code::BadExpression, message, format!("write `list.{name}(x, ...)` with x a name")));
+    }
+    check_name(name, FUNCTIONS.into_iter().chain(MACROS), |help| {
+        let help = help.unwrap_or_else(|| format!("the functions are {}", FUNCTIONS.join(", ")));
+        Fault::new(Code::BadExpression, format!("expressions know no function `{name}`"), help)
+    })
+}
