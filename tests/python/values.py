@@ -65,7 +65,8 @@ def inject(o):
     for container in chosen:
         at(container, "volumeMounts", []).append(mount)
         at(container, "env", []).append({"name": "PODGRAFT_CORPUS", "value": "yes: it is\n"})
-    at(at(o, "metadata", {}), "annotations", {})["podgraft.dev/applied"] = "corpus"
+    annotations = at(at(o, "metadata", {}), "annotations", {})
+    annotations["podgraft.dev/applied"] = ",".join(filter(None, [annotations.get("podgraft.dev/applied"), "corpus"]))
 
 
 def run(path):
