@@ -54,7 +54,9 @@ pub(super) fn sequence(lowering: &mut Lowering<'_, '_>, origin: NodeId, items: &
 
 fn collection(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: Vec<Slot>) -> Result<(), CannotWrite> {
     let tree = lowering.tree;
-    if !tree.slice(origin).starts_with(['{', '[']) {
+    // `[a: b]` and `[?]` hold mappings without brackets of their own, which nothing may be put beside.
+    let is_bare = |node: NodeId| tree.kind(node).is_flow() && !tree.slice(node).starts_with(['{', '[']);
+    if is_bare(origin) || tree.children(origin).any(is_bare) {
         return Err(CannotWrite { node: origin, why: "is a pair without brackets" });
     }
     let writer = Writer::new(tree, origin);

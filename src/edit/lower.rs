@@ -31,6 +31,7 @@ pub fn lower(draft: &Draft<'_>, object: NodeId) -> Result<Vec<Edit>, CannotWrite
     let mut lowering = Lowering { draft, tree: draft.tree, layout, edits: Vec::new() };
     lowering.part(&draft.root(), Around::Root)?;
     let mut edits = lowering.edits;
+    edits.retain(|edit| !(edit.at.is_empty() && edit.text.is_empty()));
     // Stable: insertions at one offset keep the order in which the walk made them, inner ones first; what is taken out
     // there comes behind them.
     edits.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
@@ -101,6 +102,9 @@ impl Lowering<'_, '_> {
             self.edits.push(edit);
             return Ok(());
         }
+        if self.tree.tag(of).is_some() {
+            return Err(CannotWrite { node: of, why: "has a tag that would speak of the new value" });
+        }
         self.write_instead(of, value, around)
     }
 
@@ -155,6 +159,11 @@ impl Lowering<'_, '_> {
     /// Puts a text in the place of a range. What goes on further lines is put behind a comment that ends the range's line.
     fn put_from(&mut self, from: usize, to: usize, text: &str) {
         let source = self.tree.text();
+        // A `|+` block's content goes up to the start of the next line, whose line end is not ours to take.
+        let taken = &source[from..to];
+        let line_end_taken =
+            taken.len() - taken.strip_suffix('\n').map_or(taken, |rest| rest.trim_end_matches('\r')).len();
+        let to = to - line_end_taken;
         let (head, tail) = text.find(['\r', '\n']).map_or((text, ""), |at| text.split_at(at));
         self.edits.push(Edit { at: from..to, text: head.to_owned() });
         if !tail.is_empty() {
