@@ -102,7 +102,7 @@ impl Lowering<'_, '_> {
             self.edits.push(edit);
             return Ok(());
         }
-        if self.tree.tag(of).is_some() {
+        if self.tree.tag(of).is_some_and(|tag| !(tag == "tag:yaml.org,2002:str" && value.is_string())) {
             return Err(CannotWrite { node: of, why: "has a tag that would speak of the new value" });
         }
         self.write_instead(of, value, around)
