@@ -91,10 +91,11 @@ impl<'t> Planner<'_, 't> {
         let what = format!("{}: env {}", container.name, change.name);
         self.same_or_replace(&variable.part, &change.item, &what, |planner| {
             let list = planner.open_container_list(container, "env")?;
-            let has_source = planner.draft.get(&variable.part, "valueFrom").is_some();
+            let own = planner.draft.value(&variable.part).unwrap_or_default();
+            let is_plain = own.as_object().is_some_and(|own| own.keys().all(|key| key == "name" || key == "value"));
             let replaced = match change.item.value.get("value") {
                 // Nothing but the value changes, so nothing else is written again.
-                Some(value) if !has_source => planner
+                Some(value) if is_plain => planner
                     .draft
                     .open_item(list, variable.index)
                     .and_then(|item| planner.draft.set(item, "value", value.clone(), order::ENV_VAR)),

@@ -76,6 +76,7 @@ pub fn find_doubt_in_tree(tree: &Tree<'_>) -> Option<Doubt> {
     let doubts = [
         find_name_in_doubt(tree),
         find_flow_scalar_in_doubt(tree),
+        find_explicit_key_in_brackets(tree),
         find_quoted_in_column_0(tree),
         find_block_scalar_in_doubt(tree),
     ];
@@ -129,6 +130,15 @@ fn find_flow_scalar_in_doubt(tree: &Tree<'_>) -> Option<Doubt> {
     None
 }
 
+/// `[? ]` is a pair without key and value to YAML 1.2; what stands behind the `?` decides whether others see text.
+fn find_explicit_key_in_brackets(tree: &Tree<'_>) -> Option<Doubt> {
+    let is_explicit = |&id: &NodeId| tree.kind(id) == Kind::FlowMapping && tree.slice(id).starts_with('?');
+    tree.ids().find(is_explicit).map(|id| {
+        let start = tree.span(id).start;
+        Doubt { at: start..start + 1, what: "a `?` in brackets is text to some readers and an indicator to others" }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,6 +175,7 @@ mod tests {
         assert_eq!(slice("{a?b: 1}"), Some("a?b"));
         assert_eq!(slice("a?b: [:c, d]\n"), Some(":c"));
         assert_eq!(slice("[a:, b]"), Some("a"));
+        assert_eq!(slice("[a,\n? ]"), Some("?"));
         assert_eq!(slice("--- |\n# c\n"), Some("|\n# c"));
         assert_eq!(slice("--- |\n # c\n"), None);
         assert_eq!(slice("{? a : 1, \"b?\":[c:d], e: }\n"), None);
