@@ -1,4 +1,6 @@
 //! What goes wrong, as plain data: a stable code, a sentence, the places, and what to do next. Nothing is printed here.
+//!
+//! A new code needs its page `docs/errors/NAME.md` and a case that shows it (`tests/codes.rs`).
 
 use crate::source::Place;
 
@@ -98,12 +100,19 @@ macro_rules! codes {
                 match self { $(Code::$variant => $name,)+ }
             }
 
-            /// A paragraph on what it means.
+            /// What it means, with an example and what to do: `docs/errors/NAME.md`, compiled in.
             pub fn page(self) -> &'static str {
-                match self { $(Code::$variant => concat!($($page, "\n",)+),)+ }
+                match self { $(Code::$variant => include_str!(concat!("../docs/errors/", $name, ".md")),)+ }
             }
         }
     };
+}
+
+impl Code {
+    /// The code of a name.
+    pub fn find(name: &str) -> Option<Code> {
+        Code::ALL.iter().copied().find(|code| code.name() == name)
+    }
 }
 
 codes! {
@@ -170,6 +179,8 @@ codes! {
     CannotCompose = "cannot-compose",
     /// A policy has only ephemeral containers. They go into pods that run, never into a workload.
     NothingToWrite = "nothing-to-write",
+    /// `explain --code` was given a code that no diagnostic has.
+    UnknownCode = "unknown-code",
     /// podgraft's own check of its output failed. This is a bug of podgraft; nothing was written.
     Internal = "internal",
 }

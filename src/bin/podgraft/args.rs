@@ -53,6 +53,9 @@ pub enum Command {
     /// Show what apply would change
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(Diff),
+    /// Print the page of a diagnostic code: what it means, an example, what to do
+    #[command(after_help = "Example:\n  podgraft explain --code conflict")]
+    Explain(Explain),
     /// List and show the built-in policies
     #[command(subcommand)]
     Policy(Policy),
@@ -90,6 +93,14 @@ pub struct Diff {
     /// The form of the result
     #[arg(short, long, value_enum, default_value_t = DiffFormat::Unified, value_name = "FORMAT", help_heading = "Output")]
     pub output: DiffFormat,
+}
+
+/// `podgraft explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The code, as problems show it in their first line
+    #[arg(long, value_name = "CODE")]
+    pub code: String,
 }
 
 /// The forms of a diff.

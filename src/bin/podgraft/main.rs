@@ -1,6 +1,7 @@
 //! The program: arguments, files, terminal and exit status around the library.
 
 mod args;
+mod explain;
 mod manifests;
 mod pages;
 mod policies;
@@ -27,6 +28,7 @@ fn main() {
     let ended = match &Cli::parse().command {
         Command::Apply(args) => run::apply(args),
         Command::Diff(args) => run::diff(args),
+        Command::Explain(args) => Ok(explain::code(&args.code)),
         Command::Policy(command) => Ok(pages::policy(command)),
         Command::Completions { shell } => Ok(pages::completions(*shell)),
         Command::Man => Ok(pages::man()),

@@ -63,7 +63,8 @@ fn add_command(command: &clap::Command, page: &mut Vec<u8>) {
     }
 }
 
-fn give(result: Result<Vec<u8>, Diagnostic>) -> Exit {
+/// Prints a page, or says why there is none.
+pub fn give(result: Result<Vec<u8>, Diagnostic>) -> Exit {
     match result.and_then(|text| print(&text)) {
         Ok(()) => Exit::Done,
         Err(problem) => {

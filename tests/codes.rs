@@ -1,0 +1,89 @@
+//! Every diagnostic code has a page that helps, and a golden case (or a test of the program) that shows it.
+
+use podgraft::diagnostic::Code;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Codes that no folder of `testdata/cases` can show, and the file that tests them; `None`: nothing can show it.
+const SHOWN_ELSEWHERE: [(Code, Option<&str>); 2] =
+    [(Code::UnknownCode, Some("tests/codes.rs")), (Code::Internal, None)];
+
+/// The headings of all reports in `testdata/cases`: a diagnostic begins with its code, alone on a line.
+fn headings(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("testdata is readable") {
+        let path = entry.expect("the entry is readable").path();
+        if path.is_dir() {
+            found.extend(headings(&path));
+        } else if path.file_name().is_some_and(|name| name == "report.txt") {
+            found.extend(fs::read_to_string(&path).expect("a report is text").lines().map(str::to_owned));
+        }
+    }
+    found
+}
+
+fn explain(code: &str) -> std::process::Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
+    command.args(["explain", "--code", code]).output().expect("the program runs")
+}
+
+#[test]
+fn every_code_has_a_page_of_one_form() {
+    for code in Code::ALL {
+        let page = code.page();
+        let name = code.name();
+        assert!(page.starts_with(&format!("# {name}\n\n")), "docs/errors/{name}.md begins with another heading");
+        let parts: Vec<&str> = page.split("\n## ").collect();
+        let headings: Vec<&str> = parts[1..].iter().filter_map(|part| part.lines().next()).collect();
+        assert_eq!(headings, ["Example", "What to do"], "docs/errors/{name}.md");
+        assert!(parts.iter().all(|part| part.trim().lines().count() > 2), "docs/errors/{name}.md has an empty part");
+        let longest = page.lines().map(|line| line.chars().count()).max();
+        assert!(longest <= Some(120), "docs/errors/{name}.md has a line of {longest:?} characters");
+    }
+}
+
+#[test]
+fn every_page_is_of_a_code() {
+    for entry in fs::read_dir("docs/errors").expect("the pages are there") {
+        let path = entry.expect("the entry is readable").path();
+        let name = path.file_stem().expect("a page has a name").to_string_lossy().into_owned();
+        assert!(Code::find(&name).is_some(), "{} is the page of no code", path.display());
+    }
+}
+
+#[test]
+fn every_code_is_shown_by_a_case() {
+    let shown = headings(Path::new("testdata/cases"));
+    for code in Code::ALL {
+        match SHOWN_ELSEWHERE.iter().find(|(other, _)| other == code) {
+            Some((_, Some(file))) => {
+                let test = fs::read_to_string(file).expect("the test is there");
+                assert!(test.contains(code.name()), "{file} does not show {}", code.name());
+            }
+            Some((_, None)) => {}
+            None => assert!(
+                shown.iter().any(|line| line == code.name()),
+                "no report.txt in testdata/cases shows `{}`: add a folder that does",
+                code.name()
+            ),
+        }
+    }
+}
+
+#[test]
+fn explain_prints_the_page() {
+    for code in Code::ALL {
+        let output = explain(code.name());
+        assert_eq!((output.status.code(), &*output.stdout), (Some(0), code.page().as_bytes()), "{}", code.name());
+    }
+}
+
+#[test]
+fn explain_offers_the_code_that_was_meant() {
+    let output = explain("conflicts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b""[..]));
+    assert!(said.contains("unknown-code") && said.contains("did you mean `conflict`?"), "{said}");
+    assert!(String::from_utf8_lossy(&explain("xyz").stderr).contains("cannot-compose"));
+}
