@@ -12,6 +12,7 @@ const ORDER: &[&str] = &[
     "options",
     "manifest",
     "policy",
+    "config",
     "select",
     "plan",
     "edit",

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, Workload};
 use crate::policy::expression::Evaluator;
+use crate::policy::images::mirror_images;
 use crate::policy::{Inject, Policy, Rule};
 use crate::select::{Base, WorkloadFacts};
 
@@ -50,7 +51,7 @@ pub(super) fn expand<'r>(
     let evaluators: Vec<Evaluator<'_>> =
         facts.iter().map(|facts| Evaluator::new(&policy.params, &policy.variables, facts)).collect();
     let mut problems = Vec::new();
-    let inject = template.expand_pod(&evaluators).unwrap_or_else(|found| {
+    let mut inject = template.expand_pod(&evaluators).unwrap_or_else(|found| {
         problems.extend(found);
         Inject::default()
     });
@@ -62,6 +63,7 @@ pub(super) fn expand<'r>(
         }
     }
     if problems.is_empty() {
+        mirror_images(&mut inject, &policy.image_mirrors);
         return Ok(Expanded { inject: Cow::Owned(inject), of_containers });
     }
     let mut said: Vec<Diagnostic> = Vec::new();

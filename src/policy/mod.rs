@@ -5,6 +5,7 @@ pub mod document;
 pub mod expression;
 pub mod format;
 pub mod functions;
+pub mod images;
 pub mod names;
 pub mod native;
 pub mod params;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 use crate::source::{Place, Source};
 use expression::{Expression, Variable};
+use images::{ImageMirror, mirror_images};
 pub use native::expand::InjectTemplate;
 use template::Params;
 
@@ -58,8 +60,21 @@ pub struct Policy {
     pub rules: Vec<Rule>,
     /// Whether a container gets all rules that fit it.
     pub apply_rules: ApplyRules,
+    /// Other places for the images that it injects.
+    pub image_mirrors: Arc<[ImageMirror]>,
     /// The file it came from.
     pub text: Arc<PolicyText>,
+}
+
+impl Policy {
+    /// The same policy with its images from other places.
+    pub fn with_image_mirrors(mut self, mirrors: &Arc<[ImageMirror]>) -> Self {
+        for rule in &mut self.rules {
+            mirror_images(&mut rule.inject, mirrors);
+        }
+        self.image_mirrors = Arc::clone(mirrors);
+        self
+    }
 }
 
 /// The text of a policy's file, kept for diagnostics.

@@ -28,6 +28,8 @@ pub struct Declared {
     pub identity: String,
     /// The names, in the policy's order.
     pub names: Vec<String>,
+    /// Those that an application's own folder may set.
+    pub overridable: Vec<String>,
 }
 
 /// The settings of each declared policy, in the order of `declared`; and those that fit none, or several.
@@ -189,6 +191,7 @@ mod tests {
         let policy = |identity: &str, names: &[&str]| Declared {
             identity: identity.to_owned(),
             names: names.iter().map(|&name| name.to_owned()).collect(),
+            overridable: Vec::new(),
         };
         vec![policy("jmx", &["image", "port"]), policy("shop/otel", &["image", "endpoint"])]
     }

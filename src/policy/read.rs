@@ -1,5 +1,6 @@
 //! Policy files to policies: every document of every file, parameters assigned, sorted by weight.
 
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -53,6 +54,18 @@ pub fn read(files: Vec<PolicyFile>, settings: &[ParamSetting]) -> (Vec<Policy>, 
     (policies, problems)
 }
 
+/// What the policies of the files declare, as far as they can be read.
+pub fn declared(files: &[PolicyFile]) -> Vec<Declared> {
+    let text = |file: &PolicyFile| Arc::new(PolicyText { name: Arc::clone(&file.name), text: file.text.clone() });
+    let texts: Vec<Arc<PolicyText>> = files.iter().map(text).collect();
+    let (mut found, mut unread) = (Vec::new(), Vec::new());
+    let trees = parse_all(&texts, &mut unread);
+    for (file, tree) in &trees {
+        find_policies(file, tree, &mut found, &mut unread);
+    }
+    found.iter().map(Found::declared).collect()
+}
+
 struct Found<'t> {
     document: Document<'t>,
     translator: Translator,
@@ -60,7 +73,11 @@ struct Found<'t> {
 
 impl Found<'_> {
     fn declared(&self) -> Declared {
-        Declared { identity: self.document.identity(), names: (self.translator.declared)(&self.document) }
+        let names = (self.translator.declared)(&self.document);
+        let params = self.document.value.pointer("/spec/params").and_then(Value::as_array);
+        let overridable = params.into_iter().flatten().filter(|param| param["overridable"] == Value::Bool(true));
+        let overridable = overridable.filter_map(|param| param["name"].as_str().map(str::to_owned)).collect();
+        Declared { identity: self.document.identity(), names, overridable }
     }
 }
 
@@ -69,7 +86,7 @@ fn parse_all<'t>(texts: &'t [Arc<PolicyText>], problems: &mut Vec<Diagnostic>) -
     for file in texts {
         match parse(&file.text) {
             Ok(tree) => trees.push((file, tree)),
-            Err(error) => problems.push(not_yaml(file, error)),
+            Err(error) => problems.push(not_yaml(file, error, "the policy")),
         }
     }
     trees
@@ -82,15 +99,16 @@ fn not_rendered(place: &Place) -> Option<Diagnostic> {
     place.excerpt.contains("{{").then(|| diagnostic.at(place.clone(), "here").help(help))
 }
 
-fn not_yaml(file: &PolicyText, error: ParseError) -> Diagnostic {
+/// Why the text of what is called so has no tree.
+pub fn not_yaml(file: &PolicyText, error: ParseError, what: &str) -> Diagnostic {
     if let Some(diagnostic) = not_rendered(&file.place(error.at.clone())) {
         return diagnostic;
     }
     let (code, message) = match error.kind {
-        ParseErrorKind::Syntax(words) => (Code::NotYaml, format!("the policy file is not valid YAML: {words}")),
-        ParseErrorKind::TooDeep => (Code::TooDeep, "the policy file nests too deep".to_owned()),
+        ParseErrorKind::Syntax(words) => (Code::NotYaml, format!("{what} file is not valid YAML: {words}")),
+        ParseErrorKind::TooDeep => (Code::TooDeep, format!("{what} file nests too deep")),
         ParseErrorKind::UnknownAlias => (Code::UnknownAlias, "the alias has no anchor before it".to_owned()),
-        ParseErrorKind::TooLong => (Code::TooLong, "the policy file is too long".to_owned()),
+        ParseErrorKind::TooLong => (Code::TooLong, format!("{what} file is too long")),
     };
     Diagnostic::error(code, message).at(file.place(error.at), "here")
 }
@@ -175,7 +193,8 @@ fn misspelt(api_version: &str, kind: &str) -> Option<(&'static str, String, Stri
     is_ours.then(|| ("kind", format!("podgraft.dev has no kind `{kind}`"), help))
 }
 
-fn not_a_value(file: &PolicyText, error: ValueError) -> Diagnostic {
+/// Why a node of a policy or a configuration has no value.
+pub fn not_a_value(file: &PolicyText, error: ValueError) -> Diagnostic {
     let place = file.place(error.at);
     if let (ValueErrorKind::BadKey, Some(diagnostic)) = (&error.kind, not_rendered(&place)) {
         return diagnostic;

@@ -1,10 +1,13 @@
 //! The command line as clap reads it. Nothing is opened or read here.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use podgraft::options::{ImageEnv, PodTemplatePath, WorkloadPattern};
-use podgraft::policy::read::ParamSetting;
+use podgraft::config::{ConfigParam, Given};
+use podgraft::options::{ImageEnv, PodTemplatePath, WorkloadPattern, parse_kube_version};
+use podgraft::policy::images::ImageMirror;
+use podgraft::policy::read::{ParamSetting, PolicyFile};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -127,7 +130,7 @@ pub enum Policy {
 }
 
 /// What `apply` and `diff` have in common.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Run {
     /// Manifests: files, folders (recursive: .yaml .yml .json), `-` for stdin [default: stdin]
     #[arg(value_name = "PATH")]
@@ -144,7 +147,7 @@ pub struct Run {
 }
 
 /// Which policies, and with which values.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Policies")]
 pub struct Policies {
     /// A policy: a file, a folder, builtin:NAME, `-` (stdin) or @input (found among the manifests); repeatable
@@ -162,10 +165,46 @@ pub struct Policies {
     /// Do not note the applied policies in the annotation podgraft.dev/applied
     #[arg(long)]
     pub no_marker: bool,
+    /// Where the settings of the place are.
+    #[command(flatten)]
+    pub configuration: Configuration,
+    /// What they say, once they are read.
+    #[arg(skip)]
+    pub configured: Configured,
+}
+
+/// `podgraft.yaml`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Configuration {
+    /// Read this podgraft.yaml [default: $PODGRAFT_CONFIG, else the nearest upward to the repository's root]
+    #[arg(long, value_name = "FILE", help_heading = "Policies")]
+    pub config: Option<PathBuf>,
+    /// Read no podgraft.yaml
+    #[arg(long, conflicts_with = "config", help_heading = "Policies")]
+    pub no_config: bool,
+}
+
+/// What a configuration or a host says beside the flags.
+#[derive(Debug, Clone, Default)]
+pub struct Configured {
+    /// The file that was read.
+    pub file: Option<PathBuf>,
+    /// Parameters that it sets.
+    pub params: Vec<ConfigParam>,
+    /// Parameters that an application's own folder sets.
+    pub application_params: Vec<ConfigParam>,
+    /// Whether the policies are those of the same file.
+    pub given: Given,
+    /// Policies that stand in no file.
+    pub inline: Vec<PolicyFile>,
+    /// Other places for the images that are injected.
+    pub image_mirrors: Arc<[ImageMirror]>,
+    /// An application's own folder may set parameters.
+    pub allows_application_config: bool,
 }
 
 /// Which manifests, and how to see them.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Manifests")]
 pub struct Manifests {
     /// The namespace of objects that state none
@@ -175,7 +214,7 @@ pub struct Manifests {
     #[arg(long = "workload", value_name = "KIND/NAMESPACE/NAME", value_parser = WorkloadPattern::parse)]
     pub workloads: Vec<WorkloadPattern>,
     /// One more kind that holds a pod template, such as argoproj.io/v1alpha1/Rollout=spec.template; repeatable
-    #[arg(long = "pod-template", value_name = "[GROUP/]VERSION/KIND=PATH", value_parser = parse_pod_template)]
+    #[arg(long = "pod-template", value_name = "[GROUP/]VERSION/KIND=PATH", value_parser = PodTemplatePath::parse)]
     pub pod_templates: Vec<PodTemplatePath>,
     /// The version of the cluster that the manifests are for, such as 1.33
     #[arg(long, value_name = "VERSION", value_parser = parse_kube_version)]
@@ -195,7 +234,7 @@ pub struct Manifests {
 }
 
 /// What is said, and how.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub struct Output {
     /// Fail on warnings
@@ -250,31 +289,6 @@ fn parse_param(text: &str) -> Result<ParamSetting, String> {
     Ok(ParamSetting { policy, name: name.to_owned(), value: value.to_owned() })
 }
 
-fn parse_pod_template(text: &str) -> Result<PodTemplatePath, String> {
-    const WANTED: &str = "wanted group/version/Kind=path, such as argoproj.io/v1alpha1/Rollout=spec.template";
-    let (kind, path) = text.split_once('=').ok_or(WANTED)?;
-    let (api_version, kind) = kind.rsplit_once('/').ok_or(WANTED)?;
-    // A single dot is the object itself, as with a Pod.
-    let keys = path.strip_prefix('.').unwrap_or(path).split('.').map(str::to_owned);
-    let path: Vec<String> = if path == "." { Vec::new() } else { keys.collect() };
-    let is_version = !api_version.is_empty() && api_version.split('/').all(|part| !part.is_empty());
-    if !is_version || api_version.matches('/').count() > 1 || kind.is_empty() || path.iter().any(String::is_empty) {
-        return Err(WANTED.to_owned());
-    }
-    Ok(PodTemplatePath { api_version: api_version.to_owned(), kind: kind.to_owned(), path })
-}
-
-fn parse_kube_version(text: &str) -> Result<u32, String> {
-    let mut parts = text.strip_prefix('v').unwrap_or(text).split('.');
-    let major = parts.next();
-    // Providers write `1.29+` and `v1.33.1-eks-1234`.
-    let minor = parts.next().map(|minor| minor.split(['+', '-']).next().unwrap_or(minor));
-    match (major, minor.map(str::parse)) {
-        (Some("1"), Some(Ok(minor))) => Ok(minor),
-        _ => Err("wanted a version such as 1.33".to_owned()),
-    }
-}
-
 fn parse_image_env(text: &str) -> Result<ImageEnv, String> {
     const WANTED: &str = "wanted CONTAINER:NAME=VALUE";
     let (target, value) = text.split_once('=').ok_or(WANTED)?;
@@ -305,24 +319,5 @@ mod tests {
         assert_eq!(parse_param("port=1").unwrap().policy, None);
         assert!(parse_param("port").is_err());
         assert!(parse_param(":port=1").is_err());
-    }
-
-    #[test]
-    fn a_pod_template_of_the_core_group_has_no_group() {
-        let rollout = parse_pod_template("argoproj.io/v1alpha1/Rollout=spec.template").unwrap();
-        assert_eq!((&*rollout.api_version, &*rollout.kind), ("argoproj.io/v1alpha1", "Rollout"));
-        assert_eq!(parse_pod_template("v1/PodTemplate=template").unwrap().api_version, "v1");
-        for bad in ["Rollout=spec", "a/b/c/D=x", "v1/X=", "v1/=x", "/X=x", "v1/X"] {
-            assert!(parse_pod_template(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn versions_are_read_as_clusters_write_them() {
-        for text in ["1.29", "v1.29.3", "1.29+", "v1.29.1-eks-12"] {
-            assert_eq!(parse_kube_version(text), Ok(29), "{text}");
-        }
-        assert!(parse_kube_version("2.0").is_err());
-        assert!(parse_kube_version("29").is_err());
     }
 }

@@ -6,6 +6,7 @@ mod manifests;
 mod pages;
 mod policies;
 mod run;
+mod settings;
 mod show;
 mod stream;
 mod threads;

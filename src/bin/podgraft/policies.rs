@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use podgraft::config::choose;
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::policy::Policy;
 use podgraft::policy::builtin::{BUILTINS, Builtin, find};
-use podgraft::policy::read::{PolicyFile, read};
+use podgraft::policy::read::{ParamSetting, PolicyFile, declared, read};
 use podgraft::policy::schema::nearest;
 
 use crate::args;
@@ -30,14 +31,35 @@ pub fn load(args: &args::Policies, inputs: &[InputText<'_>]) -> (Vec<Policy>, Ve
             Err(found) => problems.extend(found),
         }
     }
+    files.extend(args.configured.inline.iter().cloned());
     let names: Vec<Arc<str>> = files.iter().map(|file: &PolicyFile| Arc::clone(&file.name)).collect();
-    let (policies, diagnostics) = read(files, &args.params);
+    let (settings, strays) = settings(args, &files);
+    let (policies, diagnostics) = read(files, &settings);
+    // A broken file hides its parameters: a setting for one of them is not a second mistake.
+    if !diagnostics.iter().any(Diagnostic::is_error) && problems.is_empty() {
+        problems.extend(strays);
+    }
     problems.extend(diagnostics);
+    let mirrors = &args.configured.image_mirrors;
+    let policies: Vec<Policy> = policies.into_iter().map(|policy| policy.with_image_mirrors(mirrors)).collect();
     if policies.is_empty() && !problems.iter().any(Diagnostic::is_error) {
         problems.push(no_policy(&names));
     }
-    let policies = choose(policies, args, &mut problems);
+    let policies = pick(policies, args, &mut problems);
     (policies, problems)
+}
+
+/// The parameters of the configuration, then those of the flags, which win.
+fn settings(args: &args::Policies, files: &[PolicyFile]) -> (Vec<ParamSetting>, Vec<Diagnostic>) {
+    let configured = &args.configured;
+    if configured.params.is_empty() && configured.application_params.is_empty() {
+        return (args.params.clone(), Vec::new());
+    }
+    let declared = declared(files);
+    let (mut settings, strays) =
+        choose(&configured.params, &configured.application_params, configured.given, &declared);
+    settings.extend(args.params.iter().cloned());
+    (settings, strays)
 }
 
 fn no_policy(names: &[Arc<str>]) -> Diagnostic {
@@ -99,7 +121,7 @@ pub fn builtin_names() -> String {
 }
 
 /// Applies `--only` and `--skip`.
-fn choose(policies: Vec<Policy>, args: &args::Policies, problems: &mut Vec<Diagnostic>) -> Vec<Policy> {
+fn pick(policies: Vec<Policy>, args: &args::Policies, problems: &mut Vec<Diagnostic>) -> Vec<Policy> {
     // With a policy that could not be read, a name that is missing here says nothing.
     if !problems.iter().any(Diagnostic::is_error) {
         let flags = args.only.iter().map(|name| ("--only", name)).chain(args.skip.iter().map(|name| ("--skip", name)));

@@ -20,6 +20,7 @@ use podgraft::select::kinds::unknown_kinds;
 use crate::args::{self, Cli, DiffFormat};
 use crate::manifests::manifests_of;
 use crate::policies::{self, InputText, builtin_names, stdin_readers};
+use crate::settings::{self, Role};
 use crate::show::Voice;
 use crate::stream::join;
 use crate::threads::map_in_order;
@@ -59,6 +60,8 @@ struct GraftedFile {
 struct Grafted {
     files: Vec<GraftedFile>,
     problems: Vec<Diagnostic>,
+    /// The `podgraft.yaml` that was read.
+    configuration: Option<PathBuf>,
 }
 
 /// `podgraft apply`.
@@ -80,7 +83,7 @@ pub fn apply(args: &args::Apply) -> Result<Exit, clap::Error> {
         return Ok(Exit::Refused);
     }
     voice.show(&grafted.problems);
-    voice.tell(&text::render(&grafted.reported()));
+    voice.tell(&[grafted.named_configuration(), text::render(&grafted.reported())].concat());
     Ok(Exit::Done)
 }
 
@@ -103,7 +106,7 @@ pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
         return Ok(Exit::Refused);
     }
     voice.show(&grafted.problems);
-    voice.tell(&[text::skipped(&reported), text::totals(&reported)].concat());
+    voice.tell(&[grafted.named_configuration(), text::skipped(&reported), text::totals(&reported)].concat());
     let is_changed = reported.iter().any(|file| !file.report.edits.is_empty());
     Ok(if is_changed { Exit::Differences } else { Exit::Done })
 }
@@ -131,7 +134,7 @@ fn usage(kind: ErrorKind, message: impl std::fmt::Display) -> clap::Error {
 fn check_usage(run: &args::Run) -> Result<PathFilter, clap::Error> {
     if run.policies.given.is_empty() {
         let message = format!(
-            "no policy is given: add -p FILE, -p FOLDER or -p builtin:NAME\n\nThe built-in policies are {} \
+            "no policy is given: add -p FILE, -p FOLDER or -p builtin:NAME, or name them in podgraft.yaml\n\nThe built-in policies are {} \
              (see `podgraft policy list`)",
             builtin_names()
         );
@@ -150,6 +153,10 @@ fn check_usage(run: &args::Run) -> Result<PathFilter, clap::Error> {
 }
 
 fn graft_all(run: &args::Run) -> Result<Grafted, clap::Error> {
+    let run = &match settings::complete(run, Role::CommandLine) {
+        Ok(run) => run,
+        Err(problems) => return Ok(Grafted { files: Vec::new(), problems, configuration: None }),
+    };
     let filter = check_usage(run)?;
     let Walk { inputs, mut problems, .. } = walk(&run.paths, &filter);
     let threads = run.output.threads;
@@ -181,7 +188,7 @@ fn graft_all(run: &args::Run) -> Result<Grafted, clap::Error> {
         problems.extend(find_no_object(&files));
     }
     files.retain(|file| !file.parts.is_empty() || !file.input.is_found());
-    Ok(Grafted { files, problems })
+    Ok(Grafted { files, problems, configuration: run.policies.configured.file.clone() })
 }
 
 /// What came of a text, and its parts that belong in a stream.
@@ -264,6 +271,11 @@ fn find_nothing(files: &[GraftedFile]) -> Vec<Diagnostic> {
 }
 
 impl Grafted {
+    /// Nobody named it, so the report does.
+    fn named_configuration(&self) -> String {
+        self.configuration.as_ref().map_or_else(String::new, |path| format!("settings of {}\n", path.display()))
+    }
+
     fn reported<'f>(&'f self) -> Vec<ReportedFile<'f>> {
         let reported = |file: &'f GraftedFile| ReportedFile {
             name: &file.input.name,

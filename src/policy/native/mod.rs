@@ -165,6 +165,7 @@ impl<'d, 't> Reader<'d, 't> {
             variables: std::mem::take(&mut self.variables),
             rules,
             apply_rules: spec.apply_rules.into(),
+            image_mirrors: Arc::default(),
             text: Arc::clone(&self.document.file),
         }
     }

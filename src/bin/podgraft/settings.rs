@@ -1,0 +1,122 @@
+//! What the flags leave open, from the environment and from `podgraft.yaml`: flags win over the environment, the
+//! environment over the file.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use podgraft::config::{Config, ConfigParam, FILE_NAME, Given, read, read_application};
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::policy::read::PolicyFile;
+
+use crate::args;
+
+/// The operator's configuration, for hosts.
+const CONFIG: &str = "PODGRAFT_CONFIG";
+/// The operator's policies, for hosts: separated by commas or line ends.
+const POLICY: &str = "PODGRAFT_POLICY";
+
+/// Whose settings count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A person's or a pipeline's own: the nearest `podgraft.yaml` is theirs.
+    CommandLine,
+    /// Another program runs podgraft in a folder that may be an application's: only what the operator names counts.
+    Host,
+}
+
+/// The flags with what the environment and the configuration add.
+///
+/// # Errors
+/// All that is wrong with a configuration.
+pub fn complete(run: &args::Run, role: Role) -> Result<args::Run, Vec<Diagnostic>> {
+    let mut run = run.clone();
+    let Some(file) = find_file(&run.policies.configuration, role) else {
+        give_policies(&mut run.policies, Vec::new());
+        return Ok(run);
+    };
+    let config = read(read_text(&file)?)?;
+    let folder = file.parent().unwrap_or(Path::new("")).to_path_buf();
+    add(&mut run, config, &folder);
+    if role == Role::Host && run.policies.configured.allows_application_config {
+        run.policies.configured.application_params.extend(application_params(&file)?);
+    }
+    run.policies.configured.file = Some(file);
+    Ok(run)
+}
+
+/// Adds a configuration's settings; paths in it are from the folder.
+pub fn add(run: &mut args::Run, config: Config, folder: &Path) {
+    let policies = config.policies.iter().map(|policy| from_folder(folder, policy)).collect();
+    give_policies(&mut run.policies, policies);
+    let configured = &mut run.policies.configured;
+    configured.params = config.params;
+    configured.image_mirrors = config.image_mirrors.into();
+    configured.allows_application_config = config.allow_application_config;
+    let manifests = &mut run.manifests;
+    for (flags, words) in [(&mut manifests.include, config.include), (&mut manifests.exclude, config.exclude)] {
+        if flags.is_empty() {
+            *flags = words;
+        }
+    }
+    manifests.pod_templates.extend(config.pod_templates);
+    manifests.kube_version = manifests.kube_version.or(config.kube_minor);
+}
+
+/// Flags, else the environment, else those of the file.
+fn give_policies(policies: &mut args::Policies, of_file: Vec<PathBuf>) {
+    if policies.given.is_empty() {
+        policies.given = policies_of_environment();
+    }
+    match policies.given.is_empty() {
+        true => policies.given = of_file,
+        false => policies.configured.given = Given::Elsewhere,
+    }
+}
+
+fn policies_of_environment() -> Vec<PathBuf> {
+    let text = env::var(POLICY).unwrap_or_default();
+    text.split([',', '\n']).map(str::trim).filter(|policy| !policy.is_empty()).map(PathBuf::from).collect()
+}
+
+/// `builtin:NAME` and the like are no paths.
+fn from_folder(folder: &Path, policy: &str) -> PathBuf {
+    let is_path = !policy.starts_with("builtin:") && policy != "@input" && policy != "-";
+    if is_path { folder.join(policy) } else { PathBuf::from(policy) }
+}
+
+fn find_file(flags: &args::Configuration, role: Role) -> Option<PathBuf> {
+    if flags.no_config {
+        return None;
+    }
+    let named = || env::var_os(CONFIG).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let nearest = || match role {
+        Role::CommandLine => find_nearest(&env::current_dir().ok()?),
+        Role::Host => None,
+    };
+    flags.config.clone().or_else(named).or_else(nearest)
+}
+
+/// Upward to the repository's root; outside of a repository only here, for what lies above may be anybody's.
+fn find_nearest(here: &Path) -> Option<PathBuf> {
+    let depth = here.ancestors().position(|folder| folder.join(".git").exists()).unwrap_or(0);
+    let up = |steps: usize| std::iter::repeat_n("..", steps).collect::<PathBuf>().join(FILE_NAME);
+    (0..=depth).map(up).find(|path| path.is_file())
+}
+
+/// What the application says in the folder that podgraft runs in, unless that file is the operator's own.
+fn application_params(operator: &Path) -> Result<Vec<ConfigParam>, Vec<Diagnostic>> {
+    let own = Path::new(FILE_NAME);
+    let is_operators = fs::canonicalize(own).ok() == fs::canonicalize(operator).ok();
+    // A link could lead out of the folder.
+    let is_file = own.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+    if !is_file || is_operators { Ok(Vec::new()) } else { read_application(read_text(own)?) }
+}
+
+fn read_text(path: &Path) -> Result<PolicyFile, Vec<Diagnostic>> {
+    let name = path.to_string_lossy();
+    let problem = |code: Code, why: String| vec![Diagnostic::error(code, format!("`{name}` {why}"))];
+    let bytes = fs::read(path).map_err(|error| problem(Code::File, format!("cannot be read: {error}")))?;
+    let text = String::from_utf8(bytes).map_err(|_| problem(Code::NotUtf8, "is not UTF-8".to_owned()))?;
+    Ok(PolicyFile { name: name.as_ref().into(), text })
+}

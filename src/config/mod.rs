@@ -1,0 +1,59 @@
+//! `podgraft.yaml`, and its words elsewhere: the policies, their parameters and the settings of a place where podgraft
+//! runs. A text in; settings with their places, or all that is wrong with it, out.
+
+mod params;
+mod read;
+pub mod types;
+
+use crate::options::PodTemplatePath;
+use crate::policy::images::ImageMirror;
+use crate::policy::params::ParamSetting;
+use crate::source::Place;
+
+pub use params::{Given, choose};
+pub use read::{FUNCTION_KIND, read, read_application, read_function};
+pub use types::Record;
+
+/// The name by which the file is found.
+pub const FILE_NAME: &str = "podgraft.yaml";
+
+/// What a configuration says. Paths are as they are written there: from its own folder.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// As `-p` takes them.
+    pub policies: Vec<String>,
+    /// Values of parameters, each for one policy.
+    pub params: Vec<ConfigParam>,
+    /// Manifests that are read for facts only.
+    pub context: Vec<String>,
+    /// The name of this set of policies.
+    pub set: Option<String>,
+    /// When the record is written.
+    pub record: Option<Record>,
+    /// What no policy may inject.
+    pub forbid: Vec<String>,
+    /// Globs of files to read in folders.
+    pub include: Vec<String>,
+    /// Globs of files and folders to leave out.
+    pub exclude: Vec<String>,
+    /// More kinds that hold a pod template.
+    pub pod_templates: Vec<PodTemplatePath>,
+    /// The cluster's minor version (1.x).
+    pub kube_minor: Option<u32>,
+    /// Other places for the images that are injected.
+    pub image_mirrors: Vec<ImageMirror>,
+    /// An application's own folder may set the parameters that a policy marks `overridable`.
+    pub allow_application_config: bool,
+}
+
+/// A parameter's value and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigParam {
+    /// The value.
+    pub setting: ParamSetting,
+    /// In the configuration.
+    pub at: Place,
+}
+
+#[cfg(test)]
+mod tests;

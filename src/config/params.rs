@@ -1,0 +1,88 @@
+//! Which of the parameters in configurations go to the given policies, and which are nobody's, or not an application's,
+//! to set.
+
+use super::ConfigParam;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::params::{Declared, ParamSetting};
+use crate::policy::schema::{did_you_mean, nearest};
+
+/// Where the policies of a run come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Given {
+    /// From the configuration that sets the parameters: each must be one of theirs.
+    #[default]
+    WithParams,
+    /// From elsewhere: parameters of other policies do not matter.
+    Elsewhere,
+}
+
+/// The settings for the given policies, the operator's before the application's, so that the latter win; and what is
+/// wrong with them.
+pub fn choose(
+    operator: &[ConfigParam],
+    application: &[ConfigParam],
+    given: Given,
+    declared: &[Declared],
+) -> (Vec<ParamSetting>, Vec<Diagnostic>) {
+    let (mut settings, mut problems) = (Vec::new(), Vec::new());
+    for param in operator {
+        match owner(param, declared) {
+            Ok(_) => settings.push(param.setting.clone()),
+            Err(Stray::Policy(_)) if given == Given::Elsewhere => {}
+            Err(Stray::Policy(problem) | Stray::Param(problem)) => problems.push(*problem),
+        }
+    }
+    for param in application {
+        match owner(param, declared) {
+            Ok(policy) if policy.overridable.contains(&param.setting.name) => settings.push(param.setting.clone()),
+            Ok(policy) => problems.push(not_overridable(param, policy)),
+            Err(Stray::Policy(problem) | Stray::Param(problem)) => problems.push(*problem),
+        }
+    }
+    (settings, problems)
+}
+
+/// A parameter without a policy of its own.
+enum Stray {
+    Policy(Box<Diagnostic>),
+    Param(Box<Diagnostic>),
+}
+
+fn owner<'d>(param: &ConfigParam, declared: &'d [Declared]) -> Result<&'d Declared, Stray> {
+    let ParamSetting { policy, name, .. } = &param.setting;
+    let scope = || declared.iter().filter(|known| policy.as_ref().is_none_or(|policy| *policy == known.identity));
+    if let Some(owner) = scope().find(|known| known.names.contains(name)) {
+        return Ok(owner);
+    }
+    let policy = policy.clone().unwrap_or_default();
+    if scope().next().is_none() {
+        let identities: Vec<&str> = declared.iter().map(|known| known.identity.as_str()).collect();
+        let message = format!("no given policy is called `{policy}`");
+        return Err(Stray::Policy(stray(param, Code::UnknownPolicy, message, &policy, &identities)));
+    }
+    let names: Vec<&str> = scope().flat_map(|known| known.names.iter().map(String::as_str)).collect();
+    let message = match policy.is_empty() {
+        true => format!("no given policy has a parameter `{name}`"),
+        false => format!("the policy `{policy}` has no parameter `{name}`"),
+    };
+    Err(Stray::Param(stray(param, Code::UnknownParam, message, name, &names)))
+}
+
+fn stray(param: &ConfigParam, code: Code, message: String, name: &str, known: &[&str]) -> Box<Diagnostic> {
+    let problem = Diagnostic::error(code, message).at(param.at.clone(), "here");
+    Box::new(match nearest(name, known.iter().copied()) {
+        Some(near) => problem.help(did_you_mean(near)),
+        None if known.is_empty() => problem,
+        None => problem.help(format!("there are {}", known.join(", "))),
+    })
+}
+
+fn not_overridable(param: &ConfigParam, policy: &Declared) -> Diagnostic {
+    let message =
+        format!("the parameter `{}` of `{}` is not an application's to set", param.setting.name, policy.identity);
+    let help = match policy.overridable.as_slice() {
+        [] => "the policy marks no parameter `overridable`".to_owned(),
+        names => format!("the policy lets an application set {}", names.join(", ")),
+    };
+    Diagnostic::error(Code::BadParam, message).at(param.at.clone(), "here").help(help)
+}

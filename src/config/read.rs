@@ -1,0 +1,235 @@
+//! The text of a configuration to [`Config`], strictly: unknown words and wrong types are errors at their place.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::sync::{Arc, LazyLock};
+
+use super::types::{ConfigFile, FunctionFile, Settings};
+use super::{Config, ConfigParam};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::options::{PodTemplatePath, parse_kube_version};
+use crate::policy::document::{Document, Places};
+use crate::policy::images::ImageMirror;
+use crate::policy::params::ParamSetting;
+use crate::policy::read::{PolicyFile, not_a_value, not_yaml};
+use crate::policy::schema::{Schema, Templates};
+use crate::policy::{PolicyText, template};
+use crate::yaml::parse::parse;
+use crate::yaml::value::{Path, to_value};
+
+const API_VERSION: &str = "podgraft.dev/v1alpha1";
+const KIND: &str = "Config";
+/// The kind of `podgraft fn`'s own functionConfig.
+pub const FUNCTION_KIND: &str = "PodgraftFunction";
+
+static CONFIG: LazyLock<Schema> = LazyLock::new(Schema::of::<ConfigFile>);
+static FUNCTION: LazyLock<Schema> = LazyLock::new(Schema::of::<FunctionFile>);
+
+/// Words of the configuration that this version does not do: refused, never ignored.
+const LATER: [&str; 4] = ["context", "set", "record", "forbid"];
+
+/// Reads a `podgraft.yaml`.
+///
+/// # Errors
+/// All that is wrong, with the places.
+pub fn read(file: PolicyFile) -> Result<Config, Vec<Diagnostic>> {
+    with_document(file, |document| {
+        check_kind(document, KIND)?;
+        check(document, &CONFIG, &Path::default())?;
+        let file: ConfigFile = typed(document)?;
+        let config = settings(document, file.settings, &Path::default())?;
+        Ok(Config {
+            include: file.include,
+            exclude: file.exclude,
+            allow_application_config: file.allow_application_config,
+            ..config
+        })
+    })
+}
+
+/// Reads the functionConfig of kind `PodgraftFunction`.
+///
+/// # Errors
+/// All that is wrong, with the places.
+pub fn read_function(file: PolicyFile) -> Result<Config, Vec<Diagnostic>> {
+    with_document(file, |document| {
+        check_kind(document, FUNCTION_KIND)?;
+        check(document, &FUNCTION, &Path::of(&["spec"]))?;
+        let file: FunctionFile = typed(document)?;
+        settings(document, file.spec, &Path::of(&["spec"]))
+    })
+}
+
+/// Reads the `podgraft.yaml` of an application's own folder: the parameters that it sets, and nothing else.
+///
+/// # Errors
+/// All that is wrong, and every word that is not an application's to say.
+pub fn read_application(file: PolicyFile) -> Result<Vec<ConfigParam>, Vec<Diagnostic>> {
+    let refused = with_document(PolicyFile { name: Arc::clone(&file.name), text: file.text.clone() }, |document| {
+        let own = ["apiVersion", "kind", "metadata", "params"];
+        let keys = document.value.as_object().into_iter().flatten().map(|(key, _)| key);
+        let refused: Vec<Diagnostic> =
+            keys.filter(|key| !own.contains(&key.as_str())).map(|key| not_for_applications(document, key)).collect();
+        if refused.is_empty() { Ok(()) } else { Err(refused) }
+    });
+    refused?;
+    read(file).map(|config| config.params)
+}
+
+fn not_for_applications(document: &Document<'_>, key: &str) -> Diagnostic {
+    let message = format!("an application's own folder cannot set `{key}`");
+    document
+        .key_error(Code::BadPolicy, &Path::of(&[key]), message)
+        .help("it may set `params` that a policy marks `overridable`; everything else is the operator's")
+}
+
+/// Parses the file's only document.
+fn with_document<T>(
+    file: PolicyFile,
+    read: impl FnOnce(&Document<'_>) -> Result<T, Vec<Diagnostic>>,
+) -> Result<T, Vec<Diagnostic>> {
+    let file = Arc::new(PolicyText { name: file.name, text: file.text });
+    let tree = parse(&file.text).map_err(|error| vec![not_yaml(&file, error, "the configuration")])?;
+    let &[root] = tree.roots() else {
+        let message = format!("`{}` must hold one document, and holds {}", file.name, tree.roots().len());
+        return Err(vec![Diagnostic::error(Code::BadPolicy, message).at(file.place(0..0), "in this file")]);
+    };
+    let value = to_value(&tree, root).map_err(|error| vec![not_a_value(&file, error)])?;
+    read(&Document { file: Arc::clone(&file), places: Places::Tree(&tree, root), value })
+}
+
+fn check_kind(document: &Document<'_>, kind: &str) -> Result<(), Vec<Diagnostic>> {
+    for (key, wanted) in [("apiVersion", API_VERSION), ("kind", kind)] {
+        if document.text(&[key]) != Some(wanted) {
+            let message = format!("a configuration begins with `apiVersion: {API_VERSION}` and `kind: {kind}`");
+            return Err(vec![document.error(Code::BadPolicy, &Path::of(&[key]), message)]);
+        }
+    }
+    Ok(())
+}
+
+fn check(document: &Document<'_>, schema: &Schema, at: &Path) -> Result<(), Vec<Diagnostic>> {
+    let holder = at.get(&document.value);
+    let later = LATER.iter().filter(|word| holder.is_some_and(|holder| holder.get(word).is_some()));
+    let later: Vec<Diagnostic> = later.map(|word| comes_later(document, &at.key(word))).collect();
+    if !later.is_empty() {
+        return Err(later);
+    }
+    let found = schema.check(&document.value, Templates::Filled);
+    let problems: Vec<Diagnostic> = found.iter().map(|problem| of_config(document.problem(problem))).collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+fn comes_later(document: &Document<'_>, path: &Path) -> Diagnostic {
+    let message = format!("`{}` comes with a later version of podgraft", path.name());
+    document.key_error(Code::NotSupported, path, message).help("take it out: this version would not do what it says")
+}
+
+fn of_config(problem: Diagnostic) -> Diagnostic {
+    let message = ["the policy ", "the object "]
+        .iter()
+        .fold(problem.message, |message, owner| message.replace(owner, "the configuration "));
+    Diagnostic { message, ..problem }
+}
+
+fn typed<T: DeserializeOwned>(document: &Document<'_>) -> Result<T, Vec<Diagnostic>> {
+    serde_json::from_value(document.value.clone()).map_err(|error| {
+        vec![document.error(Code::WrongType, &Path::default(), format!("the configuration cannot be read: {error}"))]
+    })
+}
+
+fn settings(document: &Document<'_>, settings: Settings, at: &Path) -> Result<Config, Vec<Diagnostic>> {
+    let mut reader = Reader { document, problems: Vec::new() };
+    let config = Config {
+        params: reader.params(&settings, &at.key("params")),
+        pod_templates: reader.pod_templates(&settings, &at.key("podTemplates")),
+        kube_minor: settings.kube_version.as_ref().and_then(|_| reader.kube_version(&at.key("kubeVersion"))),
+        image_mirrors: reader.image_mirrors(&settings, &at.key("imageMirrors")),
+        policies: settings.policies,
+        context: settings.context,
+        set: settings.set,
+        record: settings.record,
+        forbid: settings.forbid,
+        ..Config::default()
+    };
+    reader.refuse_expressions(&at.key("params"));
+    if reader.problems.is_empty() { Ok(config) } else { Err(reader.problems) }
+}
+
+struct Reader<'d, 't> {
+    document: &'d Document<'t>,
+    problems: Vec<Diagnostic>,
+}
+
+impl Reader<'_, '_> {
+    fn bad(&mut self, path: &Path, message: impl Into<String>) {
+        self.problems.push(self.document.error(Code::BadPolicy, path, message));
+    }
+
+    /// Values as they are written: `1.10` is no number here.
+    fn params(&mut self, settings: &Settings, at: &Path) -> Vec<ConfigParam> {
+        let mut params = Vec::new();
+        for (policy, values) in &settings.params {
+            for name in values.keys() {
+                let path = at.key(policy).key(name);
+                let value = self.document.written(&path).unwrap_or_default().to_owned();
+                let setting = ParamSetting { policy: Some(policy.clone()), name: name.clone(), value };
+                params.push(ConfigParam { setting, at: self.document.key_place(&path) });
+            }
+        }
+        params
+    }
+
+    fn pod_templates(&mut self, settings: &Settings, at: &Path) -> Vec<PodTemplatePath> {
+        let mut found = Vec::new();
+        for (index, text) in settings.pod_templates.iter().enumerate() {
+            match PodTemplatePath::parse(text) {
+                Ok(path) => found.push(path),
+                Err(message) => self.bad(&at.index(index), message),
+            }
+        }
+        found
+    }
+
+    /// As it is written: `1.30` is no `1.3`.
+    fn kube_version(&mut self, at: &Path) -> Option<u32> {
+        match parse_kube_version(self.document.written(at).unwrap_or_default()) {
+            Ok(minor) => Some(minor),
+            Err(message) => {
+                self.bad(at, message);
+                None
+            }
+        }
+    }
+
+    fn image_mirrors(&mut self, settings: &Settings, at: &Path) -> Vec<ImageMirror> {
+        for (index, image) in settings.image_mirrors.iter().enumerate() {
+            if image.name.is_empty() {
+                self.bad(&at.index(index).key("name"), "`name` must not be empty");
+            }
+            let news = [&image.new_name, &image.new_tag, &image.tag_suffix, &image.digest];
+            if news.iter().all(|new| new.is_none()) {
+                self.bad(&at.index(index), "this changes nothing: add `newName`, `newTag`, `tagSuffix` or `digest`");
+            }
+        }
+        let mirror = |image: &super::types::Image| ImageMirror {
+            name: image.name.clone(),
+            new_name: image.new_name.clone(),
+            new_tag: image.new_tag.clone(),
+            tag_suffix: image.tag_suffix.clone(),
+            digest: image.digest.clone(),
+        };
+        settings.image_mirrors.iter().map(mirror).collect()
+    }
+
+    /// A value is text: an expression in it would be read by nobody.
+    fn refuse_expressions(&mut self, at: &Path) {
+        let Some(Value::Object(policies)) = at.get(&self.document.value) else { return };
+        for (policy, values) in policies {
+            let Some(values) = values.as_object() else { continue };
+            for name in values.iter().filter(|(_, value)| value.as_str().is_some_and(template::has_expression)) {
+                self.bad(&at.key(policy).key(name.0), "a parameter takes no `${...}`: write the value itself");
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Other places for the images that policies inject: kustomize's `images` words, for what is injected and nothing else.
+
+use serde_json::Value;
+use std::sync::Arc;
+
+use super::{Inject, Item};
+
+/// An entry of kustomize's `images`
+/// (<https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/images/>).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageMirror {
+    /// The image without tag and digest, as the policy writes it.
+    pub name: String,
+    /// Instead of the name.
+    pub new_name: Option<String>,
+    /// Instead of tag and digest.
+    pub new_tag: Option<String>,
+    /// Behind the tag; the digest, which would be another image's, goes.
+    pub tag_suffix: Option<String>,
+    /// Instead of tag and digest; beside `new_tag`, behind it.
+    pub digest: Option<String>,
+}
+
+impl ImageMirror {
+    /// The image that takes another's place; none where the name is another.
+    pub fn rewrite(&self, image: &str) -> Option<String> {
+        let (rest, digest) = image.split_once('@').map_or((image, None), |(rest, digest)| (rest, Some(digest)));
+        // A colon before the last slash is a registry's port.
+        let colon = rest.rfind(':').filter(|&at| !rest[at..].contains('/'));
+        let (name, tag) = colon.map_or((rest, None), |at| (&rest[..at], Some(&rest[at + 1..])));
+        if name != self.name {
+            return None;
+        }
+        let (tag, digest) = match (&self.new_tag, &self.digest, &self.tag_suffix) {
+            (Some(tag), new, _) => (Some(tag.clone()), new.as_deref()),
+            (None, Some(new), _) => (None, Some(new.as_str())),
+            (None, None, Some(suffix)) => (Some(format!("{}{suffix}", tag.unwrap_or_default())), None),
+            (None, None, None) => (tag.map(str::to_owned), digest),
+        };
+        let mut image = self.new_name.clone().unwrap_or_else(|| name.to_owned());
+        for (mark, part) in [(':', tag.as_deref()), ('@', digest)] {
+            if let Some(part) = part {
+                image.push(mark);
+                image.push_str(part);
+            }
+        }
+        Some(image)
+    }
+}
+
+/// Rewrites the images of everything that brings one: containers, and volumes of an image.
+pub fn mirror_images(inject: &mut Inject, mirrors: &[ImageMirror]) {
+    if mirrors.is_empty() {
+        return;
+    }
+    let init = inject.init_containers.iter_mut().map(|(item, _)| item);
+    let sidecars = inject.sidecars.iter_mut().map(|(item, ..)| item);
+    for item in init.chain(sidecars).chain(&mut inject.ephemeral_containers) {
+        rewrite_at(item, "/image", mirrors);
+    }
+    for item in &mut inject.volumes {
+        rewrite_at(item, "/image/reference", mirrors);
+    }
+}
+
+/// The first mirror of the name wins.
+fn rewrite_at(item: &mut Item, pointer: &str, mirrors: &[ImageMirror]) {
+    let image = item.value.pointer(pointer).and_then(Value::as_str);
+    let Some(image) = image.and_then(|image| mirrors.iter().find_map(|mirror| mirror.rewrite(image))) else { return };
+    if let Some(place) = Arc::make_mut(&mut item.value).pointer_mut(pointer) {
+        *place = Value::String(image);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rewritten(image: &str, mirror: [Option<&str>; 4]) -> Option<String> {
+        let [new_name, new_tag, tag_suffix, digest] = mirror.map(|word| word.map(str::to_owned));
+        ImageMirror { name: "docker.io/curl".into(), new_name, new_tag, tag_suffix, digest }.rewrite(image)
+    }
+
+    #[test]
+    fn the_words_mean_what_they_mean_in_kustomize() {
+        let to = |mirror| rewritten("docker.io/curl:8@sha256:ab", mirror);
+        assert_eq!(to([Some("m:5000/curl"), None, None, None]).as_deref(), Some("m:5000/curl:8@sha256:ab"));
+        assert_eq!(to([None, Some("9"), None, None]).as_deref(), Some("docker.io/curl:9"));
+        assert_eq!(to([None, None, None, Some("sha256:cd")]).as_deref(), Some("docker.io/curl@sha256:cd"));
+        assert_eq!(to([None, Some("9"), None, Some("sha256:cd")]).as_deref(), Some("docker.io/curl:9@sha256:cd"));
+        assert_eq!(to([None, None, Some("-fips"), None]).as_deref(), Some("docker.io/curl:8-fips"));
+    }
+
+    #[test]
+    fn only_the_whole_name_fits_and_a_port_is_no_tag() {
+        let mirror = [Some("m/curl"), None, None, None];
+        for other in ["curl:8", "docker.io/curlimages/curl:8", "docker.io/curl-base", "docker.io:5000/curl"] {
+            assert_eq!(rewritten(other, mirror), None, "{other}");
+        }
+        assert_eq!(rewritten("docker.io/curl", mirror).as_deref(), Some("m/curl"));
+    }
+}

@@ -1,0 +1,156 @@
+//! `podgraft.yaml` as a user has it in a repository: which file is found, what wins, what is refused.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+const POLICY: &str = "\
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata:
+  name: agent
+spec:
+  params:
+  - {name: port, default: '9000'}
+  inject:
+    initContainers:
+    - {name: agent, image: 'docker.io/agent:1'}
+    podAnnotations: {port: '${params.port}'}
+";
+const OTHER: &str = "\
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: other}
+spec:
+  inject:
+    podAnnotations: {other: 'yes'}
+";
+const DEPLOYMENT: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: a
+spec:
+  template:
+    spec:
+      containers:
+        - name: app
+          image: docker.io/agent:1
+";
+const HEAD: &str = "apiVersion: podgraft.dev/v1alpha1\nkind: Config\n";
+
+/// A repository with a policy and a manifest.
+struct Repository(TempDir);
+
+impl Repository {
+    fn new(config: &str) -> Self {
+        let repository = Repository(TempDir::new().unwrap());
+        repository.write(".git/HEAD", "");
+        repository.write("agents/policy.yaml", POLICY);
+        repository.write("agents/other.yaml", OTHER);
+        repository.write("apps/shop/deployment.yaml", DEPLOYMENT);
+        repository.write("podgraft.yaml", &format!("{HEAD}{config}"));
+        repository
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn apply(&self, folder: &str, args: &[&str]) -> Output {
+        self.apply_with(folder, args, &[])
+    }
+
+    fn apply_with(&self, folder: &str, args: &[&str], env: &[(&str, &str)]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_podgraft"))
+            .arg("apply")
+            .args(args)
+            .current_dir(self.path().join(folder))
+            .env("LC_ALL", "C")
+            .envs(env.iter().copied())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn refusal(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn the_nearest_file_upward_to_the_repositorys_root_counts_alone() {
+    let repository = Repository::new("policies: [agents/policy.yaml]\nparams: {agent: {port: 1}}\n");
+    let output = repository.apply("apps/shop", &["."]);
+    assert!(stdout(&output).contains("port: \"1\""), "{}", stdout(&output));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("settings of ../../podgraft.yaml"));
+    repository.write("apps/podgraft.yaml", &format!("{HEAD}policies: [../agents/other.yaml]\n"));
+    let nearer = stdout(&repository.apply("apps/shop", &["."]));
+    assert!(nearer.contains("other: \"yes\"") && !nearer.contains("port:"), "{nearer}");
+}
+
+#[test]
+fn nothing_is_read_from_above_the_repository_or_where_there_is_none() {
+    let repository = Repository::new("policies: [agents/policy.yaml]\n");
+    fs::create_dir(repository.path().join("apps/.git")).unwrap();
+    assert!(refusal(&repository.apply("apps/shop", &["."])).contains("no policy is given"));
+    fs::remove_dir(repository.path().join("apps/.git")).unwrap();
+    fs::remove_dir_all(repository.path().join(".git")).unwrap();
+    assert!(refusal(&repository.apply("apps/shop", &["."])).contains("no policy is given"));
+    assert!(stdout(&repository.apply("", &["apps"])).contains("name: agent"));
+}
+
+#[test]
+fn flags_win_over_the_environment_and_the_environment_over_the_file() {
+    let config = "policies: [agents/policy.yaml]\nparams: {agent: {port: 1}}\nexclude: ['*.json']\n";
+    let repository = Repository::new(config);
+    let flag = stdout(&repository.apply("", &["--param", "port=2", "apps"]));
+    assert!(flag.contains("port: \"2\""), "{flag}");
+    let environment = stdout(&repository.apply_with("", &["apps"], &[("PODGRAFT_POLICY", " agents/other.yaml ,")]));
+    assert!(environment.contains("other: \"yes\"") && !environment.contains("port:"), "{environment}");
+    let both = &[("PODGRAFT_POLICY", "nowhere.yaml")];
+    let flag = stdout(&repository.apply_with("", &["-p", "agents/policy.yaml", "apps"], both));
+    assert!(flag.contains("port: \"1\""), "`-p` replaces the policies alone: {flag}");
+    assert!(stdout(&repository.apply("", &["-p", "agents/other.yaml", "apps"])).contains("other"));
+    assert!(refusal(&repository.apply("", &["--no-config", "apps"])).contains("no policy is given"));
+    repository.write("elsewhere/c.yaml", &format!("{HEAD}policies: [../agents/other.yaml]\n"));
+    assert!(stdout(&repository.apply("", &["--config", "elsewhere/c.yaml", "apps"])).contains("other"));
+    let named = &[("PODGRAFT_CONFIG", "elsewhere/c.yaml")];
+    assert!(stdout(&repository.apply_with("", &["apps"], named)).contains("other"));
+}
+
+#[test]
+fn mistakes_are_shown_at_their_place_and_nothing_is_written() {
+    let wrong = |config: &str| refusal(&Repository::new(config).apply("", &["apps"]));
+    assert!(wrong("polices: [agents]\n").contains("podgraft.yaml:3:1"));
+    let stray = wrong("policies: [agents]\nparams:\n  agnt: {port: 1}\n");
+    assert!(stray.contains("podgraft.yaml:5:10") && stray.contains("did you mean `agent`?"), "{stray}");
+    let stray = wrong("policies: [agents]\nparams:\n  agent: {prot: 1}\n");
+    assert!(stray.contains("did you mean `port`?"), "{stray}");
+    assert!(wrong("policies: [nowhere.yaml]\n").contains("nowhere.yaml"));
+}
+
+#[test]
+fn image_mirrors_are_for_injected_images_only() {
+    let config = "policies: [agents/policy.yaml]\nimageMirrors:\n- {name: docker.io/agent, newName: mirror/agent}\n";
+    let repository = Repository::new(config);
+    let once = stdout(&repository.apply("", &["apps/shop/deployment.yaml"]));
+    assert!(once.contains("image: mirror/agent:1") && once.contains("image: docker.io/agent:1"), "{once}");
+    repository.write("apps/shop/deployment.yaml", &once);
+    assert_eq!(stdout(&repository.apply("", &["apps/shop/deployment.yaml"])), once, "a second run changes nothing");
+}
