@@ -142,10 +142,32 @@ fn render_one(diagnostic: &Diagnostic, renderer: &GraphicalReportHandler, shown:
     let view = View::of(diagnostic);
     let mut rendered = String::new();
     if renderer.render_report(&mut rendered, &view).is_err() {
-        rendered = format!("{}: {}\n", diagnostic.code.name(), diagnostic.message);
+        rendered = format!("{}: {}\n", diagnostic.code.name(), view.message);
     }
     shown.push_str(&rendered);
     shown.push('\n');
+}
+
+/// A terminal obeys control characters, and direction marks change what a line seems to say. Manifests and file names
+/// may hold either.
+fn is_unsafe(char: char) -> bool {
+    let is_direction = matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    is_direction || char.is_control() && !matches!(char, '\n' | '\t')
+}
+
+/// With escapes for what a terminal must not see.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        if is_unsafe(char) { escaped.extend(char.escape_default()) } else { escaped.push(char) }
+    }
+    escaped
+}
+
+/// The same, with every other byte where it was: places in the text stay right.
+fn blank(text: &str) -> String {
+    let blanked = |char: char| if is_unsafe(char) { "?".repeat(char.len_utf8()) } else { char.to_string() };
+    text.chars().map(blanked).collect()
 }
 
 /// A diagnostic as miette wants it.
@@ -153,6 +175,8 @@ fn render_one(diagnostic: &Diagnostic, renderer: &GraphicalReportHandler, shown:
 struct View<'a> {
     diagnostic: &'a Diagnostic,
     excerpts: Excerpts,
+    message: String,
+    help: Option<String>,
 }
 
 /// The lines that a diagnostic shows. They may come from several files, so they are laid out in one imagined text, and
@@ -185,13 +209,14 @@ impl<'a> View<'a> {
         for label in &diagnostic.labels {
             excerpts.add(&label.place);
         }
-        View { diagnostic, excerpts }
+        let help = diagnostic.help.as_deref().map(escape);
+        View { diagnostic, excerpts, message: escape(&diagnostic.message), help }
     }
 
     fn spans(&self) -> impl Iterator<Item = LabeledSpan> {
         self.diagnostic.labels.iter().enumerate().filter_map(|(index, label)| {
             let piece = self.excerpts.piece_of(&label.place)?;
-            let text = (!label.text.is_empty()).then(|| label.text.clone());
+            let text = (!label.text.is_empty()).then(|| escape(&label.text));
             let len = label.place.end.saturating_sub(label.place.start);
             let start = piece.start + label.place.start.min(piece.text.len() - 1);
             Some(match index {
@@ -207,7 +232,7 @@ impl Excerpts {
         let is_same = |piece: &&Piece| {
             piece.source == place.source
                 && piece.line == place.line
-                && piece.text.trim_end_matches('\n') == place.excerpt
+                && piece.text.trim_end_matches('\n') == blank(&place.excerpt)
         };
         self.pieces.iter().find(is_same)
     }
@@ -219,7 +244,7 @@ impl Excerpts {
         let column = place.excerpt.get(..place.start).map_or(0, |before| before.chars().count());
         self.pieces.push(Piece {
             start: self.pieces.last().map_or(0, Piece::end),
-            text: format!("{}\n", place.excerpt),
+            text: blank(&place.excerpt) + "\n",
             source: Arc::clone(&place.source),
             line: place.line,
             cut: (place.column - 1).saturating_sub(column),
@@ -243,7 +268,7 @@ impl SourceCode for Excerpts {
             _ => 0,
         };
         Ok(Box::new(MietteSpanContents::new_named(
-            piece.source.to_string(),
+            escape(&piece.source),
             piece.text.as_bytes(),
             (piece.start, piece.text.len()).into(),
             piece.line - 1,
@@ -255,7 +280,7 @@ impl SourceCode for Excerpts {
 
 impl Display for View<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.diagnostic.message)
+        f.write_str(&self.message)
     }
 }
 
@@ -275,7 +300,7 @@ impl miette::Diagnostic for View<'_> {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
-        self.diagnostic.help.as_ref().map(|help| Box::new(help) as Box<dyn Display>)
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
