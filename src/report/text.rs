@@ -6,6 +6,10 @@ use super::{Outcome, ReportedFile, Skip, WorkloadReport, count, list, one_line};
 
 /// So many different reasons of one policy are spelled out; the others are counted.
 const MOST_REASONS: usize = 20;
+/// So many workloads are named in each part; the others are counted. `--report` has all.
+const MOST_WORKLOADS: usize = 500;
+/// So many changes of one policy to one workload are spelled out.
+const MOST_CHANGES: usize = 50;
 
 /// Everything: [`injected`], [`skipped`] and [`totals`].
 pub fn render(files: &[ReportedFile<'_>]) -> String {
@@ -23,27 +27,58 @@ fn name(workload: &WorkloadReport) -> String {
     one_line(&format!("{} {name}", kind.to_lowercase()))
 }
 
-/// One line a changed workload.
-pub fn injected(files: &[ReportedFile<'_>]) -> String {
-    let mut lines = String::new();
-    for file in files {
-        for workload in &file.report.workloads {
-            let met = workload.policies.iter();
-            let by: Vec<String> = met.filter_map(|met| by_policy(&met.policy, &met.outcome)).collect();
-            // Of one file everybody knows where it is.
-            let place =
-                if files.len() > 1 { format!(" ({}:{})", one_line(file.name), workload.line) } else { String::new() };
-            if !by.is_empty() {
-                let _ = writeln!(lines, "{}{place}: injected by {}", name(workload), by.join("; "));
-            }
+/// Lines about workloads, of which the first are kept.
+#[derive(Default)]
+struct Lines {
+    text: String,
+    number: usize,
+}
+
+impl Lines {
+    fn add(&mut self, line: impl FnOnce() -> String) {
+        self.number += 1;
+        if self.number <= MOST_WORKLOADS {
+            self.text += &(line() + "\n");
         }
     }
-    lines
+
+    /// The lines, and how many more there would be of what the words say.
+    fn finish(mut self, what: &str) -> String {
+        if self.number > MOST_WORKLOADS {
+            let more = count(self.number - MOST_WORKLOADS, "more workload");
+            let _ = writeln!(self.text, "... and {more} {what}; --report FILE names all");
+        }
+        self.text
+    }
+}
+
+/// One line a changed workload.
+pub fn injected(files: &[ReportedFile<'_>]) -> String {
+    let mut lines = Lines::default();
+    let is_injected = |outcome: &Outcome| matches!(outcome, Outcome::Injected(_));
+    for file in files {
+        // Of one file everybody knows where it is.
+        let place = |workload: &WorkloadReport| match files.len() {
+            0 | 1 => String::new(),
+            _ => format!(" ({}:{})", one_line(file.name), workload.line),
+        };
+        let workloads = file.report.workloads.iter();
+        for workload in workloads.filter(|workload| workload.policies.iter().any(|met| is_injected(&met.outcome))) {
+            let by = || workload.policies.iter().filter_map(|met| by_policy(&met.policy, &met.outcome));
+            let joined = || by().collect::<Vec<_>>().join("; ");
+            lines.add(|| format!("{}{}: injected by {}", name(workload), place(workload), joined()));
+        }
+    }
+    lines.finish("injected")
 }
 
 fn by_policy(policy: &str, outcome: &Outcome) -> Option<String> {
     match outcome {
-        Outcome::Injected(changes) => Some(one_line(&format!("{policy} ({})", list(changes)))),
+        Outcome::Injected(changes) => {
+            let (first, others) = changes.split_at(changes.len().min(MOST_CHANGES));
+            let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
+            Some(one_line(&format!("{policy} ({}{more})", list(first))))
+        }
         Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
     }
 }
@@ -52,10 +87,11 @@ fn by_policy(policy: &str, outcome: &Outcome) -> Option<String> {
 pub fn skipped(files: &[ReportedFile<'_>]) -> String {
     let mut lines = String::new();
     for policy in policies(files) {
+        let mut near = Lines::default();
         let mut reasons: Vec<(&str, Vec<&WorkloadReport>)> = Vec::new();
         for (workload, skip) in skips(files, policy) {
             if skip.is_near_miss {
-                let _ = writeln!(lines, "{}: not injected by {policy}: {}", name(workload), one_line(&skip.reason));
+                near.add(|| format!("{}: not injected by {policy}: {}", name(workload), one_line(&skip.reason)));
                 continue;
             }
             match reasons.iter_mut().find(|(reason, _)| *reason == skip.reason) {
@@ -63,15 +99,20 @@ pub fn skipped(files: &[ReportedFile<'_>]) -> String {
                 None => reasons.push((&skip.reason, vec![workload])),
             }
         }
+        lines += &near.finish(&format!("not injected by {policy}"));
         render_reasons(policy, &reasons, &mut lines);
     }
+    lines + &left_alone(files)
+}
+
+fn left_alone(files: &[ReportedFile<'_>]) -> String {
+    let mut lines = Lines::default();
     for workload in workloads(files) {
-        let failed = workload.policies.iter().filter(|met| met.outcome == Outcome::Failed);
-        failed.for_each(|met| {
-            let _ = writeln!(lines, "{}: left alone by {}, see the message", name(workload), met.policy);
-        });
+        for met in workload.policies.iter().filter(|met| met.outcome == Outcome::Failed) {
+            lines.add(|| format!("{}: left alone by {}, see the message", name(workload), met.policy));
+        }
     }
-    lines
+    lines.finish("left alone")
 }
 
 /// In the order in which they apply.
