@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -37,19 +37,27 @@ pub struct NewFile<'a> {
     pub text: Vec<u8>,
 }
 
-/// A file under its hidden name, ready to take its target's place.
+/// A file under its hidden name, ready to take its target's place. It is not kept open: a run may replace more files
+/// than a process may have open.
 struct Staged {
-    file: File,
     temporary: PathBuf,
     target: PathBuf,
+    /// The file that this run made, and not another of the same name.
+    identity: Identity,
 }
 
 impl Drop for Staged {
     fn drop(&mut self) {
         // After the renaming nothing is there any more; otherwise the run failed and leaves nothing behind.
-        if is_same_file(&self.file, &self.temporary) {
+        if self.is_in_place() {
             let _ = fs::remove_file(&self.temporary);
         }
+    }
+}
+
+impl Staged {
+    fn is_in_place(&self) -> bool {
+        fs::symlink_metadata(&self.temporary).is_ok_and(|metadata| identity(&metadata) == self.identity)
     }
 }
 
@@ -58,14 +66,14 @@ pub fn replace(files: &[Replacement<'_>]) -> Result<(), Vec<Diagnostic>> {
     let targets = all(files.iter().map(check_target))?;
     let mut seen = BTreeSet::new();
     let chosen: Vec<_> = files.iter().zip(targets).filter(|(_, (real, _))| seen.insert(real.clone())).collect();
+    let _locks = lock_folders(chosen.iter().map(|(_, (real, _))| real.as_path())).map_err(|problem| vec![problem])?;
     let staged = all(chosen.iter().map(|(file, (real, metadata))| {
-        let staged = stage(real, &file.new, Some(metadata)).map_err(|error| not_written(file.name, &error))?;
-        staged.file.sync_all().map_err(|error| not_written(file.name, &error))?;
-        Ok(staged)
+        stage(real, &file.new, Some(metadata), Durable::Yes).map_err(|error| not_written(file.name, &error))
     }))?;
-    all(chosen.iter().map(|(file, (real, _))| check_unchanged(file, real)))?;
-    for (written, (staged, (file, _))) in staged.iter().zip(&chosen).enumerate() {
-        place(staged).map_err(|error| vec![stopped_midway(file.name, &error, written, chosen.len())])?;
+    let checked = all(chosen.iter().map(|(file, (real, _))| check_unchanged(file, real)))?;
+    for (written, ((staged, (file, (real, _))), state)) in staged.iter().zip(&chosen).zip(checked).enumerate() {
+        let placed = check_state(real, &state).and_then(|()| place(staged));
+        placed.map_err(|error| vec![stopped_midway(file.name, &error, written, chosen.len())])?;
     }
     sync_folders(staged.iter().map(|staged| staged.target.as_path()));
     Ok(())
@@ -76,11 +84,37 @@ pub fn sweep(paths: impl Iterator<Item = PathBuf>) {
     for path in paths {
         let Ok(real) = fs::canonicalize(&path) else { continue };
         let Ok(temporary) = temporary_name(&real) else { continue };
-        // What is in use by another run is locked, and stays.
-        let is_stale = File::open(&temporary).is_ok_and(|file| file.try_lock().is_ok());
-        if is_stale && temporary.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+        if !temporary.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+            continue;
+        }
+        // What another run is writing stays.
+        if let Ok(_lock) = lock_folder(real.parent().unwrap_or(Path::new("."))) {
             let _ = fs::remove_file(&temporary);
         }
+    }
+}
+
+/// Most folders that are locked at a time: a process may have 1024 files open, on some systems 256.
+const MOST_LOCKS: usize = 128;
+
+/// Two runs that replace files of one folder would use the same hidden names: the second is refused. A run over the
+/// same tree meets the first's locks in the same order, so the first folders will do where there are very many.
+fn lock_folders<'a>(targets: impl Iterator<Item = &'a Path>) -> Result<Vec<Option<File>>, Diagnostic> {
+    let folders: BTreeSet<&Path> = targets.filter_map(Path::parent).collect();
+    folders.into_iter().take(MOST_LOCKS).map(lock_folder).collect()
+}
+
+/// The folder, locked until the file is dropped, also by a kill; `None` where the system cannot lock folders.
+fn lock_folder(folder: &Path) -> Result<Option<File>, Diagnostic> {
+    let Ok(opened) = File::open(folder) else { return Ok(None) };
+    match opened.try_lock() {
+        Ok(()) => Ok(Some(opened)),
+        Err(TryLockError::Error(_)) => Ok(None),
+        Err(TryLockError::WouldBlock) => Err(Diagnostic::error(
+            Code::File,
+            format!("another podgraft is writing to the folder `{}`", folder.display()),
+        )
+        .help("run podgraft again when the other has ended")),
     }
 }
 
@@ -93,7 +127,7 @@ pub fn create(files: &[NewFile<'_>], inputs: &[PathBuf]) -> Result<(), Vec<Diagn
         let folder = file.path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(|error| not_written(&folder.to_string_lossy(), &error))?;
         let previous = fs::symlink_metadata(&file.path).ok().filter(Metadata::is_file);
-        stage(&file.path, &file.text, previous.as_ref())
+        stage(&file.path, &file.text, previous.as_ref(), Durable::No)
             .map_err(|error| not_written(&file.path.to_string_lossy(), &error))
     }))?;
     all(staged
@@ -134,48 +168,62 @@ fn check_target(file: &Replacement<'_>) -> Result<(PathBuf, Metadata), Diagnosti
     Ok((real, metadata))
 }
 
-/// Somebody may have edited the file while the result was computed.
-fn check_unchanged(file: &Replacement<'_>, real: &Path) -> Result<(), Diagnostic> {
+/// Somebody may have edited the file while the result was computed. Returns what it looks like, unchanged.
+fn check_unchanged(file: &Replacement<'_>, real: &Path) -> Result<Metadata, Diagnostic> {
+    let state = fs::metadata(real).map_err(|error| not_written(file.name, &error))?;
     let now = fs::read(real).map_err(|error| not_written(file.name, &error))?;
     if now == file.old {
-        return Ok(());
+        return Ok(state);
     }
     Err(Diagnostic::error(Code::File, format!("`{}` was changed by somebody else during the run", file.name))
         .help("run podgraft again"))
 }
 
+/// Between the check of a file and its turn, many others are read and renamed.
+fn check_state(real: &Path, before: &Metadata) -> io::Result<()> {
+    let now = fs::metadata(real)?;
+    let is_same = identity(&now) == identity(before)
+        && now.len() == before.len()
+        && now.modified().ok() == before.modified().ok();
+    if is_same { Ok(()) } else { Err(io::Error::other("it was changed by somebody else during the run")) }
+}
+
+/// Whether a result must survive a power failure before it takes its target's place.
+enum Durable {
+    Yes,
+    No,
+}
+
 /// Writes the content under the hidden name, with the mode and owner of the file that it will replace.
-fn stage(target: &Path, content: &[u8], previous: Option<&Metadata>) -> io::Result<Staged> {
+fn stage(target: &Path, content: &[u8], previous: Option<&Metadata>, durable: Durable) -> io::Result<Staged> {
     let temporary = temporary_name(target)?;
-    let file = create_fresh(&temporary, previous)?;
-    let mut staged = Staged { file, temporary, target: target.to_path_buf() };
-    staged.file.write_all(content)?;
+    let mut file = create_fresh(&temporary, previous)?;
+    let staged = Staged { identity: identity(&file.metadata()?), temporary, target: target.to_path_buf() };
+    file.write_all(content)?;
     if let Some(previous) = previous {
-        keep_owner(&staged.file, previous);
-        staged.file.set_permissions(previous.permissions())?;
+        keep_owner(&file, previous);
+        file.set_permissions(previous.permissions())?;
+    }
+    match durable {
+        Durable::Yes => file.sync_all()?,
+        Durable::No => {}
     }
     Ok(staged)
 }
 
-/// Never opens what is there: it may be a link to somewhere else, or in use by another run.
+/// Never opens what is there: it may be a link to somewhere else, or a pipe that nobody writes to.
 fn create_fresh(temporary: &Path, previous: Option<&Metadata>) -> io::Result<File> {
-    if let Ok(metadata) = fs::symlink_metadata(temporary) {
-        if metadata.is_file() && File::open(temporary)?.try_lock().is_err() {
-            let reason = format!("another podgraft is writing it (`{}` is locked)", temporary.display());
-            return Err(io::Error::new(io::ErrorKind::ResourceBusy, reason));
-        }
+    if fs::symlink_metadata(temporary).is_ok() {
         fs::remove_file(temporary)?;
     }
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     restrict(&mut options, previous);
-    let file = options.open(temporary)?;
-    file.try_lock().map_err(io::Error::from)?;
-    Ok(file)
+    options.open(temporary)
 }
 
 fn place(staged: &Staged) -> io::Result<()> {
-    if !is_same_file(&staged.file, &staged.temporary) {
+    if !staged.is_in_place() {
         return Err(io::Error::other("another podgraft is writing it"));
     }
     fs::rename(&staged.temporary, &staged.target)
@@ -266,14 +314,19 @@ fn restrict(options: &mut OpenOptions, previous: Option<&Metadata>) {
 #[cfg(not(unix))]
 fn restrict(_options: &mut OpenOptions, _previous: Option<&Metadata>) {}
 
+/// Device and number of a file.
 #[cfg(unix)]
-fn is_same_file(file: &File, path: &Path) -> bool {
+type Identity = (u64, u64);
+
+#[cfg(unix)]
+fn identity(metadata: &Metadata) -> Identity {
     use std::os::unix::fs::MetadataExt;
-    let (Ok(open), Ok(named)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
-    (open.dev(), open.ino()) == (named.dev(), named.ino())
+    (metadata.dev(), metadata.ino())
 }
 
+/// Elsewhere the name must do.
 #[cfg(not(unix))]
-fn is_same_file(_file: &File, path: &Path) -> bool {
-    path.exists()
-}
+type Identity = ();
+
+#[cfg(not(unix))]
+fn identity(_metadata: &Metadata) -> Identity {}

@@ -1,0 +1,67 @@
+//! Names that shells and terminals stumble over.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use crate::common::{Place, assert_exit, assert_refused, deployment, stderr};
+
+const ODD: &[&[u8]] = &[
+    b"with space.yaml",
+    b"new\nline.yaml",
+    b"-p.yaml",
+    b"quote\"'.yaml",
+    b"\x1b[31mred.yaml",
+    b"*.yaml",
+    "\u{fc}\u{202e}.yaml".as_bytes(),
+];
+
+#[test]
+fn odd_names_are_read_and_replaced() {
+    let place = Place::new();
+    let mut names: Vec<&OsStr> = ODD.iter().map(|name| OsStr::from_bytes(name)).collect();
+    if cfg!(target_os = "linux") {
+        names.push(OsStr::from_bytes(b"not-utf8-\xff.yaml"));
+    }
+    for name in &names {
+        place.write(place.path("m").join(name), deployment("a"));
+    }
+    assert_exit(&place.apply_in_place(&["m"]), 0);
+    for name in &names {
+        assert!(place.read(place.path("m").join(name)).contains("AGENT"), "{}", name.display());
+    }
+    assert!(place.leftovers().is_empty());
+}
+
+#[test]
+fn a_name_of_the_longest_length_is_replaced_or_refused_by_name() {
+    let place = Place::new();
+    let long = "n".repeat(250) + ".yaml";
+    place.write(format!("m/{long}"), deployment("a"));
+    assert_refused(&place.apply_in_place(&["m"]), "its name is over");
+    let short = "n".repeat(200) + ".yaml";
+    place.write(format!("n/{short}"), deployment("a"));
+    assert_exit(&place.apply_in_place(&["n"]), 0);
+}
+
+#[test]
+fn no_name_reaches_the_terminal_as_a_control_sequence() {
+    let place = Place::new();
+    place.write(place.path("m").join(OsStr::from_bytes(b"\x1b[31mred.yaml")), "kind: Pod\nx: [\n");
+    let output = place.run(&["apply", "-p", "policy.yaml", "m"]);
+    assert_exit(&output, 2);
+    assert!(!stderr(&output).contains('\u{1b}'), "{:?}", stderr(&output));
+}
+
+#[test]
+fn no_text_of_a_manifest_reaches_the_terminal_as_a_control_sequence() {
+    let place = Place::new();
+    let name = "\"\\e]0;title\\a\\u009b31m\"";
+    place.write("a.yaml", deployment("a").replace("name: a}", &format!("name: {name}}}")));
+    place.write("b.yaml", "kind: Pod\nx: \"\u{1b}[31m\n");
+    place.write("c.yaml", format!("apiVersion: v1\nkind: {name}\nspec: {{containers: [{{name: a, image: b}}]}}\n"));
+    for args in [&["apply", "-p", "policy.yaml", "a.yaml", "c.yaml"][..], &["apply", "-p", "policy.yaml", "b.yaml"]] {
+        let output = place.run(args);
+        let is_control = |char: char| char.is_control() && char != '\n';
+        assert!(!stderr(&output).contains(is_control), "{:?}", stderr(&output));
+    }
+}

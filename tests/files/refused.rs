@@ -1,0 +1,149 @@
+//! Files and folders that may not be written, links, pipes, and what stands in the way of the hidden names.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::{Command, Output, Stdio};
+
+use crate::common::{Place, assert_exit, assert_refused, deployment};
+
+/// Runs it as a user whom permissions bind; `None`, said aloud, where that is not possible.
+fn apply_as_nobody(place: &Place, path: &str) -> Option<Output> {
+    let is_root =
+        place.path("policy.yaml").metadata().is_ok_and(|file| std::os::unix::fs::MetadataExt::uid(&file) == 0);
+    if !is_root {
+        return Some(place.apply_in_place(&[path]));
+    }
+    fs::set_permissions(place.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    // Nobody may not look into the folder of the build, but reads a copy.
+    fs::copy(env!("CARGO_BIN_EXE_podgraft"), place.path("program")).unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "./program", "apply", "-q", "-i"]);
+    let output = command.args(["-p", "policy.yaml", path]).current_dir(place.path("")).output();
+    let output = output.ok().filter(|output| matches!(output.status.code(), Some(0 | 2)));
+    if output.is_none() {
+        eprintln!("SKIPPED: root is bound by no permission, and `setpriv` cannot drop it");
+    }
+    output
+}
+
+fn set_mode(place: &Place, name: &str, mode: u32) {
+    fs::set_permissions(place.path(name), fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_file_without_permission_to_read_or_write_is_refused() {
+    let place = Place::new();
+    place.write("m/a.yaml", deployment("a"));
+    place.write("m/b.yaml", deployment("b"));
+    set_mode(&place, "m/b.yaml", 0o600);
+    if std::os::unix::fs::MetadataExt::uid(&place.path("m").metadata().unwrap()) != 0 {
+        set_mode(&place, "m/b.yaml", 0);
+    }
+    let Some(output) = apply_as_nobody(&place, "m") else { return };
+    assert_refused(&output, "`m/b.yaml` cannot be read: Permission denied");
+    assert_eq!(place.read("m/a.yaml"), deployment("a"));
+}
+
+#[test]
+fn a_folder_without_permission_to_write_is_refused() {
+    let place = Place::new();
+    place.write("m/a.yaml", deployment("a"));
+    set_mode(&place, "m/a.yaml", 0o666);
+    set_mode(&place, "m", 0o555);
+    let Some(output) = apply_as_nobody(&place, "m") else { return };
+    set_mode(&place, "m", 0o755);
+    assert_refused(&output, "`m/a.yaml` cannot be written: Permission denied");
+    assert_eq!(place.read("m/a.yaml"), deployment("a"));
+    assert!(place.leftovers().is_empty());
+}
+
+#[test]
+fn a_read_only_file_is_refused_even_to_root() {
+    let place = Place::new();
+    place.write("m/a.yaml", deployment("a"));
+    place.write("m/b.yaml", deployment("b"));
+    set_mode(&place, "m/b.yaml", 0o444);
+    assert_refused(&place.apply_in_place(&["m"]), "`m/b.yaml` is read-only");
+    assert_eq!(place.read("m/a.yaml"), deployment("a"));
+    assert!(place.leftovers().is_empty());
+}
+
+#[test]
+fn links_are_written_through_inside_the_folder_and_left_alone_outside() {
+    let place = Place::new();
+    place.write("m/real/a.yaml", deployment("a"));
+    place.write("outside.yaml", deployment("outside"));
+    symlink("real/a.yaml", place.path("m/a.yaml")).unwrap();
+    symlink("../outside.yaml", place.path("m/out.yaml")).unwrap();
+    symlink(".", place.path("m/loop")).unwrap();
+    assert_exit(&place.apply_in_place(&["m"]), 0);
+    assert!(place.read("m/real/a.yaml").contains("AGENT"));
+    assert!(fs::symlink_metadata(place.path("m/a.yaml")).unwrap().is_symlink());
+    assert_eq!(place.read("outside.yaml"), deployment("outside"));
+    assert!(fs::symlink_metadata(place.path("m/out.yaml")).unwrap().is_symlink());
+}
+
+#[test]
+fn a_link_to_nothing_is_refused() {
+    let place = Place::new();
+    place.write("m/a.yaml", deployment("a"));
+    symlink("nowhere.yaml", place.path("m/b.yaml")).unwrap();
+    assert_refused(&place.apply_in_place(&["m/b.yaml"]), "`m/b.yaml` cannot be read");
+    assert_refused(&place.apply_in_place(&["m"]), "`m/b.yaml` cannot be read");
+    assert_eq!(place.read("m/a.yaml"), deployment("a"));
+}
+
+#[test]
+fn a_pipe_is_read_and_never_replaced() {
+    let place = Place::new();
+    for args in
+        [&["apply", "-q", "-p", "policy.yaml", "p.yaml"][..], &["apply", "-q", "-i", "-p", "policy.yaml", "p.yaml"]]
+    {
+        let made = Command::new("mkfifo").arg(place.path("p.yaml")).status();
+        assert!(made.is_ok_and(|status| status.success()));
+        let run = place.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        place.write("p.yaml", deployment("piped"));
+        let output = run.wait_with_output().unwrap();
+        if args.contains(&"-i") {
+            assert_refused(&output, "`p.yaml` is no regular file and cannot be replaced");
+        } else {
+            assert_exit(&output, 0);
+            assert!(String::from_utf8_lossy(&output.stdout).contains("AGENT"));
+        }
+        fs::remove_file(place.path("p.yaml")).unwrap();
+    }
+}
+
+#[test]
+fn a_pipe_in_a_folder_does_not_hold_the_run_up() {
+    let place = Place::new();
+    place.write("m/a.yaml", deployment("a"));
+    // One where a manifest could be, one where a killed run's hidden file would be.
+    for name in ["m/p.yaml", "m/.a.yaml.podgraft-tmp"] {
+        assert!(Command::new("mkfifo").arg(place.path(name)).status().is_ok_and(|status| status.success()));
+    }
+    assert_exit(&place.apply_in_place(&["m"]), 0);
+    assert!(place.read("m/a.yaml").contains("AGENT"));
+    assert!(place.leftovers().is_empty());
+}
+
+#[test]
+fn a_folder_in_the_way_of_a_hidden_name_is_an_error() {
+    let place = Place::new();
+    place.write("m/a.yaml", deployment("a"));
+    place.write("m/.a.yaml.podgraft-tmp/precious", "keep me");
+    assert_refused(&place.apply_in_place(&["m"]), "`m/a.yaml` cannot be written");
+    assert_eq!(place.read("m/a.yaml"), deployment("a"));
+    assert_eq!(place.read("m/.a.yaml.podgraft-tmp/precious"), "keep me");
+}
+
+#[test]
+fn a_hidden_name_that_is_a_hard_link_is_not_written_through() {
+    let place = Place::new();
+    place.write("m/a.yaml", deployment("a"));
+    place.write("precious", "keep me");
+    fs::hard_link(place.path("precious"), place.path("m/.a.yaml.podgraft-tmp")).unwrap();
+    assert_exit(&place.apply_in_place(&["m"]), 0);
+    assert_eq!(place.read("precious"), "keep me");
+    assert!(place.read("m/a.yaml").contains("AGENT"));
+}

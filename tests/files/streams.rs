@@ -1,0 +1,88 @@
+//! What goes to stdout and stderr when things go wrong.
+
+use std::fs;
+use std::process::Stdio;
+
+use crate::common::{Place, assert_exit, deployment, stderr};
+
+/// Nobody reads more than this, and terminals and logs choke on more.
+const MOST_STDERR: usize = 256 << 10;
+
+fn broken(number: usize) -> String {
+    format!("kind: Pod\nbroken{number}: [\n")
+}
+
+#[test]
+fn a_flood_of_errors_is_bounded() {
+    let place = Place::new();
+    for number in 0..3000 {
+        place.write(format!("m/{number}.yaml"), broken(number));
+    }
+    let output = place.run(&["apply", "-p", "policy.yaml", "m"]);
+    assert_exit(&output, 2);
+    assert!(output.stdout.is_empty());
+    assert!(output.stderr.len() < MOST_STDERR, "{} bytes", output.stderr.len());
+    assert!(stderr(&output).contains("3000 errors; nothing was written"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_report_on_very_many_workloads_is_bounded() {
+    let place = Place::new();
+    let many: Vec<String> = (0..20_000).map(|number| deployment(&format!("w{number}"))).collect();
+    place.write("a.yaml", many.join("---\n"));
+    let output = place.run(&["apply", "-p", "policy.yaml", "a.yaml"]);
+    assert_exit(&output, 0);
+    assert!(output.stderr.len() < MOST_STDERR, "{} bytes", output.stderr.len());
+    assert!(stderr(&output).contains("20000 injected"), "{}", stderr(&output));
+}
+
+#[test]
+fn an_error_of_one_file_keeps_all_of_the_others_from_stdout() {
+    let place = Place::new();
+    place.write("m/a.yaml", deployment("a"));
+    place.write("m/z.yaml", broken(1));
+    for args in [["apply", "-p", "policy.yaml", "m"], ["diff", "-p", "policy.yaml", "m"]] {
+        let output = place.run(&args);
+        assert_exit(&output, 2);
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_silent_for_every_command() {
+    let place = Place::new();
+    place.write("a.yaml", deployment("a") + &"# long\n".repeat(100_000));
+    let filler = fs::read(place.path("a.yaml")).unwrap();
+    place.write("b.yaml", filler);
+    let commands: [(&[&str], i32); 6] = [
+        (&["apply", "-q", "-p", "policy.yaml", "a.yaml"], 0),
+        (&["apply", "-q", "-p", "policy.yaml", "a.yaml", "b.yaml"], 0),
+        (&["diff", "-q", "-p", "policy.yaml", "a.yaml"], 1),
+        (&["man"], 0),
+        (&["completions", "bash"], 0),
+        (&["policy", "list"], 0),
+    ];
+    for (args, exit) in commands {
+        let mut child = place.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_exit(&output, exit);
+        assert_eq!(stderr(&output), "", "{args:?}");
+    }
+}
+
+#[test]
+fn a_closed_stderr_does_not_fail_the_run() {
+    let place = Place::new();
+    place.write("a.yaml", deployment("a"));
+    let mut child = place
+        .command(&["apply", "-p", "policy.yaml", "a.yaml"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    let output = child.wait_with_output().unwrap();
+    assert_exit(&output, 0);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("AGENT"));
+}
