@@ -3,6 +3,7 @@
 mod runs;
 
 use memchr::memmem::Finder;
+use std::cell::OnceCell;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
@@ -19,9 +20,9 @@ use crate::plan::patch::patch_of;
 use crate::plan::{Planned, plan};
 use crate::policy::Policy;
 use crate::report::{Edit, FileReport, Outcome, PolicyReport, Skip, WorkloadReport, splice};
-use crate::source::Source;
+use crate::source::{Lines, Source};
 use crate::verify::verify;
-use crate::yaml::doubt::{Place, find_doubt, find_doubt_in_tree};
+use crate::yaml::doubt::{Doubt, Place, find_doubt, find_doubt_in_tree};
 use crate::yaml::parse::{ParseError, ParseErrorKind, parse};
 use crate::yaml::stream::chunks;
 use crate::yaml::tree::{NodeId, Tree};
@@ -61,30 +62,25 @@ pub fn graft_on_threads(
 
 fn graft_run(name: &Arc<str>, run: Run<'_>, policies: &[Policy], options: &Options, kinds: &PodKinds) -> FileReport {
     let mut report = FileReport::default();
-    let mut lines = Lines { text: run.text, counted: 0, line: run.first_line };
+    let mut lines = Lines::new(run.text, run.first_line);
     for chunk in chunks(run.text) {
         let place = ChunkPlace { name, in_run: chunk.start, start: run.start + chunk.start };
         let first_problem = report.diagnostics.len();
         let (lines, report) = (&mut lines, &mut report);
-        Chunk { place, bytes: chunk.text, policies, options, kinds, lines, report, first_problem }.run();
+        Chunk {
+            place,
+            bytes: chunk.text,
+            policies,
+            options,
+            kinds,
+            lines,
+            report,
+            first_problem,
+            doubt: OnceCell::new(),
+        }
+        .run();
     }
     report
-}
-
-/// Counts lines as far as somebody asks for them.
-struct Lines<'a> {
-    text: &'a [u8],
-    counted: usize,
-    line: usize,
-}
-
-impl Lines<'_> {
-    /// The line of an offset; offsets are asked for in order.
-    fn line_at(&mut self, offset: usize) -> usize {
-        self.line += memchr::memchr_iter(b'\n', &self.text[self.counted..offset]).count();
-        self.counted = offset;
-        self.line
-    }
 }
 
 /// kubectl reads UTF-16 and would see a workload in what looks like noise here.
@@ -117,6 +113,8 @@ struct Chunk<'a, 'l> {
     report: &'l mut FileReport,
     /// The number of problems that stand in the report before this chunk's.
     first_problem: usize,
+    /// What keeps the whole chunk from being edited, once it was looked for.
+    doubt: OnceCell<Option<Doubt>>,
 }
 
 impl<'a> Chunk<'a, '_> {
@@ -216,7 +214,7 @@ impl<'a> Chunk<'a, '_> {
         }
         match Workload::read(tree, source, object.clone(), pod_kind, self.options.namespace.as_deref()) {
             Ok(workload) => self.workload(&workload, drafts, edits),
-            Err(NoTemplate::Absent) => self.without_template(&object, tree, source),
+            Err(NoTemplate::Absent) => self.without_template(&object, tree),
             Err(NoTemplate::WrongShape(node)) => {
                 let message = format!("this {} has something else where its pod template should be", object.kind);
                 let problem = Diagnostic::error(Code::Invalid, message);
@@ -239,7 +237,7 @@ impl<'a> Chunk<'a, '_> {
             policies = reports;
             self.add_diagnostics(diagnostics);
             if draft.is_changed() {
-                match write(&draft, workload) {
+                match self.write(&draft, workload) {
                     Ok(own) => edits.extend(own),
                     Err(problem) => self.report.diagnostics.push(*problem),
                 }
@@ -274,18 +272,27 @@ impl<'a> Chunk<'a, '_> {
         self.policies.iter().map(report).collect()
     }
 
-    fn describe(&self, workload: &Workload<'_>, policies: Vec<PolicyReport>, edits: Range<usize>) -> WorkloadReport {
+    fn describe(
+        &mut self,
+        workload: &Workload<'_>,
+        policies: Vec<PolicyReport>,
+        edits: Range<usize>,
+    ) -> WorkloadReport {
         WorkloadReport {
             api_version: workload.object.api_version.clone(),
             kind: workload.object.kind.clone(),
             namespace: workload.namespace.clone(),
             name: workload.name.clone(),
-            line: workload.source.line(workload.tree.span(workload.object.node).start),
+            line: self.line_of(workload.tree, workload.object.node),
             document: self.place.start..self.place.start + self.bytes.len(),
             edits,
             patch: None,
             policies,
         }
+    }
+
+    fn line_of(&mut self, tree: &Tree<'_>, node: NodeId) -> usize {
+        self.lines.line_at(self.place.in_run + tree.span(node).start)
     }
 
     fn is_wanted(&self, workload: &Workload<'_>) -> bool {
@@ -296,16 +303,17 @@ impl<'a> Chunk<'a, '_> {
                 .any(|pattern| pattern.matches(&workload.object.kind, workload.namespace.as_deref(), &workload.name))
     }
 
-    fn without_template(&mut self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) {
+    fn without_template(&mut self, object: &Object, tree: &Tree<'_>) {
         let name = tree.get(object.node, "metadata").and_then(|metadata| tree.scalar(tree.get(metadata, "name")?));
         let skip = Skip { reason: "it has no pod template".to_owned(), is_near_miss: false };
         let edits = self.report.edits.len()..self.report.edits.len();
+        let line = self.line_of(tree, object.node);
         self.report.workloads.push(WorkloadReport {
             api_version: object.api_version.clone(),
             kind: object.kind.clone(),
             namespace: None,
             name: name.unwrap_or_default().to_owned(),
-            line: source.place(tree.span(object.node)).line,
+            line,
             document: self.place.start..self.place.start + self.bytes.len(),
             edits,
             patch: None,
@@ -324,6 +332,20 @@ impl<'a> Chunk<'a, '_> {
             .at(source.place(tree.span(object.node)), "left as it is")
             .help(format!("to inject into it: --pod-template {}/{}={path}", object.api_version, object.kind));
         self.report.diagnostics.push(note);
+    }
+
+    /// The edits of one workload. Text on which readers of YAML disagree is not edited.
+    fn write(&self, draft: &Draft<'_>, workload: &Workload<'_>) -> Result<Vec<Edit>, Box<Diagnostic>> {
+        if let Some(doubt) = self.doubt.get_or_init(|| doubt_of(workload.source, workload.tree)) {
+            let message = format!("{} cannot be edited safely: {}", workload.title(), doubt.what);
+            let problem = Diagnostic::error(Code::CannotEdit, message);
+            return Err(Box::new(problem.at(workload.source.place(doubt.at.clone()), "here")));
+        }
+        lower(draft, workload.object.node).map_err(|refusal| {
+            let message = format!("{} cannot be edited: what stands here {}", workload.title(), refusal.why);
+            let problem = Diagnostic::error(Code::CannotEdit, message).at(workload.place(refusal.node), "here");
+            Box::new(problem.help("write it in block style, `key: value` lines and `- item` lines"))
+        })
     }
 
     /// The edited document is parsed again and compared with the plan before it leaves.
@@ -351,19 +373,10 @@ impl<'a> Chunk<'a, '_> {
     }
 }
 
-/// The edits of one workload. Text on which readers of YAML disagree is not edited.
-fn write(draft: &Draft<'_>, workload: &Workload<'_>) -> Result<Vec<Edit>, Box<Diagnostic>> {
-    let source = workload.source;
+/// The first place of a document on which readers disagree.
+fn doubt_of(source: &Source<'_>, tree: &Tree<'_>) -> Option<Doubt> {
     let place = if source.first_line == 1 { Place::Start } else { Place::Inside };
-    if let Some(doubt) = find_doubt(source.text, place).or_else(|| find_doubt_in_tree(workload.tree)) {
-        let message = format!("{} cannot be edited safely: {}", workload.title(), doubt.what);
-        return Err(Box::new(Diagnostic::error(Code::CannotEdit, message).at(source.place(doubt.at), "here")));
-    }
-    lower(draft, workload.object.node).map_err(|refusal| {
-        let message = format!("{} cannot be edited: what stands here {}", workload.title(), refusal.why);
-        let problem = Diagnostic::error(Code::CannotEdit, message).at(workload.place(refusal.node), "here");
-        Box::new(problem.help("write it in block style, `key: value` lines and `- item` lines"))
-    })
+    find_doubt(source.text, place).or_else(|| find_doubt_in_tree(tree))
 }
 
 /// A root that hides what it is, or a document on its separator's line, which kubectl refuses.

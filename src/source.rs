@@ -20,18 +20,12 @@ impl<'a> Source<'a> {
         Source { name: name.into(), text, first_line: 1 }
     }
 
-    /// The line of an offset of the text: the start of [`Source::place`], without the rest.
-    pub fn line(&self, at: usize) -> usize {
-        let before = &self.text.as_bytes()[..floor_char(self.text, at)];
-        self.first_line + memchr::memchr_iter(b'\n', before).count()
-    }
-
     /// The place of a byte range of the text, with the lines around it. A range past the end is cut at the end.
     pub fn place(&self, span: Range<usize>) -> Place {
         let start = floor_char(self.text, span.start);
         let end = floor_char(self.text, span.end.max(span.start)).max(start);
         let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
-        let line_in_text = self.text[..start].bytes().filter(|&byte| byte == b'\n').count();
+        let line_in_text = memchr::memchr_iter(b'\n', &self.text.as_bytes()[..start]).count();
         // An excerpt is one line: a span that runs on is shown from its first line.
         let line_end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
         let end = end.min(line_end);
@@ -44,6 +38,30 @@ impl<'a> Source<'a> {
             end: (end - line_start - cut).min(excerpt.len()),
             excerpt: excerpt.trim_end_matches('\r').to_owned(),
         }
+    }
+}
+
+/// Counts lines as far as somebody asks for them.
+#[derive(Debug)]
+pub struct Lines<'a> {
+    text: &'a [u8],
+    counted: usize,
+    line: usize,
+}
+
+impl<'a> Lines<'a> {
+    /// A text and the 1-based number of its first line.
+    pub fn new(text: &'a [u8], first_line: usize) -> Self {
+        Lines { text, counted: 0, line: first_line }
+    }
+
+    /// The line of an offset; soon found when offsets are asked for in about their order.
+    pub fn line_at(&mut self, offset: usize) -> usize {
+        let between = self.counted.min(offset)..self.counted.max(offset);
+        let count = memchr::memchr_iter(b'\n', &self.text[between]).count();
+        self.line = if offset < self.counted { self.line - count } else { self.line + count };
+        self.counted = offset;
+        self.line
     }
 }
 

@@ -24,6 +24,7 @@ pub fn verify(output: &Tree<'_>, input: &Tree<'_>, drafts: &[(NodeId, Draft<'_>)
     if output.roots().len() != input.roots().len() {
         return Err(Difference { node: None, what: "another number of documents" });
     }
+    debug_assert!(drafts.is_sorted_by_key(|(root, _)| *root), "objects are found in the order of the text");
     let check = Check { output, input, drafts };
     let roots = output.roots().iter().zip(input.roots());
     roots.into_iter().try_for_each(|(&out, &node)| check.node(out, node))
@@ -32,6 +33,7 @@ pub fn verify(output: &Tree<'_>, input: &Tree<'_>, drafts: &[(NodeId, Draft<'_>)
 struct Check<'c, 't> {
     output: &'c Tree<'t>,
     input: &'c Tree<'t>,
+    /// In the order of the text.
     drafts: &'c [(NodeId, Draft<'c>)],
 }
 
@@ -46,16 +48,21 @@ impl Check<'_, '_> {
         if self.is_untouched(out, node) {
             return Ok(());
         }
-        match self.drafts.iter().find(|(root, _)| *root == node) {
-            Some((_, draft)) => self.part(draft, out, &draft.root()),
-            None => self.same(out, node),
+        match self.drafts_from(node) {
+            [(root, draft), ..] if *root == node => self.part(draft, out, &draft.root()),
+            _ => self.same(out, node),
         }
+    }
+
+    /// The drafts at and behind a node; a list may hold very many.
+    fn drafts_from(&self, node: NodeId) -> &[(NodeId, Draft<'_>)] {
+        &self.drafts[self.drafts.partition_point(|(root, _)| *root < node)..]
     }
 
     /// A subtree without drafts that is the same to the byte: what most of a document is.
     fn is_untouched(&self, out: NodeId, node: NodeId) -> bool {
-        let within = node..self.input.after(node);
-        !self.drafts.iter().any(|(root, _)| within.contains(root)) && is_same_text(self.output, out, self.input, node)
+        let has_drafts = self.drafts_from(node).first().is_some_and(|(root, _)| *root < self.input.after(node));
+        !has_drafts && is_same_text(self.output, out, self.input, node)
     }
 
     /// A subtree that no edit touches: same kinds, same texts, same properties.

@@ -1,0 +1,217 @@
+//! Inputs that are too deep, too long or too many: a clear error or a result, soon, and never a stack overflow.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+const POLICY: &str = "\
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  inject:
+    volumes: [{name: agent, emptyDir: {}}]
+    env: [{name: AGENT, value: 'on'}]
+";
+
+/// Debug builds on a busy machine; a release build needs a fiftieth.
+const SOON: Duration = Duration::from_secs(60);
+
+fn deployment(name: &str, more: &str) -> String {
+    format!(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}}}\nspec:\n  template:\n    spec:\n      \
+         containers:\n      - name: app\n        image: app:1\n{more}"
+    )
+}
+
+/// Runs `apply` on a text; it must end, by itself and soon.
+fn apply_with(policy: &str, text: &str, args: &[&str]) -> Output {
+    let folder = TempDir::new().expect("there is a folder for temporary files");
+    fs::write(folder.path().join("policy.yaml"), policy).expect("it can be written");
+    fs::write(folder.path().join("input.yaml"), text).expect("it can be written");
+    let started = Instant::now();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
+    command.args(["apply", "-p", "policy.yaml", "input.yaml"]).args(args).current_dir(folder.path());
+    let output = command.env("LC_ALL", "C").stdin(Stdio::null()).output().expect("the program runs");
+    assert!(output.status.code().is_some(), "killed by a signal: {:?}", output.status);
+    assert!(started.elapsed() < SOON, "it took {:?}", started.elapsed());
+    output
+}
+
+fn apply(text: &str) -> Output {
+    apply_with(POLICY, text, &[])
+}
+
+#[track_caller]
+fn assert_done(output: &Output) {
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[track_caller]
+fn assert_refused(output: &Output, words: &str) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(output.stdout.is_empty(), "a refused run must give nothing out");
+    assert!(stderr.contains(words), "`{words}` is missing in\n{}", &stderr[..stderr.len().min(4000)]);
+}
+
+fn flow(depth: usize) -> String {
+    deployment("a", &format!("x: {}{}\n", "[".repeat(depth), "]".repeat(depth)))
+}
+
+fn block(depth: usize) -> String {
+    let line = |level| format!("{}k:\n", "  ".repeat(level));
+    let lines: String = (1..depth).map(line).collect();
+    deployment("a", &format!("x:\n{lines}"))
+}
+
+#[test]
+fn what_nests_deeper_than_256_levels_is_refused() {
+    for text in [flow(200), block(200)] {
+        assert_done(&apply(&text));
+    }
+    let dashes = deployment("a", &format!("x:\n  {}x\n", "- ".repeat(100_000)));
+    let explicit = deployment("a", &format!("{}x\n", "? ".repeat(100_000)));
+    let braces = deployment("a", &format!("x: {}", "{a: ".repeat(100_000)));
+    for text in [flow(300), block(300), flow(100_000), dashes, explicit, braces, "[".repeat(1 << 20)] {
+        assert_refused(&apply(&text), "this document nests deeper than 256 levels");
+    }
+}
+
+#[test]
+fn depth_by_aliases_does_not_overflow_the_stack() {
+    let mut text = deployment("a", "x:\n- &a0 [x]\n");
+    for level in 1..20_000 {
+        let _ = writeln!(text, "- &a{level} [*a{}]", level - 1);
+    }
+    assert_done(&apply(&text));
+    let policy = text.replace("apps/v1", "podgraft.dev/v1alpha1").replace("Deployment", "InjectionPolicy");
+    assert_refused(&apply_with(&policy, &deployment("a", ""), &[]), "policy");
+}
+
+/// Nine levels of ten make a thousand million.
+fn bomb() -> String {
+    let mut lines = "  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..10 {
+        let alias = format!("*a{}", level - 1);
+        let _ = writeln!(lines, "  a{level}: &a{level} [{}]", [alias.as_str(); 10].join(", "));
+    }
+    lines
+}
+
+#[test]
+fn aliases_that_multiply_are_not_expanded() {
+    let output = apply(&deployment("a", &format!("bomb:\n{}", bomb())));
+    assert_done(&output);
+    assert!(output.stdout.len() < 2000);
+    // Where the edit would have to read them.
+    let volumes = "      volumes: *a9\n";
+    let inside = deployment("a", volumes).replace("spec:\n  template", &format!("bomb:\n{}spec:\n  template", bomb()));
+    let output = apply(&inside);
+    assert!(matches!(output.status.code(), Some(0 | 2)), "{output:?}");
+}
+
+#[test]
+fn aliases_that_multiply_in_a_policy_are_refused() {
+    let policy = POLICY.replace("spec:", &format!("bomb:\n{}spec:\n  description: *a9", bomb()));
+    assert_refused(&apply_with(&policy, &deployment("a", ""), &[]), "the aliases expand to too much");
+    let merged = POLICY.replace("spec:", &format!("bomb:\n{}spec:\n  <<: *a9", bomb()));
+    assert_refused(&apply_with(&merged, &deployment("a", ""), &[]), "policy");
+}
+
+#[test]
+fn merge_keys_that_multiply_end_soon() {
+    let mut lines = "  a0: &a0 {k0: v}\n".to_owned();
+    for level in 1..30 {
+        let _ = writeln!(lines, "  a{level}: &a{level} {{k{level}: v, <<: [*a{0}, *a{0}, *a{0}]}}", level - 1);
+    }
+    let labels = format!("maps:\n{lines}spec:\n  template:\n    metadata:\n      labels: *a29\n    spec:\n");
+    let text = deployment("a", "").replace("spec:\n  template:\n    spec:\n", &labels);
+    let selecting = POLICY.replace("  inject:", "  match: {selector: {matchLabels: {k0: v}}}\n  inject:");
+    let output = apply_with(&selecting, &text, &[]);
+    assert!(matches!(output.status.code(), Some(0 | 2)), "{output:?}");
+    let policy = POLICY.replace("spec:\n", &format!("maps:\n{lines}spec:\n  <<: *a29\n"));
+    assert_refused(&apply_with(&policy, &text, &[]), "policy");
+}
+
+#[test]
+fn a_hundred_thousand_documents_are_done_soon() {
+    let service = "---\napiVersion: v1\nkind: Service\nmetadata: {name: s}\n";
+    let text = service.repeat(100_000) + "---\n" + &deployment("a", "");
+    let output = apply(&text);
+    assert_done(&output);
+    assert!(output.stdout.len() > text.len());
+}
+
+#[test]
+fn ten_thousand_workloads_in_one_list_are_done_soon() {
+    let item = format!("- {}", deployment("a", "").trim_end().replace('\n', "\n  "));
+    let text = format!("apiVersion: v1\nkind: List\nitems:\n{}", (item + "\n").repeat(10_000));
+    assert_done(&apply(&text));
+}
+
+#[test]
+fn a_line_of_50_megabytes_passes() {
+    let long = "x".repeat(50 << 20);
+    for line in [format!("note: {long}\n"), format!("note: \"{long}\"\n"), format!("# {long}\n")] {
+        let text = deployment("a", &line);
+        let output = apply(&text);
+        assert_done(&output);
+        assert!(output.stdout.len() > text.len());
+    }
+    // The error that stands in it shows a piece of it.
+    let output = apply(&deployment("a", &format!("note: [{long}\n")));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stderr.len() < 4000, "{} bytes", output.stderr.len());
+}
+
+#[test]
+fn ten_thousand_containers_are_done_soon() {
+    let mut text = deployment("a", "");
+    for number in 0..10_000 {
+        let _ = write!(text, "      - name: c{number}\n        image: app:1\n");
+    }
+    let output = apply(&text);
+    assert_done(&output);
+    assert!(output.stderr.len() < 64 << 10, "{} bytes", output.stderr.len());
+}
+
+#[test]
+fn ten_thousand_variables_labels_and_volumes_are_done_soon() {
+    let mut text = deployment("a", "        env:\n");
+    text.extend((0..10_000).map(|number| format!("        - {{name: V{number}, value: x}}\n")));
+    text += "      volumes:\n";
+    text.extend((0..10_000).map(|number| format!("      - {{name: v{number}, emptyDir: {{}}}}\n")));
+    text += "    metadata:\n      labels:\n";
+    text.extend((0..10_000).map(|number| format!("        l{number}: x\n")));
+    assert_done(&apply(&text));
+}
+
+#[test]
+fn twenty_thousand_problems_are_counted_and_bounded() {
+    let broken: String = (0..20_000).map(|number| format!("---\nkind: Pod\nbroken{number}: [\n")).collect();
+    let output = apply(&broken);
+    assert_refused(&output, "20000 errors; nothing was written");
+    assert!(output.stderr.len() < 128 << 10, "{} bytes", output.stderr.len());
+    let warned: String =
+        (0..20_000).map(|number| "---\n".to_owned() + &deployment(&format!("w{number}"), "")).collect();
+    let appending = POLICY.replace("value: 'on'", "op: Append, value: 'on'");
+    let output = apply_with(&appending, &warned, &[]);
+    assert_done(&output);
+    assert!(output.stderr.len() < 128 << 10, "{} bytes", output.stderr.len());
+}
+
+#[test]
+fn stdin_that_never_holds_a_document_ends_with_it() {
+    let folder = TempDir::new().expect("there is a folder for temporary files");
+    fs::write(folder.path().join("policy.yaml"), POLICY).expect("it can be written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
+    command.args(["apply", "-p", "policy.yaml"]).current_dir(folder.path());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
+    child.stdin.take().expect("it is a pipe").write_all(&[b'\n'; 1 << 20]).expect("it is read");
+    assert_refused(&child.wait_with_output().expect("it ends"), "there is no manifest");
+}
