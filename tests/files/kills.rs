@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{IN_PLACE, Place, assert_exit, assert_refused, deployment, stderr};
 
-const FILES: usize = 200;
+const FILES: usize = 60;
 
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
