@@ -181,6 +181,18 @@ codes! {
     NothingToWrite = "nothing-to-write",
     /// `explain --code` was given a code that no diagnostic has.
     UnknownCode = "unknown-code",
+    /// A resource of another operator that does nothing: it chooses no workload, or says so in a way that its operator
+    /// ignores.
+    NothingToDo = "nothing-to-do",
+    /// A part of a resource of another operator that has no effect there, and none here.
+    PartIgnored = "part-ignored",
+    /// An image without a digest whose tag is `latest`, or which has no tag: tomorrow it may be another one.
+    LatestImage = "latest-image",
+    /// A token or a password stands in clear text in a policy, and would stand so in every workload.
+    ClearSecret = "clear-secret",
+    /// A part of a name fits more than one workload. The operator whose resource this is compares names so; it may be
+    /// more than was meant.
+    BroadName = "broad-name",
     /// podgraft's own check of its output failed. This is a bug of podgraft; nothing was written.
     Internal = "internal",
 }

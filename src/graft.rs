@@ -1,5 +1,6 @@
 //! The pipeline: one file's text and the policies in, edits and a report out.
 
+pub mod across;
 mod runs;
 
 use memchr::memmem::Finder;
@@ -268,7 +269,11 @@ impl<'a> Chunk<'a, '_> {
     }
 
     fn all(&self, outcome: impl Fn() -> Outcome) -> Vec<PolicyReport> {
-        let report = |policy: &Policy| PolicyReport { policy: Arc::from(policy.identity.as_str()), outcome: outcome() };
+        let report = |policy: &Policy| PolicyReport {
+            policy: Arc::from(policy.identity.as_str()),
+            outcome: outcome(),
+            rules: Vec::new(),
+        };
         self.policies.iter().map(report).collect()
     }
 

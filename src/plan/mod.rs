@@ -8,6 +8,7 @@ pub mod draft;
 mod env;
 mod expand;
 mod order;
+mod others;
 pub mod patch;
 mod planner;
 mod pod;
@@ -48,9 +49,11 @@ pub fn plan<'t>(workload: &Workload<'t>, policies: &[Policy], options: &Options)
     let base = base::base_of(workload, policies);
     let draft = Draft::new(workload.tree, workload.object.node);
     let mut planned = Planned { draft, policies: Vec::new(), diagnostics: Vec::new() };
-    for policy in policies {
-        let outcome = apply(workload, policy, &base, options, &mut planned);
-        planned.policies.push(PolicyReport { policy: Arc::from(policy.identity.as_str()), outcome });
+    for (index, policy) in policies.iter().enumerate() {
+        let mut rules = Vec::new();
+        let subject = Subject { workload, policy, base: &base, options };
+        let outcome = apply(subject, &policies[..index], &mut planned, &mut rules);
+        planned.policies.push(PolicyReport { policy: Arc::from(policy.identity.as_str()), outcome, rules });
     }
     let stale = stale_marks(workload, policies, &planned);
     planned.diagnostics.extend(stale);
@@ -62,22 +65,33 @@ pub fn plan<'t>(workload: &Workload<'t>, policies: &[Policy], options: &Options)
     planned
 }
 
+/// Applies a policy; `rules` gets the numbers of the rules that are for the workload.
 fn apply<'t>(
-    workload: &Workload<'t>,
-    policy: &Policy,
-    base: &Base,
-    options: &Options,
+    subject: Subject<'_, 't>,
+    earlier: &[Policy],
     planned: &mut Planned<'t>,
+    rules: &mut Vec<usize>,
 ) -> Outcome {
+    let Subject { workload, policy, base, .. } = subject;
     match select(policy, workload, base, None, &mut planned.diagnostics) {
         Ok(()) => {}
         Err(No::Skip(skip)) => return Outcome::Skipped(skip),
         Err(No::Undecided(problem)) => return failed(policy, vec![*problem], planned),
     }
+    if let Some(skip) = others::foreign_mark(policy, workload, &planned.draft) {
+        return Outcome::Skipped(skip);
+    }
+    if let Some(problem) = others::rival(policy, workload, earlier, &planned.policies) {
+        return failed(policy, vec![problem], planned);
+    }
     let before = planned.draft.clone();
     let mut applied = Applied::default();
-    for rule in &policy.rules {
-        apply_rule(Subject { workload, policy, base, options }, rule, planned, &mut applied);
+    for (index, rule) in policy.rules.iter().enumerate() {
+        let skips = applied.skips.len();
+        apply_rule(subject, rule, planned, &mut applied);
+        if applied.skips.len() == skips {
+            rules.push(index);
+        }
     }
     let (errors, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
         applied.problems.into_iter().partition(Diagnostic::is_error);

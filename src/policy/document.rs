@@ -30,13 +30,12 @@ impl Document<'_> {
         Path::of(keys).get(&self.value)?.as_str()
     }
 
-    /// `[namespace/]name`.
+    /// `[Kind/][namespace/]name`; the kind is left out for `InjectionPolicy`.
     pub fn identity(&self) -> String {
+        let kind = self.text(&["kind"]).filter(|&kind| kind != "InjectionPolicy");
         let name = self.text(&["metadata", "name"]).unwrap_or_default();
-        match self.text(&["metadata", "namespace"]) {
-            Some(namespace) => format!("{namespace}/{name}"),
-            None => name.to_owned(),
-        }
+        let parts = [kind, self.text(&["metadata", "namespace"]), Some(name)];
+        parts.into_iter().flatten().collect::<Vec<_>>().join("/")
     }
 
     /// The bytes of what is at a path.
@@ -61,7 +60,10 @@ impl Document<'_> {
 
     /// A scalar as it is written, quotes undone and not typed: `1.10` stays `1.10`.
     pub fn written(&self, path: &Path) -> Option<&str> {
-        self.places.written(path)
+        match &self.places {
+            Places::Converted(..) => path.get(&self.value)?.as_str(),
+            Places::Tree(..) | Places::Kept(_) => self.places.written(path),
+        }
     }
 
     /// An error at a value.
@@ -76,7 +78,7 @@ impl Document<'_> {
 
     /// An error at a value that Kubernetes would refuse; `None` when the rule holds.
     pub fn invalid(&self, path: &Path, rule: Rule) -> Option<Diagnostic> {
-        let message = format!("`{}` {}", path.name(), rule.err()?);
+        let message = format!("`{}` {}", self.places.name(path), rule.err()?);
         Some(self.error(Code::Invalid, path, message))
     }
 

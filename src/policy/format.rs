@@ -1,8 +1,8 @@
 //! Which objects are policies, and who translates them: a new format is one file and one row.
 
+use super::conversion::{self, Convert, Given, Translated};
 use super::document::Document;
-use super::params::ParamSetting;
-use super::{Policy, native};
+use super::{native, rookout};
 use crate::diagnostic::Diagnostic;
 
 /// A format of policy.
@@ -16,23 +16,51 @@ pub struct Format {
     pub translator: Option<Translator>,
 }
 
-/// The two questions to a format.
+/// How a format's objects become policies.
 #[derive(Debug, Clone, Copy)]
-pub struct Translator {
-    /// The names of the parameters.
-    pub declared: fn(&Document<'_>) -> Vec<String>,
-    /// The policy.
-    pub translate: fn(Document<'_>, &[&ParamSetting]) -> Result<Policy, Vec<Diagnostic>>,
+pub enum Translator {
+    /// They are policies.
+    Native,
+    /// By way of an `InjectionPolicy`.
+    Converting {
+        /// The names of the parameters.
+        params: &'static [&'static str],
+        /// What a resource becomes.
+        convert: Convert,
+    },
+}
+
+impl Translator {
+    /// The names of the parameters of an object.
+    pub fn declared(&self, document: &Document<'_>) -> Vec<String> {
+        match self {
+            Translator::Native => native::declared(document),
+            Translator::Converting { params, .. } => params.iter().map(|&name| name.to_owned()).collect(),
+        }
+    }
+
+    /// The policy that an object is.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn translate(&self, document: Document<'_>, given: &Given<'_>) -> Result<Translated, Vec<Diagnostic>> {
+        match self {
+            Translator::Native => {
+                native::translate(document, given.settings).map(|policy| Translated { policy, warnings: Vec::new() })
+            }
+            Translator::Converting { convert, .. } => conversion::translate(document, given, *convert),
+        }
+    }
 }
 
 /// Every format.
 pub const FORMATS: [Format; 6] = [
+    Format { api_version: "podgraft.dev/v1alpha1", kind: "InjectionPolicy", translator: Some(Translator::Native) },
     Format {
-        api_version: "podgraft.dev/v1alpha1",
-        kind: "InjectionPolicy",
-        translator: Some(Translator { declared: native::declared, translate: native::translate }),
+        api_version: "rookout.rookout.com/*",
+        kind: "Rookout",
+        translator: Some(Translator::Converting { params: &[], convert: rookout::convert }),
     },
-    Format { api_version: "rookout.rookout.com/*", kind: "Rookout", translator: None },
     Format { api_version: "banzaicloud.com/*", kind: "PrometheusJmxExporter", translator: None },
     Format { api_version: "ualter.com/*", kind: "Podbuggertool", translator: None },
     Format { api_version: "magalix.com/*", kind: "ConfigMonitor", translator: None },

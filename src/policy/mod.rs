@@ -1,6 +1,7 @@
 //! Policies: every format becomes the one internal [`Policy`] that the later stages know.
 
 pub mod builtin;
+pub mod conversion;
 pub mod document;
 pub mod expression;
 pub mod format;
@@ -11,6 +12,7 @@ pub mod native;
 pub mod params;
 pub mod places;
 pub mod read;
+mod rookout;
 pub mod schema;
 pub mod template;
 pub mod vocabulary;
@@ -62,6 +64,10 @@ pub struct Policy {
     pub apply_rules: ApplyRules,
     /// Other places for the images that it injects.
     pub image_mirrors: Arc<[ImageMirror]>,
+    /// What shows that somebody else has done it: such a workload is left alone.
+    pub foreign_marks: Vec<ForeignMark>,
+    /// Of all policies of this group, only one may apply to a workload.
+    pub alone_among: Option<Arc<str>>,
     /// The file it came from.
     pub text: Arc<PolicyText>,
 }
@@ -91,6 +97,16 @@ impl PolicyText {
     pub fn place(&self, span: Range<usize>) -> Place {
         Source::new(Arc::clone(&self.name), &self.text).place(span)
     }
+}
+
+/// A pod annotation by which an operator says that it is done with a pod. With the policy's own name in podgraft's
+/// marker it is podgraft's work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignMark {
+    /// The annotation.
+    pub annotation: String,
+    /// The values that say so.
+    pub values: Vec<String>,
 }
 
 /// `failurePolicy`.
@@ -259,6 +275,9 @@ pub enum ApplyRules {
 pub struct Rule {
     /// For messages: the name, or `rules[N]`. `None` when the policy is one rule.
     pub name: Option<String>,
+    /// The text that a workload's name must contain, where that is how the rule names workloads, and its place: it may
+    /// fit more than was meant.
+    pub name_part: Option<(String, Range<usize>)>,
     /// Which of the policy's workloads.
     pub selects: Filter,
     /// Which of these not.

@@ -16,6 +16,29 @@ pub enum Places<'t> {
     Tree(&'t Tree<'t>, NodeId),
     /// Looked up in what was kept.
     Kept(Arc<KeptPlaces>),
+    /// Of a value that was made from another: looked up where each part comes from.
+    Converted(Arc<Origins>, Box<Places<'t>>),
+}
+
+/// Which parts of a value come from which parts of another.
+#[derive(Debug)]
+pub struct Origins {
+    /// The longest first.
+    origins: Vec<(Path, Path)>,
+}
+
+impl Origins {
+    /// The parts of the value, each with the part that it comes from.
+    pub fn new(mut origins: Vec<(Path, Path)>) -> Self {
+        origins.sort_by_key(|(part, _)| std::cmp::Reverse(part.0.len()));
+        Origins { origins }
+    }
+
+    /// Where something comes from; what is in a part is taken to come from the same place in its origin.
+    fn of(&self, path: &Path) -> Path {
+        let found = self.origins.iter().find(|(part, _)| path.starts_with(part));
+        found.map_or_else(Path::default, |(part, origin)| origin.join(&Path(path.0[part.0.len()..].to_vec())))
+    }
 }
 
 /// The bytes of a value, and of its key where it has one.
@@ -42,14 +65,23 @@ impl Places<'_> {
                 FoundPlace { key: found.key.map(|key| tree.span(key)), value: tree.span(found.value) }
             }
             Places::Kept(kept) => kept.find(path),
+            Places::Converted(origins, places) => places.find(&origins.of(path)),
         }
     }
 
-    /// A scalar as it is written; not known any more once the tree is gone.
+    /// A scalar as it is written; not known any more once the tree is gone, and of what was never written.
     pub fn written(&self, path: &Path) -> Option<&str> {
         match self {
             Places::Tree(tree, root) => tree.scalar(find(tree, *root, path).value),
-            Places::Kept(_) => None,
+            Places::Kept(_) | Places::Converted(..) => None,
+        }
+    }
+
+    /// What the user calls the field at a path.
+    pub fn name(&self, path: &Path) -> String {
+        match self {
+            Places::Converted(origins, _) => origins.of(path).name(),
+            Places::Tree(..) | Places::Kept(_) => path.name(),
         }
     }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::conversion::{Given, Reading};
 use super::document::{Document, Places};
 use super::format::{self, Translator};
 pub use super::params::ParamSetting;
@@ -28,6 +29,11 @@ pub struct PolicyFile {
 /// The policies in the order in which they are applied (weight, file, document), and all that is wrong. Policies that
 /// are not in order are left out.
 pub fn read(files: Vec<PolicyFile>, settings: &[ParamSetting]) -> (Vec<Policy>, Vec<Diagnostic>) {
+    read_as(files, settings, Reading::default())
+}
+
+/// [`read`], with what holds for resources of other formats.
+pub fn read_as(files: Vec<PolicyFile>, settings: &[ParamSetting], reading: Reading) -> (Vec<Policy>, Vec<Diagnostic>) {
     let mut problems = Vec::new();
     let texts: Vec<Arc<PolicyText>> =
         files.into_iter().map(|file| Arc::new(PolicyText { name: file.name, text: file.text })).collect();
@@ -45,8 +51,11 @@ pub fn read(files: Vec<PolicyFile>, settings: &[ParamSetting]) -> (Vec<Policy>, 
     }
     let mut policies = Vec::new();
     for (found, settings) in found.into_iter().zip(&assigned) {
-        match (found.translator.translate)(found.document, settings) {
-            Ok(policy) => policies.push(policy),
+        match found.translator.translate(found.document, &Given { settings, reading }) {
+            Ok(translated) => {
+                policies.push(translated.policy);
+                problems.extend(translated.warnings);
+            }
             Err(reasons) => problems.extend(reasons),
         }
     }
@@ -73,7 +82,7 @@ struct Found<'t> {
 
 impl Found<'_> {
     fn declared(&self) -> Declared {
-        let names = (self.translator.declared)(&self.document);
+        let names = self.translator.declared(&self.document);
         let params = self.document.value.pointer("/spec/params").and_then(Value::as_array);
         let overridable = params.into_iter().flatten().filter(|param| param["overridable"] == Value::Bool(true));
         let overridable = overridable.filter_map(|param| param["name"].as_str().map(str::to_owned)).collect();

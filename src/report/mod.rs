@@ -179,6 +179,8 @@ pub struct PolicyReport {
     pub policy: Arc<str>,
     /// What happened.
     pub outcome: Outcome,
+    /// The numbers of the policy's rules that are for the workload.
+    pub rules: Vec<usize>,
 }
 
 /// One thing that a policy did to a workload, in words: `volume agent`, `app: appended to env JAVA_TOOL_OPTIONS`.
@@ -246,7 +248,7 @@ mod tests {
             document: document..document + 1,
             edits,
             patch: None,
-            policies: vec![PolicyReport { policy: "agent".into(), outcome }],
+            policies: vec![PolicyReport { policy: "agent".into(), outcome, rules: Vec::new() }],
         }
     }
 }

@@ -9,6 +9,7 @@ use std::thread::available_parallelism;
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
+use podgraft::graft::across::broad_names;
 use podgraft::graft::{Options, graft_on_threads};
 use podgraft::manifest::workload::PodKinds;
 use podgraft::policy::Policy;
@@ -182,6 +183,8 @@ fn graft_all(run: &args::Run) -> Result<Grafted, clap::Error> {
         |((input, text), (report, parts))| GraftedFile { path: patch_path(&input), input, text, report, parts };
     let mut files: Vec<GraftedFile> = texts.into_iter().zip(reports).map(graft_file).collect();
     problems.extend(files.iter_mut().flat_map(|file| std::mem::take(&mut file.report.diagnostics)));
+    let all: Vec<&FileReport> = files.iter().map(|file| &file.report).collect();
+    problems.extend(broad_names(&policies, &all));
     problems = say_once(problems);
     if !problems.iter().any(Diagnostic::is_error) {
         problems.extend(find_nothing(&files));

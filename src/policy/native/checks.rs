@@ -45,7 +45,8 @@ impl Reader<'_, '_> {
     fn check_word(&mut self, at: &Path, words: &[&str]) {
         let Some(word) = at.get(&self.document.value).and_then(Value::as_str) else { return };
         if !words.contains(&word) {
-            self.invalid(at, format!("`{}` must be one of {}, not `{word}`", at.name(), words.join(", ")));
+            let name = self.document.places.name(at);
+            self.invalid(at, format!("`{name}` must be one of {}, not `{word}`", words.join(", ")));
         }
     }
 

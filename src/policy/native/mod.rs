@@ -146,6 +146,7 @@ impl<'d, 't> Reader<'d, 't> {
         let containers = self.containers(&spec.containers, &at.key("containers"));
         let match_conditions = self.conditions(spec.match_conditions, &at.key("matchConditions"));
         let rules = match self.document.value.pointer("/spec/rules") {
+            None if spec.suspend && spec.inject.is_none() => Vec::new(),
             Some(_) => self.rules(spec.rules, &at),
             None => vec![self.only_rule(containers, spec.on_conflict, &at)],
         };
@@ -166,6 +167,8 @@ impl<'d, 't> Reader<'d, 't> {
             rules,
             apply_rules: spec.apply_rules.into(),
             image_mirrors: Arc::default(),
+            foreign_marks: Vec::new(),
+            alone_among: None,
             text: Arc::clone(&self.document.file),
         }
     }

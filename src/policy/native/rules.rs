@@ -30,6 +30,7 @@ impl Reader<'_, '_> {
         self.check_injects_something(&at, "the policy");
         Rule {
             name: None,
+            name_part: None,
             selects: Filter::default(),
             excludes: Vec::new(),
             match_conditions: Vec::new(),
@@ -61,6 +62,7 @@ impl Reader<'_, '_> {
         self.check_injects_something(&at.key("inject"), "the rule");
         Rule {
             name: Some(name),
+            name_part: None,
             selects: self.filter(&rule.r#match.unwrap_or_default(), &at.key("match")),
             excludes: self.filters(&rule.exclude, &at.key("exclude")),
             match_conditions: self.conditions(rule.match_conditions, &at.key("matchConditions")),

@@ -1,0 +1,38 @@
+//! What only all files of a run together show.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::Policy;
+use crate::report::FileReport;
+
+/// So many workloads are named in a message.
+const MOST_NAMES: usize = 5;
+
+/// Warnings about parts of names that fit more than one workload.
+pub fn broad_names(policies: &[Policy], reports: &[&FileReport]) -> Vec<Diagnostic> {
+    let mut warnings: Vec<Diagnostic> = Vec::new();
+    for policy in policies {
+        for (index, rule) in policy.rules.iter().enumerate() {
+            let Some((part, at)) = &rule.name_part else { continue };
+            let titles = titles(policy, index, reports);
+            if titles.len() < 2 {
+                continue;
+            }
+            let more = titles.len().saturating_sub(MOST_NAMES);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let names = titles.iter().take(MOST_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let message = format!("`{part}` fits {} workloads: {names}{more}", titles.len());
+            let warning = Diagnostic::warning(Code::BroadName, message)
+                .at(policy.text.place(at.clone()), "any name that contains this is meant");
+            warnings.push(warning.help("if one of them is meant, say more of its name, its namespace or its labels"));
+        }
+    }
+    warnings
+}
+
+fn titles(policy: &Policy, rule: usize, reports: &[&FileReport]) -> Vec<String> {
+    let workloads = reports.iter().flat_map(|report| &report.workloads);
+    let is_meant = workloads.filter(|workload| {
+        workload.policies.iter().any(|met| *met.policy == *policy.identity && met.rules.contains(&rule))
+    });
+    is_meant.map(|workload| workload.title()).collect()
+}
