@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::edit::lower;
+use crate::edit::{Written, lower};
 use crate::manifest::object::{Found, Object, find_objects, find_pod_template, find_template_braces};
 use crate::manifest::pod::{NoTemplate, Workload};
 use crate::manifest::prefilter::{Glance, glance};
@@ -64,10 +64,11 @@ pub fn graft_on_threads(
 fn graft_run(name: &Arc<str>, run: Run<'_>, policies: &[Policy], options: &Options, kinds: &PodKinds) -> FileReport {
     let mut report = FileReport::default();
     let mut lines = Lines::new(run.text, run.first_line);
+    let mut written = Written::default();
     for chunk in chunks(run.text) {
         let place = ChunkPlace { name, in_run: chunk.start, start: run.start + chunk.start };
         let first_problem = report.diagnostics.len();
-        let (lines, report) = (&mut lines, &mut report);
+        let (lines, written, report) = (&mut lines, &mut written, &mut report);
         Chunk {
             place,
             bytes: chunk.text,
@@ -75,6 +76,7 @@ fn graft_run(name: &Arc<str>, run: Run<'_>, policies: &[Policy], options: &Optio
             options,
             kinds,
             lines,
+            written,
             report,
             first_problem,
             doubt: OnceCell::new(),
@@ -111,6 +113,7 @@ struct Chunk<'a, 'l> {
     options: &'a Options,
     kinds: &'a PodKinds,
     lines: &'l mut Lines<'a>,
+    written: &'l mut Written,
     report: &'l mut FileReport,
     /// The number of problems that stand in the report before this chunk's.
     first_problem: usize,
@@ -247,6 +250,9 @@ impl<'a> Chunk<'a, '_> {
         }
         self.report.diagnostics.extend(refused);
         let last = self.report.edits.len() + edits.len();
+        if !self.options.details {
+            return;
+        }
         let mut described = self.describe(workload, policies, first..last);
         let draft = drafts.last().filter(|(node, _)| *node == workload.object.node && self.options.patches);
         described.patch = draft.map(|(_, draft)| patch_of(draft));
@@ -340,13 +346,13 @@ impl<'a> Chunk<'a, '_> {
     }
 
     /// The edits of one workload. Text on which readers of YAML disagree is not edited.
-    fn write(&self, draft: &Draft<'_>, workload: &Workload<'_>) -> Result<Vec<Edit>, Box<Diagnostic>> {
+    fn write(&mut self, draft: &Draft<'_>, workload: &Workload<'_>) -> Result<Vec<Edit>, Box<Diagnostic>> {
         if let Some(doubt) = self.doubt.get_or_init(|| doubt_of(workload.source, workload.tree)) {
             let message = format!("{} cannot be edited safely: {}", workload.title(), doubt.what);
             let problem = Diagnostic::error(Code::CannotEdit, message);
             return Err(Box::new(problem.at(workload.source.place(doubt.at.clone()), "here")));
         }
-        lower(draft, workload.object.node).map_err(|refusal| {
+        lower(draft, workload.object.node, self.written).map_err(|refusal| {
             let message = format!("{} cannot be edited: what stands here {}", workload.title(), refusal.why);
             let problem = Diagnostic::error(Code::CannotEdit, message).at(workload.place(refusal.node), "here");
             Box::new(problem.help("write it in block style, `key: value` lines and `- item` lines"))
@@ -380,6 +386,9 @@ impl<'a> Chunk<'a, '_> {
 
 /// The first place of a document on which readers disagree.
 fn doubt_of(source: &Source<'_>, tree: &Tree<'_>) -> Option<Doubt> {
+    if tree.is_plain() {
+        return None;
+    }
     let place = if source.first_line == 1 { Place::Start } else { Place::Inside };
     find_doubt(source.text, place).or_else(|| find_doubt_in_tree(tree))
 }

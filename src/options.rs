@@ -19,6 +19,8 @@ pub struct Options {
     pub patches: bool,
     /// `--image-env CONTAINER:NAME=VALUE`: variables that the image sets.
     pub image_env: Vec<ImageEnv>,
+    /// Report every workload and say in words what was done to it. Without it a report has edits, counts and problems.
+    pub details: bool,
 }
 
 impl Default for Options {
@@ -32,6 +34,7 @@ impl Default for Options {
             workloads: Vec::new(),
             patches: false,
             image_env: Vec::new(),
+            details: true,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 use std::borrow::Borrow;
+use std::sync::Arc;
 
 use crate::yaml::scalar;
 
@@ -45,9 +46,18 @@ pub fn block_value(value: &Value, column: usize, style: BlockStyle) -> String {
     text
 }
 
+/// A value of a field.
+#[derive(Debug, Clone, Copy)]
+pub enum Entry<'v> {
+    /// As one.
+    Value(&'v Value),
+    /// The items of a list, some of which are mappings or lists.
+    Items(&'v [Arc<Value>]),
+}
+
 /// The lines `key: value` of a mapping's fields, the first without its indentation, without the last line end.
 pub fn block_fields<'v>(
-    fields: impl IntoIterator<Item = (&'v str, &'v Value)>,
+    fields: impl IntoIterator<Item = (&'v str, Entry<'v>)>,
     column: usize,
     style: BlockStyle,
 ) -> String {
@@ -58,7 +68,7 @@ pub fn block_fields<'v>(
 
 fn write_fields<'v>(
     text: &mut String,
-    fields: impl IntoIterator<Item = (&'v str, &'v Value)>,
+    fields: impl IntoIterator<Item = (&'v str, Entry<'v>)>,
     column: usize,
     style: BlockStyle,
 ) {
@@ -68,12 +78,15 @@ fn write_fields<'v>(
         }
         write_plain_or_quoted(text, key);
         text.push(':');
-        write_value(text, value, column, style);
+        match value {
+            Entry::Value(value) => write_value(text, value, column, style),
+            Entry::Items(items) => write_list(text, items, column, style),
+        }
     }
 }
 
 fn write_map(text: &mut String, map: &Map<String, Value>, column: usize, style: BlockStyle) {
-    write_fields(text, map.iter().map(|(key, value)| (key.as_str(), value)), column, style);
+    write_fields(text, map.iter().map(|(key, value)| (key.as_str(), Entry::Value(value))), column, style);
 }
 
 /// One item of a list from its dash on, without the last line end. `column` is the dash's, `width` the columns from
@@ -122,6 +135,12 @@ fn write_items<V: Borrow<Value>>(text: &mut String, items: &[V], column: usize, 
     }
 }
 
+fn write_list<V: Borrow<Value>>(text: &mut String, items: &[V], column: usize, style: BlockStyle) {
+    let inner = column + style.list_offset;
+    new_line(text, inner, style);
+    write_items(text, items, inner, 2, style);
+}
+
 fn write_value(text: &mut String, value: &Value, column: usize, style: BlockStyle) {
     match value {
         Value::Object(map) if !map.is_empty() => {
@@ -130,9 +149,7 @@ fn write_value(text: &mut String, value: &Value, column: usize, style: BlockStyl
             write_map(text, map, inner, style);
         }
         Value::Array(items) if !items.is_empty() && !fits_on_one_line(items, column) => {
-            let inner = column + style.list_offset;
-            new_line(text, inner, style);
-            write_items(text, items, inner, 2, style);
+            write_list(text, items, column, style);
         }
         Value::String(string) if scalar::is_literal_safe(string) => write_literal(text, string, column, style),
         Value::String(string) => {

@@ -101,13 +101,13 @@ fn remove(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: &[Slot], write
         let length = entries[at..].iter().take_while(|entry| !is_kept(entry)).count();
         let edit = match (entries.get(at + length), at.checked_sub(1)) {
             _ if length == 0 => None,
-            (Some(next), _) => Some(Edit { at: writer.up_to(start(entries[at]), start(next)), text: String::new() }),
+            (Some(next), _) => Some(Edit { at: writer.up_to(start(entries[at]), start(next)), text: "".into() }),
             (None, Some(_)) if !tail.is_empty() => {
                 is_tail_replaced = true;
-                Some(Edit { at: start(entries[at])..end(entries[at + length - 1]), text: tail.clone() })
+                Some(Edit { at: start(entries[at])..end(entries[at + length - 1]), text: tail.clone().into() })
             }
             (None, Some(before)) => {
-                Some(Edit { at: end(entries[before])..end(entries[at + length - 1]), text: String::new() })
+                Some(Edit { at: end(entries[before])..end(entries[at + length - 1]), text: "".into() })
             }
             (None, None) => None,
         };
@@ -195,10 +195,10 @@ impl<'t> Writer<'t> {
         let above = comments_above(self.text, at);
         let edit = match self.indent.filter(|_| own_indent(self.text, at).is_some()) {
             Some(indent) if above < line_start(self.text, at) => {
-                Edit { at: above..above, text: format!("{indent}{entry},{eol}") }
+                Edit { at: above..above, text: format!("{indent}{entry},{eol}").into() }
             }
-            Some(indent) => Edit { at: at..at, text: format!("{entry},{eol}{indent}") },
-            None => Edit { at: at..at, text: format!("{entry}{}", self.style.comma()) },
+            Some(indent) => Edit { at: at..at, text: format!("{entry},{eol}{indent}").into() },
+            None => Edit { at: at..at, text: format!("{entry}{}", self.style.comma()).into() },
         };
         edits.push(edit);
     }
@@ -209,7 +209,7 @@ impl<'t> Writer<'t> {
             return;
         }
         let end = self.tree.span(last).end.max(self.tree.span(first).end);
-        let insert = |at: usize, text: String| Edit { at: at..at, text };
+        let insert = |at: usize, text: String| Edit { at: at..at, text: text.into() };
         let comma = self.comma_behind(end);
         let line_tail = comma.map_or(end, |comma| comma + 1);
         let rest = self.text[line_tail..line_end(self.text, line_tail)].trim_start();

@@ -16,23 +16,22 @@ impl Layout {
     pub fn read(tree: &Tree<'_>, object: NodeId) -> Self {
         let mut steps = Votes::default();
         let mut offsets = Votes::default();
+        // The block collections around the node that is looked at: mapping or not, column, and the id behind it.
+        let mut around: Vec<(bool, usize, NodeId)> = Vec::with_capacity(16);
         for id in (object.0..tree.after(object).0).map(NodeId) {
-            if tree.kind(id) != Kind::BlockMapping {
+            let kind = tree.kind(id);
+            if !matches!(kind, Kind::BlockMapping | Kind::BlockSequence) {
                 continue;
             }
-            let inner = tree.entries(id).map(|(_, value)| value);
-            let mut inner =
-                inner.filter(|&value| matches!(tree.kind(value), Kind::BlockSequence | Kind::BlockMapping)).peekable();
-            // The columns of the many mappings with only scalars say nothing.
-            if inner.peek().is_none() {
-                continue;
-            }
+            while around.pop_if(|(.., after)| *after <= id).is_some() {}
             let own = column(tree, id);
-            for value in inner {
-                let Some(offset) = column(tree, value).checked_sub(own) else { continue };
-                let votes = if tree.kind(value) == Kind::BlockSequence { &mut offsets } else { &mut steps };
+            if let Some(&(true, outer, _)) = around.last()
+                && let Some(offset) = own.checked_sub(outer)
+            {
+                let votes = if kind == Kind::BlockSequence { &mut offsets } else { &mut steps };
                 votes.cast(offset);
             }
+            around.push((kind == Kind::BlockMapping, own, tree.after(id)));
         }
         let step = steps.winner().filter(|&step| step > 0).unwrap_or(2);
         let line_end = line_end_of(tree.text());
@@ -72,18 +71,18 @@ pub fn column_of(text: &str, at: usize) -> usize {
 
 /// The start of the line of an offset.
 pub fn line_start(text: &str, at: usize) -> usize {
-    text[..at].rfind('\n').map_or(0, |found| found + 1)
+    memchr::memrchr(b'\n', &text.as_bytes()[..at]).map_or(0, |found| found + 1)
 }
 
 /// The end of the line of an offset, before its line end.
 pub fn line_end(text: &str, at: usize) -> usize {
-    let end = text[at..].find('\n').map_or(text.len(), |found| at + found);
+    let end = memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |found| at + found);
     if end > at && text.as_bytes()[end - 1] == b'\r' { end - 1 } else { end }
 }
 
 /// The start of the next line, or the text's end.
 pub fn next_line(text: &str, at: usize) -> usize {
-    text[at..].find('\n').map_or(text.len(), |found| at + found + 1)
+    memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |found| at + found + 1)
 }
 
 /// The start of the comment lines right above a line whose content begins at `at`, in the same column: they speak of
@@ -125,7 +124,8 @@ pub fn behind_own_comments(text: &str, from: usize, column: usize) -> usize {
 
 /// The line end in use at an offset: that of its own line, of the line before it, or the text's first.
 pub fn line_end_at(text: &str, at: usize) -> &'static str {
-    match text[at..].find('\n').map(|found| at + found).or_else(|| text[..at].rfind('\n')) {
+    let behind = memchr::memchr(b'\n', &text.as_bytes()[at..]).map(|found| at + found);
+    match behind.or_else(|| text[..at].rfind('\n')) {
         Some(end) if end > 0 && text.as_bytes()[end - 1] == b'\r' => "\r\n",
         Some(_) => "\n",
         None => line_end_of(text),

@@ -7,10 +7,11 @@ use crate::plan::draft::{Draft, Field, Key, OpenId, Opened, Part};
 use crate::report::Edit;
 use crate::yaml::tree::{Kind, NodeId, Tree};
 
-use super::emit::{block_fields, block_item, block_items, block_value};
+use super::emit::{block_item, block_value};
 use super::layout::{
     Layout, behind_own_comments, column, column_of, comments_above, line_end, line_end_at, line_start, next_line,
 };
+use super::written::{Frame, Fresh, Lines, Site, Written};
 use super::{flow, scalar};
 
 /// A change that has no safe way to be written.
@@ -26,9 +27,9 @@ pub struct CannotWrite {
 ///
 /// # Errors
 /// Where the text is written in a way that leaves no safe place for the change.
-pub fn lower(draft: &Draft<'_>, object: NodeId) -> Result<Vec<Edit>, CannotWrite> {
+pub fn lower(draft: &Draft<'_>, object: NodeId, written: &mut Written) -> Result<Vec<Edit>, CannotWrite> {
     let layout = Layout::read(draft.tree, object);
-    let mut lowering = Lowering { draft, tree: draft.tree, layout, edits: Vec::new() };
+    let mut lowering = Lowering { draft, tree: draft.tree, layout, edits: Vec::with_capacity(8), written };
     lowering.part(&draft.root(), Around::Root)?;
     let mut edits = lowering.edits;
     edits.retain(|edit| !(edit.at.is_empty() && edit.text.is_empty()));
@@ -55,6 +56,7 @@ pub(super) struct Lowering<'d, 't> {
     pub tree: &'t Tree<'t>,
     pub layout: Layout,
     pub edits: Vec<Edit>,
+    written: &'d mut Written,
 }
 
 impl Lowering<'_, '_> {
@@ -115,7 +117,7 @@ impl Lowering<'_, '_> {
             Around::Root => Err(CannotWrite { node: of, why: "is the whole document" }),
             Around::Flow => {
                 let text = flow::inner_value(self.tree, of, value);
-                self.edits.push(Edit { at: self.tree.start_with_properties(of)..end, text });
+                self.edits.push(Edit { at: self.tree.start_with_properties(of)..end, text: text.into() });
                 Ok(())
             }
             Around::BlockField(key) => {
@@ -165,37 +167,50 @@ impl Lowering<'_, '_> {
             taken.len() - taken.strip_suffix('\n').map_or(taken, |rest| rest.trim_end_matches('\r')).len();
         let to = to - line_end_taken;
         let (head, tail) = text.find(['\r', '\n']).map_or((text, ""), |at| text.split_at(at));
-        self.edits.push(Edit { at: from..to, text: head.to_owned() });
+        self.edits.push(Edit { at: from..to, text: head.into() });
         if !tail.is_empty() {
             let at = line_end(source, to);
-            self.edits.push(Edit { at: at..at, text: tail.to_owned() });
+            self.edits.push(Edit { at: at..at, text: tail.into() });
         }
     }
 
     fn block_mapping(&mut self, origin: NodeId, fields: &[Field]) -> Result<(), CannotWrite> {
         let own_column = column(self.tree, origin);
         let mut previous: Option<NodeId> = None;
-        let mut pending: Vec<(&str, Arc<Value>)> = Vec::new();
+        let mut pending: Vec<(&str, Fresh)> = Vec::new();
         for field in fields {
             match &field.key {
                 Key::New(key) => {
-                    let value = self.value_of(&field.value, origin)?;
-                    pending.push((key, value));
+                    let fresh = self.fresh(&field.value, origin)?;
+                    pending.push((key, fresh));
                 }
                 Key::Node(key) => {
                     self.flush_fields(&mut pending, previous, Some(*key), own_column)?;
                     self.part(&field.value, Around::BlockField(*key))?;
-                    previous = Some(self.value_node(origin, *key));
+                    // A key's value follows it.
+                    previous = Some(self.tree.after(*key));
                 }
             }
         }
         self.flush_fields(&mut pending, previous, None, own_column)
     }
 
-    /// The node of the value that stands under a key in the input.
-    fn value_node(&self, mapping: NodeId, key: NodeId) -> NodeId {
-        let found = self.tree.entries(mapping).find(|(own, _)| *own == key);
-        found.map_or(key, |(_, value)| value)
+    /// A new value, not put together where its text can be written item by item.
+    fn fresh(&self, part: &Part, near: NodeId) -> Result<Fresh, CannotWrite> {
+        if let Part::Open(id) = part
+            && let Opened::List { origin: None, items } = self.draft.opened(*id)
+        {
+            let values = items.iter().map(|item| match item {
+                Part::New(value) => Some(Arc::clone(value)),
+                Part::Node(_) | Part::Open(_) | Part::Instead { .. } => None,
+            });
+            let values: Option<Vec<Arc<Value>>> = values.collect();
+            let is_collection = |value: &Arc<Value>| value.is_object() || value.is_array();
+            if let Some(values) = values.filter(|values| values.iter().any(is_collection)) {
+                return Ok(Fresh::Items(values));
+            }
+        }
+        self.value_of(part, near).map(Fresh::Value)
     }
 
     pub(super) fn value_of(&self, part: &Part, near: NodeId) -> Result<Arc<Value>, CannotWrite> {
@@ -204,7 +219,7 @@ impl Lowering<'_, '_> {
 
     fn flush_fields(
         &mut self,
-        pending: &mut Vec<(&str, Arc<Value>)>,
+        pending: &mut Vec<(&str, Fresh)>,
         previous: Option<NodeId>,
         next: Option<NodeId>,
         column: usize,
@@ -212,21 +227,24 @@ impl Lowering<'_, '_> {
         if pending.is_empty() {
             return Ok(());
         }
-        let fields = pending.iter().map(|(key, value)| (*key, &**value));
-        let text = block_fields(fields, column, self.layout.block);
-        pending.clear();
+        let lines = Lines::Fields(pending);
         match (previous, next) {
-            (Some(previous), _) => self.insert_behind(previous, column, &text),
-            (None, Some(next)) => self.insert_before(next, self.tree.start_with_properties(next), column, &text),
-            (None, None) => Ok(()),
+            (Some(previous), _) => self.insert_behind(previous, column, lines),
+            (None, Some(next)) => self.insert_before(next, self.tree.start_with_properties(next), column, lines)?,
+            (None, None) => {}
         }
+        pending.clear();
+        Ok(())
+    }
+
+    fn text(&mut self, lines: Lines<'_>, column: usize, frame: Frame, line_end: &'static str) -> Arc<str> {
+        self.written.text(lines, Site { column, style: self.layout.block, frame, line_end })
     }
 
     /// New lines behind the line on which a node's content ends.
-    fn insert_behind(&mut self, previous: NodeId, column: usize, lines: &str) -> Result<(), CannotWrite> {
+    fn insert_behind(&mut self, previous: NodeId, column: usize, lines: Lines<'_>) {
         let text = self.tree.text();
         let end = self.tree.span(previous).end;
-        let pad = " ".repeat(column);
         let ends_in_line_end = end > 0 && text.as_bytes()[end - 1] == b'\n' && !self.tree.span(previous).is_empty();
         let at = if ends_in_line_end { end } else { next_line(text, end) };
         let at = behind_own_comments(text, at, column);
@@ -234,11 +252,12 @@ impl Lowering<'_, '_> {
         if at == text.len() && !text.ends_with('\n') {
             self.close_open_block(previous);
             let eol = if self.is_tail_removed() { "" } else { eol };
-            self.edits.push(Edit { at: at..at, text: format!("{eol}{pad}{lines}") });
+            let text = self.text(lines, column, Frame::Behind, eol);
+            self.edits.push(Edit { at: at..at, text });
         } else {
-            self.edits.push(Edit { at: at..at, text: format!("{pad}{lines}{eol}") });
+            let text = self.text(lines, column, Frame::Whole, eol);
+            self.edits.push(Edit { at: at..at, text });
         }
-        Ok(())
     }
 
     /// The text's last lines are taken out and nothing is put behind them yet: what comes begins a line already.
@@ -261,8 +280,8 @@ impl Lowering<'_, '_> {
         let header = text[start..].bytes().take_while(|byte| !byte.is_ascii_whitespace()).count();
         let is_closed = text[start..start + header].contains('-');
         let edit = match text[start..start + header].find('+') {
-            Some(at) => Edit { at: start + at..start + at + 1, text: "-".to_owned() },
-            None => Edit { at: start + header..start + header, text: "-".to_owned() },
+            Some(at) => Edit { at: start + at..start + at + 1, text: "-".into() },
+            None => Edit { at: start + header..start + header, text: "-".into() },
         };
         if !is_closed && !self.edits.contains(&edit) {
             self.edits.push(edit);
@@ -270,21 +289,17 @@ impl Lowering<'_, '_> {
     }
 
     /// New lines before what begins at `at`, which may share its line with dashes.
-    fn insert_before(&mut self, next: NodeId, at: usize, column: usize, lines: &str) -> Result<(), CannotWrite> {
+    fn insert_before(&mut self, next: NodeId, at: usize, column: usize, lines: Lines<'_>) -> Result<(), CannotWrite> {
         let text = self.tree.text();
         let before = text[line_start(text, at)..at].trim_start_matches('\u{feff}');
         if !before.bytes().all(|byte| matches!(byte, b' ' | b'-')) {
             return Err(CannotWrite { node: next, why: "does not begin its line" });
         }
         let eol = line_end_at(text, at);
-        let pad = " ".repeat(column);
         let above = comments_above(text, at);
-        let edit = if above < line_start(text, at) {
-            Edit { at: above..above, text: format!("{pad}{lines}{eol}") }
-        } else {
-            Edit { at: at..at, text: format!("{lines}{eol}{pad}") }
-        };
-        self.edits.push(edit);
+        let (at, frame) = if above < line_start(text, at) { (above, Frame::Whole) } else { (at, Frame::Before) };
+        let text = self.text(lines, column, frame, eol);
+        self.edits.push(Edit { at: at..at, text });
         Ok(())
     }
 
@@ -307,10 +322,10 @@ impl Lowering<'_, '_> {
                     let dash = dashes.iter().find(|(_, own)| *own == node).map(|(dash, _)| *dash);
                     let dash = dash.ok_or(CannotWrite { node, why: "is not an item of this list" })?;
                     if !pending.is_empty() {
-                        let text = block_items(&pending, own_column, width, self.layout.block);
+                        let lines = Lines::Items(&pending, width);
                         match previous {
-                            Some(previous) => self.insert_behind(previous, own_column, &text)?,
-                            None => self.insert_before(node, dash, own_column, &text)?,
+                            Some(previous) => self.insert_behind(previous, own_column, lines),
+                            None => self.insert_before(node, dash, own_column, lines)?,
                         }
                         pending.clear();
                     }
@@ -319,13 +334,10 @@ impl Lowering<'_, '_> {
                 }
             }
         }
-        match previous {
-            Some(previous) if !pending.is_empty() => {
-                let text = block_items(&pending, own_column, width, self.layout.block);
-                self.insert_behind(previous, own_column, &text)
-            }
-            _ => Ok(()),
+        if let Some(previous) = previous.filter(|_| !pending.is_empty()) {
+            self.insert_behind(previous, own_column, Lines::Items(&pending, width));
         }
+        Ok(())
     }
 
     /// The input's item that an item of the draft is, or stands for; aliases as written.
@@ -361,7 +373,7 @@ impl Lowering<'_, '_> {
         }
         let end = self.tree.span(node).end;
         let end = if end > dash + 1 && text.as_bytes()[end - 1] == b'\n' { end } else { next_line(text, end) };
-        self.edits.push(Edit { at: start..end, text: String::new() });
+        self.edits.push(Edit { at: start..end, text: "".into() });
         Ok(())
     }
 }

@@ -5,5 +5,7 @@ mod flow;
 mod layout;
 mod lower;
 mod scalar;
+mod written;
 
 pub use lower::{CannotWrite, lower};
+pub use written::Written;

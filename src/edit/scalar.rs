@@ -23,7 +23,7 @@ pub(super) fn restyle(tree: &Tree<'_>, of: NodeId, new: &str, around: Around) ->
 
 fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -> Option<Edit> {
     let end = tree.span(of).end;
-    let insert = |at: usize, text: String| Some(Edit { at: at..at, text });
+    let insert = |at: usize, text: String| Some(Edit { at: at..at, text: text.into() });
     let is_at_end = new.ends_with(added);
     if added.chars().any(char::is_control) {
         return None;
@@ -42,7 +42,7 @@ fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -
             let has_content = last.contains('\n') && !added.ends_with(' ');
             has_content.then(|| Edit {
                 at: end - content.len() + last.len()..end - content.len() + last.len(),
-                text: added.to_owned(),
+                text: added.into(),
             })
         }
         _ => None,
@@ -51,7 +51,7 @@ fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -
 
 fn prepend(tree: &Tree<'_>, of: NodeId, added: &str, around: Around) -> Option<Edit> {
     let start = tree.span(of).start;
-    let insert = |text: String| Some(Edit { at: start + 1..start + 1, text });
+    let insert = |text: String| Some(Edit { at: start + 1..start + 1, text: text.into() });
     match tree.kind(of) {
         _ if added.chars().any(char::is_control) => None,
         Kind::SingleQuoted => insert(added.replace('\'', "''")),
@@ -64,7 +64,7 @@ fn prepend(tree: &Tree<'_>, of: NodeId, added: &str, around: Around) -> Option<E
                 && !first.starts_with(char::is_whitespace)
                 && !added.starts_with(' ');
             let at = tree.span(of).end - first.len();
-            is_clear.then(|| Edit { at: at..at, text: added.to_owned() })
+            is_clear.then(|| Edit { at: at..at, text: added.into() })
         }
         _ => None,
     }

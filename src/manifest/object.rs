@@ -100,6 +100,7 @@ fn is_pod_template(tree: &Tree<'_>, node: NodeId) -> bool {
 
 /// Where an unrendered template stands in a parsed document: `key: {{ value }}` parses as a mapping in a mapping.
 pub fn find_template_braces(tree: &Tree<'_>, within: NodeId) -> Option<NodeId> {
+    memchr::memmem::find(tree.slice(within).as_bytes(), b"{{")?;
     let ids = (within.0..tree.after(within).0).map(NodeId);
     ids.into_iter().find(|&id| tree.kind(id) == Kind::FlowMapping && tree.slice(id).starts_with("{{"))
 }

@@ -2,7 +2,6 @@
 //! Faults that were in the input already are not ours to report as errors.
 
 use serde_json::Value;
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::diagnostic::Code;
@@ -13,18 +12,17 @@ use super::draft::Part;
 use super::planner::{Planner, Step};
 use super::quantity;
 
-impl<'t> Planner<'_, 't> {
+impl Planner<'_, '_> {
     /// Checks the rule's items against the draft that they are part of now.
     pub(super) fn check_result(&mut self) {
         let inject = self.inject;
-        let volumes = self.volume_names();
         let injects = self.all_injects();
         for item in injects.iter().flat_map(|inject| &inject.volume_mounts) {
-            self.attempt(|planner| planner.check_mount(&item.value, item, &volumes));
+            self.attempt(|planner| planner.check_mount(&item.value, item));
         }
         let init = inject.init_containers.iter().map(|(item, _)| item);
         for item in init.chain(inject.sidecars.iter().map(|(item, ..)| item)) {
-            self.attempt(|planner| planner.check_new_container(item, &volumes));
+            self.attempt(|planner| planner.check_new_container(item));
         }
         for item in injects.iter().filter_map(|inject| inject.container_defaults.as_ref()) {
             self.attempt(|planner| planner.check_resources(item));
@@ -34,14 +32,14 @@ impl<'t> Planner<'_, 't> {
         }
     }
 
-    fn volume_names(&self) -> BTreeSet<Cow<'t, str>> {
-        let volumes = self.pod_items("volumes", "name").into_iter().filter_map(|(_, name)| name);
-        volumes.chain(self.claim_templates().into_iter().filter_map(|(_, name)| name)).collect()
+    fn has_volume(&self, name: &str) -> bool {
+        self.position_by(self.pod_list("volumes").as_ref(), "name", name).is_some()
+            || self.claim_templates().iter().any(|(_, own)| own.as_deref() == Some(name))
     }
 
-    fn check_mount(&self, mount: &Value, item: &Item, volumes: &BTreeSet<Cow<'_, str>>) -> Step {
+    fn check_mount(&self, mount: &Value, item: &Item) -> Step {
         let name = mount.get("name").and_then(Value::as_str).unwrap_or_default();
-        if volumes.contains(name) {
+        if self.has_volume(name) {
             return Ok(());
         }
         let message = format!("a mount names the volume `{name}`, which {} does not have", self.workload.title());
@@ -50,11 +48,11 @@ impl<'t> Planner<'_, 't> {
         ))
     }
 
-    fn check_new_container(&self, item: &Item, volumes: &BTreeSet<Cow<'_, str>>) -> Step {
+    fn check_new_container(&self, item: &Item) -> Step {
         let mounts = item.value.get("volumeMounts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let mut paths = BTreeSet::new();
         for mount in mounts {
-            self.check_mount(mount, item, volumes)?;
+            self.check_mount(mount, item)?;
             let path = mount.get("mountPath").and_then(Value::as_str).unwrap_or_default();
             if !paths.insert(path) {
                 let message = format!("the container `{}` mounts `{path}` twice", text_of(item, "name"));

@@ -28,7 +28,7 @@ impl Planner<'_, '_> {
         renamed.map_err(|refusal| self.refused(&refusal))?;
         self.draft.insert(list, variable.index + 1, json!({"name": change.name, "value": value}));
         let verb = if change.op == EnvOp::Prepend { "prepended to" } else { "appended to" };
-        self.report_change(format!("{}: {verb} env {}, which is {original} now", container.name, change.name));
+        self.report_change(format_args!("{}: {verb} env {}, which is {original} now", container.name, change.name));
         Ok(())
     }
 

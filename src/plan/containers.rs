@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::borrow::Cow;
+use std::fmt;
 
 use crate::diagnostic::Code;
 use crate::manifest::pod::{Container, ListKey};
@@ -45,23 +46,26 @@ impl<'t> Planner<'_, 't> {
     /// Adds a container to a list. Init and app containers share one name space.
     pub(super) fn container(&mut self, list: ListKey, item: &Item, position: &Position) -> Step {
         let name = text_of(item, "name");
-        let what = format!("the container `{name}`");
+        let what = format_args!("the container `{name}`");
         let other = if list == ListKey::Containers { ListKey::InitContainers } else { ListKey::Containers };
-        let elsewhere = self.pod_items(other.key(), "name");
-        if let Some((there, _)) = elsewhere.iter().find(|(_, own)| own.as_deref() == Some(name)) {
-            let problem = self.conflict(there, &what, item);
+        let elsewhere = self.pod_list(other.key());
+        if let Some(at) = self.position_by(elsewhere.as_ref(), "name", name)
+            && let Some(there) = elsewhere.as_ref().and_then(|list| self.draft.item(list, at))
+        {
+            let problem = self.conflict(&there, what, item);
             return Err(Box::new(problem.help("init containers and app containers share one name space: rename one")));
         }
-        let own = self.pod_items(list.key(), "name");
-        if let Some(at) = own.iter().position(|(_, own)| own.as_deref() == Some(name)) {
-            return self.same_or_replace(&own[at].0, item, &what, |planner| {
+        let own = self.pod_list(list.key());
+        if let Some(at) = self.position_by(own.as_ref(), "name", name)
+            && let Some(there) = own.as_ref().and_then(|own| self.draft.item(own, at))
+        {
+            return self.same_or_replace(&there, item, what, |planner| {
                 let opened = planner.open_pod_list(list.key())?;
                 let replaced = planner.draft.replace(opened, at, item.value.clone());
                 replaced.map_err(|refusal| planner.refused(&refusal))
             });
         }
-        let names: Vec<Option<Cow<'t, str>>> = own.into_iter().map(|(_, name)| name).collect();
-        let at = self.index_for(position, &names, item)?;
+        let at = self.index_for(position, own.as_ref(), item)?;
         if list == ListKey::Containers && at == 0 {
             self.check_default_container(item)?;
         }
@@ -72,7 +76,7 @@ impl<'t> Planner<'_, 't> {
             ListKey::InitContainers if item.value.get("restartPolicy").is_some() => "native sidecar",
             ListKey::InitContainers => "init container",
         };
-        self.report(format!("{word} {name}"));
+        self.report(format_args!("{word} {name}"));
         Ok(())
     }
 
@@ -99,7 +103,7 @@ impl<'t> Planner<'_, 't> {
         &mut self,
         there: &Part,
         item: &Item,
-        what: &str,
+        what: impl fmt::Display,
         replace: impl FnOnce(&mut Self) -> Step,
     ) -> Step {
         let existing = self.draft.value(there).unwrap_or(Value::Null);
@@ -110,23 +114,22 @@ impl<'t> Planner<'_, 't> {
             return Err(self.conflict(there, what, item));
         }
         replace(self)?;
-        self.report_change(format!("{} replaced", what.trim_start_matches("the ").replace('`', "")));
+        let what = if self.options.details { what.to_string() } else { String::new() };
+        self.report_change(format_args!("{} replaced", what.trim_start_matches("the ").replace('`', "")));
         Ok(())
     }
 
     pub(super) fn volume_mount(&mut self, container: &Container<'_>, item: &Item) -> Step {
-        let path = text_of(item, "mountPath").to_owned();
-        self.container_item(container, "volumeMounts", item, &format!("mount {path}"), |planner, part| {
-            planner
-                .draft
-                .text_at(part, "mountPath")
-                .is_some_and(|own| own.trim_end_matches('/') == path.trim_end_matches('/'))
+        let path = text_of(item, "mountPath");
+        self.container_item(container, "volumeMounts", item, format_args!("mount {path}"), |planner, part| {
+            let own = planner.draft.text_at(part, "mountPath");
+            own.is_some_and(|own| own.trim_end_matches('/') == path.trim_end_matches('/'))
         })
     }
 
     pub(super) fn env_from(&mut self, container: &Container<'_>, item: &Item) -> Step {
         let identity = env_from_identity(&item.value);
-        self.container_item(container, "envFrom", item, &format!("envFrom {}", identity.1), |planner, part| {
+        self.container_item(container, "envFrom", item, format_args!("envFrom {}", identity.1), |planner, part| {
             planner.draft.value(part).is_some_and(|value| env_from_identity(&value) == identity)
         })
     }
@@ -149,7 +152,7 @@ impl<'t> Planner<'_, 't> {
                         } else {
                             format!("the port name `{}`", name.unwrap_or_default())
                         };
-                        let problem = self.conflict(&port, &what, item);
+                        let problem = self.conflict(&port, what, item);
                         return Err(Box::new(problem.help(
                             "a pod has each port number and name once: choose others, or one container with `containers`",
                         )));
@@ -157,7 +160,7 @@ impl<'t> Planner<'_, 't> {
                 }
             }
         }
-        self.container_item(container, "ports", item, &format!("port {number}"), |planner, part| {
+        self.container_item(container, "ports", item, format_args!("port {number}"), |planner, part| {
             planner.port_identity(part) == wanted
         })
     }
@@ -173,21 +176,23 @@ impl<'t> Planner<'_, 't> {
         container: &Container<'_>,
         list: &str,
         item: &Item,
-        what: &str,
+        what: fmt::Arguments<'_>,
         is_same_identity: impl Fn(&Self, &Part) -> bool,
     ) -> Step {
-        let what = format!("{}: {what}", container.name);
+        let what = format_args!("{}: {what}", container.name);
         let part = self.container_part(container).and_then(|part| self.draft.get(&part, list));
         let items = part.map(|part| self.draft.items(&part)).unwrap_or_default();
         if let Some(at) = items.iter().position(|own| is_same_identity(self, own)) {
-            return self.same_or_replace(&items[at], item, &what, |planner| {
+            let there = items[at].clone();
+            return self.same_or_replace(&there, item, what, |planner| {
                 let opened = planner.open_container_list(container, list)?;
                 let replaced = planner.draft.replace(opened, at, item.value.clone());
                 replaced.map_err(|refusal| planner.refused(&refusal))
             });
         }
         let opened = self.open_container_list(container, list)?;
-        self.draft.insert(opened, items.len(), item.value.clone());
+        let end = self.draft.raw_items(opened).len();
+        self.draft.insert(opened, end, item.value.clone());
         self.report(what);
         Ok(())
     }
@@ -204,7 +209,7 @@ impl<'t> Planner<'_, 't> {
         for (path, value) in missing {
             let opened = self.open_container(container)?;
             self.set_leaf(opened, &path, value, order::CONTAINER)?;
-            self.report(format!("{}: default {}", container.name, path.join(".")));
+            self.report(format_args!("{}: default {}", container.name, path.join(".")));
         }
         Ok(())
     }

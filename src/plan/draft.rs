@@ -189,10 +189,54 @@ impl<'t> Draft<'t> {
     }
 
     /// The items of an opened list as they stand there: aliases are not followed.
-    pub fn raw_items(&self, list: OpenId) -> Vec<Part> {
+    pub fn raw_items(&self, list: OpenId) -> &[Part] {
         match self.opened(list) {
-            Opened::List { items, .. } => items.clone(),
-            Opened::Mapping { .. } => Vec::new(),
+            Opened::List { items, .. } => items,
+            Opened::Mapping { .. } => &[],
+        }
+    }
+
+    /// How many items a list has; none for anything else.
+    pub fn count(&self, list: &Part) -> usize {
+        match list {
+            Part::Node(node) => self.tree.items(*node).count(),
+            Part::Open(id) => self.raw_items(*id).len(),
+            Part::New(value) | Part::Instead { value, .. } => value.as_array().map_or(0, Vec::len),
+        }
+    }
+
+    /// The places of a list's items that have this text under a key.
+    pub fn positions_by(&self, list: &Part, key: &str, text: &str) -> Vec<usize> {
+        match list {
+            Part::Node(node) => places(self.tree.items(*node), |item| self.is_text_at(&Part::Node(*item), key, text)),
+            Part::Open(id) => places(self.raw_items(*id).iter(), |item| self.is_text_at(item, key, text)),
+            Part::New(value) | Part::Instead { value, .. } => {
+                let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+                places(items.iter(), |item| is_text_in(item, key, text))
+            }
+        }
+    }
+
+    /// An item of a list, an alias followed.
+    pub fn item(&self, list: &Part, at: usize) -> Option<Part> {
+        match list {
+            Part::Node(node) => self.tree.items(*node).nth(at).map(Part::Node),
+            Part::Open(id) => self.raw_items(*id).get(at).map(|item| self.followed(item)),
+            Part::New(value) | Part::Instead { value, .. } => {
+                value.as_array()?.get(at).map(|item| Part::New(Arc::new(item.clone())))
+            }
+        }
+    }
+
+    /// Whether this text stands under a key.
+    pub fn is_text_at(&self, part: &Part, key: &str, text: &str) -> bool {
+        match part {
+            Part::Node(node) => {
+                let value = self.tree.get(*node, key);
+                value.is_some_and(|value| self.tree.is_text(value, text) && !self.tree.is_null(value))
+            }
+            Part::New(value) | Part::Instead { value, .. } => is_text_in(value, key, text),
+            Part::Open(_) => self.text_at(part, key).as_deref() == Some(text),
         }
     }
 
@@ -270,6 +314,17 @@ impl<'t> Draft<'t> {
                 Opened::Mapping { origin, .. } | Opened::List { origin, .. } => *origin,
             },
         }
+    }
+}
+
+fn places<T>(items: impl Iterator<Item = T>, is_meant: impl Fn(&T) -> bool) -> Vec<usize> {
+    items.enumerate().filter(|(_, item)| is_meant(item)).map(|(at, _)| at).collect()
+}
+
+fn is_text_in(value: &Value, key: &str, text: &str) -> bool {
+    match value.get(key) {
+        Some(Value::String(own)) => own == text,
+        other => other.and_then(text_of_value).as_deref() == Some(text),
     }
 }
 

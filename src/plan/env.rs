@@ -76,20 +76,23 @@ impl<'t> Planner<'_, 't> {
     }
 
     pub(super) fn variables(&self, container: &Container<'_>) -> Vec<(Part, Option<Cow<'t, str>>)> {
-        let list = self.container_part(container).and_then(|part| self.draft.get(&part, "env"));
-        self.items_by(list.as_ref(), "name")
+        self.items_by(self.env_list(container).as_ref(), "name")
+    }
+
+    fn env_list(&self, container: &Container<'_>) -> Option<Part> {
+        self.draft.get(&self.container_part(container)?, "env")
     }
 
     /// The variable of a name; of several the last, which is the one that counts.
     fn variable(&self, container: &Container<'_>, name: &str) -> Option<Variable> {
-        let variables = self.variables(container);
-        let index = variables.iter().rposition(|(_, own)| own.as_deref() == Some(name))?;
-        Some(Variable { index, part: variables[index].0.clone() })
+        let list = self.env_list(container)?;
+        let index = *self.draft.positions_by(&list, "name", name).last()?;
+        Some(Variable { index, part: self.draft.item(&list, index)? })
     }
 
     fn set_variable(&mut self, container: &Container<'_>, change: &EnvChange, variable: &Variable) -> Step {
-        let what = format!("{}: env {}", container.name, change.name);
-        self.same_or_replace(&variable.part, &change.item, &what, |planner| {
+        let what = format_args!("{}: env {}", container.name, change.name);
+        self.same_or_replace(&variable.part, &change.item, what, |planner| {
             let list = planner.open_container_list(container, "env")?;
             let own = planner.draft.value(&variable.part).unwrap_or_default();
             let is_plain = own.as_object().is_some_and(|own| own.keys().all(|key| key == "name" || key == "value"));
@@ -109,7 +112,7 @@ impl<'t> Planner<'_, 't> {
         let list = self.open_container_list(container, "env")?;
         self.draft.remove(list, index).map_err(|refusal| self.refused(&refusal))?;
         let what = format!("{}: env {} removed", container.name, change.name);
-        if self.done.last().is_none_or(|last| last.what() != what) {
+        if !self.options.details || self.done.last().is_none_or(|last| last.what() != what) {
             self.report_change(what);
         }
         Ok(())
@@ -185,17 +188,16 @@ impl<'t> Planner<'_, 't> {
             EnvOp::MergeKeys => "merged into",
             EnvOp::Set | EnvOp::SetIfAbsent | EnvOp::Append | EnvOp::Remove => "appended to",
         };
-        self.report_change(format!("{}: {verb} env {}", container.name, change.name));
+        self.report_change(format_args!("{}: {verb} env {}", container.name, change.name));
         Ok(())
     }
 
     fn add_variable(&mut self, container: &Container<'_>, change: &EnvChange, item: Arc<Value>) -> Step {
-        let names: Vec<Option<Cow<'t, str>>> = self.variables(container).into_iter().map(|(_, name)| name).collect();
-        let at = self.index_for(&change.position, &names, &change.item)?;
+        let own = self.env_list(container);
+        let at = self.index_for(&change.position, own.as_ref(), &change.item)?;
         let value = item.get("value").and_then(Value::as_str).unwrap_or_default();
-        let needed =
-            references(value).into_iter().filter_map(|name| names.iter().rposition(|own| own.as_deref() == Some(name)));
-        let needed = needed.max().map_or(0, |at| at + 1);
+        let last_of = |name| self.draft.positions_by(own.as_ref()?, "name", name).last().copied();
+        let needed = references(value).into_iter().filter_map(last_of).max().map_or(0, |at| at + 1);
         let at = match change.position {
             Position::First | Position::Last => at.max(needed),
             Position::Before(_) | Position::After(_) => at,
@@ -203,7 +205,7 @@ impl<'t> Planner<'_, 't> {
         self.check_references(container, change, value, at)?;
         let list = self.open_container_list(container, "env")?;
         self.draft.insert(list, at, item);
-        self.report(format!("{}: env {}", container.name, change.name));
+        self.report(format_args!("{}: env {}", container.name, change.name));
         Ok(())
     }
 
@@ -215,10 +217,14 @@ impl<'t> Planner<'_, 't> {
         value: &str,
         index: usize,
     ) -> Step {
+        let used = references(value);
+        if used.is_empty() {
+            return Ok(());
+        }
         let variables = self.variables(container);
         let has_sources = self.container_part(container).is_some_and(|part| self.draft.get(&part, "envFrom").is_some());
         let own = value_of(change).map(references).unwrap_or_default();
-        for name in references(value).into_iter().filter(|name| own.contains(name)) {
+        for name in used.into_iter().filter(|name| own.contains(name)) {
             let stands = variables.iter().position(|(_, own)| own.as_deref() == Some(name));
             let is_set = match stands {
                 Some(at) => at < index,

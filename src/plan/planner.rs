@@ -1,6 +1,7 @@
 //! One policy's rule on one workload: the draft, and what every kind of item needs.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, ListKey, Workload};
@@ -26,6 +27,8 @@ pub(super) struct Planner<'c, 't> {
     pub options: &'c Options,
     pub chosen: Vec<Container<'t>>,
     pub draft: Draft<'t>,
+    /// The pod template and the pod spec, once they are opened.
+    opened: Option<(OpenId, Option<OpenId>)>,
     /// What was added or changed, for the report.
     pub done: Vec<Change>,
     pub problems: Vec<Diagnostic>,
@@ -51,6 +54,7 @@ impl<'c, 't> Planner<'c, 't> {
             options,
             chosen,
             draft,
+            opened: None,
             done: vec![],
             problems: vec![],
         }
@@ -114,13 +118,20 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    pub(super) fn report(&mut self, what: impl Into<String>) {
-        self.done.push(Change::Added(what.into()));
+    /// Something is new. The words are made only where somebody will read them.
+    pub(super) fn report(&mut self, what: impl fmt::Display) {
+        let what = self.words(what);
+        self.done.push(Change::Added(what));
     }
 
     /// Something that was there is another now.
-    pub(super) fn report_change(&mut self, what: impl Into<String>) {
-        self.done.push(Change::Changed(what.into()));
+    pub(super) fn report_change(&mut self, what: impl fmt::Display) {
+        let what = self.words(what);
+        self.done.push(Change::Changed(what));
+    }
+
+    fn words(&self, what: impl fmt::Display) -> String {
+        if self.options.details { what.to_string() } else { String::new() }
     }
 
     pub(super) fn replaces(&self) -> bool {
@@ -137,6 +148,12 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     pub(super) fn template_part(&self) -> Part {
+        if let Some((template, _)) = self.opened {
+            return Part::Open(template);
+        }
+        if !self.draft.is_changed() {
+            return Part::Node(self.workload.template);
+        }
         let mut part = self.draft.root();
         for key in &self.workload.pod_kind.path {
             let Some(inner) = self.draft.get(&part, key) else { break };
@@ -146,26 +163,52 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     pub(super) fn pod_spec_part(&self) -> Part {
+        if let Some((_, Some(pod_spec))) = self.opened {
+            return Part::Open(pod_spec);
+        }
+        if !self.draft.is_changed() {
+            return Part::Node(self.workload.pod_spec);
+        }
         let template = self.template_part();
         self.draft.get(&template, "spec").unwrap_or(template)
     }
 
     pub(super) fn open_template(&mut self) -> Result<OpenId, Box<Diagnostic>> {
+        if let Some((template, _)) = self.opened {
+            return Ok(template);
+        }
         let workload = self.workload;
         let keys: Vec<&str> = workload.pod_kind.path.iter().map(String::as_str).collect();
-        self.open_path(&keys).map_err(|refusal| self.refused(&refusal))
+        let template = self.open_path(&keys).map_err(|refusal| self.refused(&refusal))?;
+        self.opened = Some((template, None));
+        Ok(template)
     }
 
     pub(super) fn open_pod_spec(&mut self) -> Result<OpenId, Box<Diagnostic>> {
+        if let Some((_, Some(pod_spec))) = self.opened {
+            return Ok(pod_spec);
+        }
         let template = self.open_template()?;
         let opened = self.draft.open_mapping(template, "spec", order::TEMPLATE);
-        opened.map_err(|refusal| self.refused(&refusal))
+        let pod_spec = opened.map_err(|refusal| self.refused(&refusal))?;
+        self.opened = Some((template, Some(pod_spec)));
+        Ok(pod_spec)
     }
 
     pub(super) fn open_pod_list(&mut self, key: &str) -> Result<OpenId, Box<Diagnostic>> {
         let pod_spec = self.open_pod_spec()?;
         let opened = self.draft.open_list(pod_spec, key, order::POD_SPEC);
         opened.map_err(|refusal| self.refused(&refusal))
+    }
+
+    /// A list of the pod spec as it stands in the draft.
+    pub(super) fn pod_list(&self, list: &str) -> Option<Part> {
+        self.draft.get(&self.pod_spec_part(), list)
+    }
+
+    /// The place of the item of a list that has this text under a key.
+    pub(super) fn position_by(&self, list: Option<&Part>, key: &str, text: &str) -> Option<usize> {
+        self.draft.positions_by(list?, key, text).first().copied()
     }
 
     /// The items of a list of the pod spec, each with the text under `key`.
@@ -188,17 +231,22 @@ impl<'c, 't> Planner<'c, 't> {
     /// A container of the input as it stands in the draft.
     pub(super) fn container_part(&self, container: &Container<'_>) -> Option<Part> {
         let list = self.draft.get(&self.pod_spec_part(), container.list.key())?;
-        self.draft.items(&list).into_iter().find(|item| self.draft.origin(item) == Some(container.node))
+        match list {
+            // The container was read from this list.
+            Part::Node(_) => Some(Part::Node(container.node)),
+            Part::Open(id) => self.draft.raw_items(id).iter().find(|item| self.stands_for(item, container)).cloned(),
+            Part::New(_) | Part::Instead { .. } => None,
+        }
+    }
+
+    fn stands_for(&self, item: &Part, container: &Container<'_>) -> bool {
+        self.draft.origin(item).map(|node| self.draft.tree.follow(node)) == Some(container.node)
     }
 
     pub(super) fn open_container(&mut self, container: &Container<'_>) -> Result<OpenId, Box<Diagnostic>> {
         let list = self.open_pod_list(container.list.key())?;
         // Raw items here: an alias in the list is what stands there, and opening it is refused.
-        let items = self.draft.raw_items(list);
-        let stands_for =
-            |item: &Part| self.draft.origin(item).map(|node| self.draft.tree.follow(node)) == Some(container.node);
-        let nth = items.iter().enumerate().filter(|(_, item)| stands_for(item)).map(|(at, _)| at).next();
-        let Some(at) = nth else {
+        let Some(at) = self.draft.raw_items(list).iter().position(|item| self.stands_for(item, container)) else {
             let message = format!("the container `{}` is gone from the plan", container.name);
             return Err(Box::new(Diagnostic::error(Code::Internal, message)));
         };
@@ -218,12 +266,12 @@ impl<'c, 't> Planner<'c, 't> {
     pub(super) fn index_for(
         &self,
         position: &Position,
-        names: &[Option<Cow<'_, str>>],
+        list: Option<&Part>,
         item: &Item,
     ) -> Result<usize, Box<Diagnostic>> {
         let find = |wanted: &String| {
-            let at = names.iter().position(|name| name.as_deref() == Some(wanted.as_str()));
-            at.ok_or_else(|| {
+            let found = list.map(|list| self.draft.positions_by(list, "name", wanted)).unwrap_or_default();
+            found.first().copied().ok_or_else(|| {
                 let message =
                     format!("`{wanted}` is not in {}, so nothing can stand before or after it", self.workload.title());
                 Box::new(self.problem(Code::UnknownPosition, message, item))
@@ -231,7 +279,7 @@ impl<'c, 't> Planner<'c, 't> {
         };
         match position {
             Position::First => Ok(0),
-            Position::Last => Ok(names.len()),
+            Position::Last => Ok(list.map_or(0, |list| self.draft.count(list))),
             Position::Before(name) => find(name),
             Position::After(name) => find(name).map(|at| at + 1),
         }
@@ -245,7 +293,7 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// Other content of the same identity is there.
-    pub(super) fn conflict(&self, there: &Part, what: &str, item: &Item) -> Box<Diagnostic> {
+    pub(super) fn conflict(&self, there: &Part, what: impl fmt::Display, item: &Item) -> Box<Diagnostic> {
         let message = format!("{what} is already in {} with other content", self.workload.title());
         let place = match self.draft.origin(there) {
             Some(node) => self.workload.place(node),

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::fmt;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::Item;
@@ -55,11 +56,11 @@ impl<'t> Planner<'_, 't> {
 
     pub(super) fn volume(&mut self, item: &Item) -> Step {
         let name = text_of(item, "name");
-        let what = format!("the volume `{name}`");
+        let what = format_args!("the volume `{name}`");
         if let Some(claim) = self.claim_templates().into_iter().find(|(_, own)| own.as_deref() == Some(name)) {
-            return Err(self.conflict(&claim.0, &what, item));
+            return Err(self.conflict(&claim.0, what, item));
         }
-        self.pod_list_item("volumes", item, name, &what, &format!("volume {name}"))
+        self.pod_list_item("volumes", item, name, what, format_args!("volume {name}"))
     }
 
     pub(super) fn image_pull_secret(&mut self, item: &Item) -> Step {
@@ -68,22 +69,32 @@ impl<'t> Planner<'_, 't> {
             "imagePullSecrets",
             item,
             name,
-            &format!("the image pull secret `{name}`"),
-            &format!("image pull secret {name}"),
+            format_args!("the image pull secret `{name}`"),
+            format_args!("image pull secret {name}"),
         )
     }
 
-    fn pod_list_item(&mut self, list: &str, item: &Item, name: &str, what: &str, done: &str) -> Step {
-        let own = self.pod_items(list, "name");
-        if let Some(at) = own.iter().position(|(_, own)| own.as_deref() == Some(name)) {
-            return self.same_or_replace(&own[at].0, item, what, |planner| {
+    fn pod_list_item(
+        &mut self,
+        list: &str,
+        item: &Item,
+        name: &str,
+        what: fmt::Arguments<'_>,
+        done: fmt::Arguments<'_>,
+    ) -> Step {
+        let own = self.pod_list(list);
+        if let Some(at) = self.position_by(own.as_ref(), "name", name)
+            && let Some(there) = own.as_ref().and_then(|own| self.draft.item(own, at))
+        {
+            return self.same_or_replace(&there, item, what, |planner| {
                 let opened = planner.open_pod_list(list)?;
                 let replaced = planner.draft.replace(opened, at, item.value.clone());
                 replaced.map_err(|refusal| planner.refused(&refusal))
             });
         }
         let opened = self.open_pod_list(list)?;
-        self.draft.insert(opened, own.len(), item.value.clone());
+        let end = self.draft.raw_items(opened).len();
+        self.draft.insert(opened, end, item.value.clone());
         self.report(done);
         Ok(())
     }
@@ -110,13 +121,13 @@ impl<'t> Planner<'_, 't> {
         let there =
             metadata.and_then(|metadata| self.draft.get(&metadata, field)).and_then(|map| self.draft.get(&map, key));
         let place = if whose == Whose::Pod { "pod " } else { "" };
-        let what = format!("the {place}{} `{key}`", field.trim_end_matches('s'));
+        let one = field.trim_end_matches('s');
         if let Some(there) = &there {
             if self.draft.text(there).as_deref() == item.value.as_str() {
                 return Ok(());
             }
             if !self.replaces() {
-                return Err(self.conflict(there, &what, item));
+                return Err(self.conflict(there, format_args!("the {place}{one} `{key}`"), item));
             }
         }
         if whose == Whose::Pod && field == "labels" {
@@ -137,10 +148,9 @@ impl<'t> Planner<'_, 't> {
             .and_then(|metadata| self.draft.open_mapping(metadata, field, order::METADATA))
             .and_then(|map| self.draft.set(map, key, item.value.clone(), &[]));
         set.map_err(|refusal| self.refused(&refusal))?;
-        let what = format!("{place}{} {key}", field.trim_end_matches('s'));
         match there {
-            Some(_) => self.report_change(format!("{what} replaced")),
-            None => self.report(what),
+            Some(_) => self.report_change(format_args!("{place}{one} {key} replaced")),
+            None => self.report(format_args!("{place}{one} {key}")),
         }
         Ok(())
     }
@@ -178,7 +188,7 @@ impl<'t> Planner<'_, 't> {
             let pod_spec = self.open_pod_spec()?;
             let full: Vec<String> = std::iter::once("securityContext".to_owned()).chain(path).collect();
             self.set_leaf(pod_spec, &full, value, order::POD_SPEC)?;
-            self.report(format!("pod default {}", full.join(".")));
+            self.report(format_args!("pod default {}", full.join(".")));
         }
         Ok(())
     }
@@ -224,11 +234,10 @@ impl<'t> Planner<'_, 't> {
             there = there.and_then(|part| self.draft.get(&part, key));
         }
         let there = there.filter(|part| !self.draft.is_empty(part));
-        let what = format!("the pod's `{}`", path.join("."));
         let Some(there) = there else {
             let pod_spec = self.open_pod_spec()?;
             self.set_leaf(pod_spec, path, value, order::POD_SPEC)?;
-            self.report(format!("pod {}", path.join(".")));
+            self.report(format_args!("pod {}", path.join(".")));
             return Ok(());
         };
         let existing = self.draft.value(&there).unwrap_or(Value::Null);
@@ -242,11 +251,11 @@ impl<'t> Planner<'_, 't> {
             return self.extend_pod_list(path, own.len(), added);
         }
         if !self.replaces() {
-            return Err(self.conflict(&there, &what, item));
+            return Err(self.conflict(&there, format_args!("the pod's `{}`", path.join(".")), item));
         }
         let pod_spec = self.open_pod_spec()?;
         self.set_leaf(pod_spec, path, value, order::POD_SPEC)?;
-        self.report_change(format!("pod {} replaced", path.join(".")));
+        self.report_change(format_args!("pod {} replaced", path.join(".")));
         Ok(())
     }
 
@@ -273,7 +282,7 @@ impl<'t> Planner<'_, 't> {
                 None => added.push(value.clone()),
                 Some(twin) if is_same(twin, value) => {}
                 Some(_) if self.replaces() => return Ok(None),
-                Some(_) => return Err(self.conflict(there, &format!("an item of the pod's `{key}`"), item)),
+                Some(_) => return Err(self.conflict(there, format_args!("an item of the pod's `{key}`"), item)),
             }
         }
         Ok(Some(added))
@@ -292,7 +301,7 @@ impl<'t> Planner<'_, 't> {
         for (at, value) in added.into_iter().enumerate() {
             self.draft.insert(list, length + at, value);
         }
-        self.report_change(format!("pod {} extended", path.join(".")));
+        self.report_change(format_args!("pod {} extended", path.join(".")));
         Ok(())
     }
 }

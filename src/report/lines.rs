@@ -117,7 +117,7 @@ mod tests {
     use crate::report::FileReport;
 
     fn changed(text: &str, edits: &[(Range<usize>, &str)]) -> Vec<(Range<usize>, String)> {
-        let edits = edits.iter().map(|(at, text)| Edit { at: at.clone(), text: (*text).to_owned() }).collect();
+        let edits = edits.iter().map(|(at, text)| Edit { at: at.clone(), text: (*text).into() }).collect();
         let report = FileReport { edits, ..FileReport::default() };
         let file = ReportedFile { name: "a", path: b"a", text: text.as_bytes(), report: &report };
         let changes = changes(&file, &Lines::of(text.as_bytes()));

@@ -35,8 +35,8 @@ pub struct FileReport {
 pub struct Edit {
     /// The bytes that go; empty for an insertion.
     pub at: Range<usize>,
-    /// What stands there instead.
-    pub text: String,
+    /// What stands there instead; what many workloads get is there once.
+    pub text: Arc<str>,
 }
 
 /// The text with the edits made.

@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn lines_are_counted_and_long_rows_scaled() {
         let report = FileReport {
-            edits: vec![Edit { at: 2..2, text: "x\n".repeat(80) }, Edit { at: 2..3, text: "c".to_owned() }],
+            edits: vec![Edit { at: 2..2, text: "x\n".repeat(80).into() }, Edit { at: 2..3, text: "c".into() }],
             ..FileReport::default()
         };
         let file = ReportedFile { name: "dir/a.yaml", path: b"dir/a.yaml", text: b"a\nb\n", report: &report };

@@ -10,7 +10,7 @@ fn diff(text: &str, documents: &[(Range<usize>, Insertions<'_>)]) -> String {
     let mut report: FileReport = report_of(Vec::new());
     for (index, (document, insertions)) in documents.iter().enumerate() {
         let from = report.edits.len();
-        report.edits.extend(insertions.iter().map(|&(at, text)| Edit { at: at..at, text: text.to_owned() }));
+        report.edits.extend(insertions.iter().map(|&(at, text)| Edit { at: at..at, text: text.into() }));
         let edits = from..report.edits.len();
         let outcome = Outcome::Injected(vec![crate::report::Change::Added("volume agent".to_owned())]);
         let changed = workload(&format!("w{index}"), edits, outcome);

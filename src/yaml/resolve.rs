@@ -34,10 +34,14 @@ impl Tree<'_> {
     fn entry_within(&self, mapping: NodeId, key: &str, merges: usize) -> Option<Entry> {
         let mut merged = None;
         for (key_node, value) in self.entries(mapping) {
-            if self.is_text(key_node, key) {
+            let node = self.node(key_node);
+            let length = (node.end - node.start) as usize;
+            // Most keys differ in length already, and none of the others is a merge key.
+            let may_be_key = length == key.len() || node.kind != Kind::Plain || node.extra != VERBATIM;
+            if may_be_key && self.is_text(key_node, key) {
                 return Some(Entry { key: key_node, value, is_merged: false });
             }
-            if self.is_merge_key(key_node) {
+            if length == "<<".len() && self.is_merge_key(key_node) {
                 merged = Some(value);
             }
         }
@@ -62,7 +66,7 @@ impl Tree<'_> {
             return self.scalar(id) == Some(text);
         }
         // Most keys differ in length already.
-        (node.end - node.start) as usize == text.len() && self.slice(id) == text
+        self.text.as_bytes()[node.start as usize..node.end as usize] == *text.as_bytes()
     }
 
     /// Whether the mapping has a merge key of its own.
@@ -90,6 +94,9 @@ impl Tree<'_> {
 
     /// The second of two equal keys of one mapping, if there are such.
     pub fn duplicate_key(&self, mapping: NodeId) -> Option<NodeId> {
+        if self.are_keys_distinct(mapping) {
+            return None;
+        }
         let keys: Vec<(NodeId, &str)> =
             self.entries(mapping).filter_map(|(key, _)| Some((key, self.scalar(key)?))).collect();
         if keys.len() <= 32 {
@@ -99,4 +106,31 @@ impl Tree<'_> {
         let mut seen = std::collections::BTreeSet::new();
         keys.into_iter().find(|(_, text)| !seen.insert(*text)).map(|(key, _)| key)
     }
+
+    /// Whether all keys are certainly different texts, seen at a small price: each has a hash of its own.
+    fn are_keys_distinct(&self, mapping: NodeId) -> bool {
+        let mut seen = [0_u64; HASHES / 64];
+        self.entries(mapping).all(|(key, _)| {
+            let Some(text) = self.scalar(key) else { return true };
+            let hash = small_hash(text.as_bytes());
+            let (word, bit) = (&mut seen[hash / 64], 1 << (hash % 64));
+            let is_first = *word & bit == 0;
+            *word |= bit;
+            is_first
+        })
+    }
+}
+
+/// So many that the keys of a usual mapping rarely share one.
+const HASHES: usize = 2048;
+
+/// A number under [`HASHES`], equal for equal texts: their length and both ends, mixed.
+fn small_hash(text: &[u8]) -> usize {
+    let end = |bytes: &[u8]| bytes.iter().fold(0_u64, |word, &byte| word << 8 | u64::from(byte));
+    let (first, last) = match (text.first_chunk::<8>(), text.last_chunk::<8>()) {
+        (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
+        _ => (end(text), 0),
+    };
+    let mixed = (first ^ last.rotate_left(17) ^ (text.len() as u64) << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 53) as usize
 }

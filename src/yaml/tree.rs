@@ -96,18 +96,44 @@ pub(crate) struct Properties {
 }
 
 /// The documents of one piece of text. Two trees are equal if they have the same text, nodes and values.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Tree<'a> {
     pub(crate) text: &'a str,
     pub(crate) nodes: Vec<Node>,
     pub(crate) decoded: Vec<Box<str>>,
     pub(crate) properties: Vec<Properties>,
     pub(crate) roots: Vec<NodeId>,
+    /// Read by the parser of plain YAML, which gives up on all that readers disagree about.
+    pub(crate) is_plain: bool,
 }
+
+impl PartialEq for Tree<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+            && self.nodes == other.nodes
+            && self.decoded == other.decoded
+            && self.properties == other.properties
+            && self.roots == other.roots
+    }
+}
+
+impl Eq for Tree<'_> {}
 
 impl<'a> Tree<'a> {
     pub(crate) fn empty(text: &'a str) -> Self {
-        Tree { text, nodes: Vec::new(), decoded: Vec::new(), properties: Vec::new(), roots: Vec::new() }
+        Tree {
+            text,
+            nodes: Vec::new(),
+            decoded: Vec::new(),
+            properties: Vec::new(),
+            roots: Vec::new(),
+            is_plain: false,
+        }
+    }
+
+    /// Whether the text is of the plain YAML that programs write, on which all readers agree.
+    pub fn is_plain(&self) -> bool {
+        self.is_plain
     }
 
     /// The text that was parsed.

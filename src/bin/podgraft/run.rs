@@ -71,7 +71,8 @@ pub fn apply(args: &args::Apply) -> Result<Exit, clap::Error> {
     if args.in_place && reads_stdin {
         return Err(usage(ErrorKind::ArgumentConflict, "--in-place needs files or folders: stdin cannot be replaced"));
     }
-    let grafted = graft_all(&args.run)?;
+    let has_reader = !args.run.output.quiet || args.run.output.report.is_some();
+    let grafted = graft_all(&args.run, has_reader)?;
     let voice = Voice::new(&args.run.output);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
         return Ok(exit);
@@ -84,13 +85,15 @@ pub fn apply(args: &args::Apply) -> Result<Exit, clap::Error> {
         return Ok(Exit::Refused);
     }
     voice.show(&grafted.problems);
-    voice.tell(&[grafted.named_configuration(), text::render(&grafted.reported())].concat());
+    if !args.run.output.quiet {
+        voice.tell(&[grafted.named_configuration(), text::render(&grafted.reported())].concat());
+    }
     Ok(Exit::Done)
 }
 
 /// `podgraft diff`.
 pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
-    let grafted = graft_all(&args.run)?;
+    let grafted = graft_all(&args.run, true)?;
     let voice = Voice::new(&args.run.output);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
         return Ok(exit);
@@ -153,7 +156,7 @@ fn check_usage(run: &args::Run) -> Result<PathFilter, clap::Error> {
         .map_err(|error| usage(ErrorKind::ValueValidation, error))
 }
 
-fn graft_all(run: &args::Run) -> Result<Grafted, clap::Error> {
+fn graft_all(run: &args::Run, details: bool) -> Result<Grafted, clap::Error> {
     let run = &match settings::complete(run, Role::CommandLine) {
         Ok(run) => run,
         Err(problems) => return Ok(Grafted { files: Vec::new(), problems, configuration: None }),
@@ -172,7 +175,7 @@ fn graft_all(run: &args::Run) -> Result<Grafted, clap::Error> {
     let named: Vec<InputText<'_>> = texts.iter().map(|(input, text)| InputText { name: &input.name, text }).collect();
     let (policies, policy_problems) = policies::load(&run.policies, &named);
     problems.extend(policy_problems);
-    let options = options(run);
+    let options = Options { details, ..options(run) };
     problems.extend(unknown_kinds(&policies, &PodKinds::of(&options)));
     let may_graft = !problems.iter().any(|problem| problem.is_error() && problem.code != Code::File);
     let reports = match may_graft {
@@ -233,6 +236,7 @@ fn options(run: &args::Run) -> Options {
         parse_all: run.manifests.parse_all,
         workloads: run.manifests.workloads.clone(),
         image_env: run.manifests.image_env.clone(),
+        details: true,
     }
 }
 

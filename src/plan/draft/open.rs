@@ -47,25 +47,32 @@ impl Draft<'_> {
     }
 
     fn open_field(&mut self, within: OpenId, key: &str, order: &[&str], shape: Shape) -> Result<OpenId, Refusal> {
-        self.refuse_merged(within, key)?;
         let Opened::Mapping { fields, .. } = self.opened(within) else {
             unreachable!("only mappings are opened by key")
         };
-        let part = match self.position_of(fields, key) {
-            Some(at) => fields[at].value.clone(),
-            None => {
-                let at = self.place_in_order(within, key, order);
-                let value = Part::New(Arc::new(shape.empty()));
-                let field = Field { key: Key::New(key.into()), value: value.clone() };
-                self.fields(within).insert(at, field);
-                value
+        if let Some(at) = self.position_of(fields, key) {
+            if let Part::Open(id) = fields[at].value {
+                return Ok(id);
             }
-        };
-        let (id, part) = self.open(part, shape)?;
-        let Opened::Mapping { fields, .. } = self.opened(within) else { unreachable!("opened as a mapping above") };
-        let at = self.position_of(fields, key).expect("the field was found or made above");
-        self.fields(within)[at].value = part;
+            let part = fields[at].value.clone();
+            let (id, part) = self.open(part, shape)?;
+            self.fields(within)[at].value = part;
+            return Ok(id);
+        }
+        self.refuse_merged(within, key)?;
+        let at = self.place_in_order(within, key, order);
+        let (id, part) = self.open_new(shape);
+        self.fields(within).insert(at, Field { key: Key::New(key.into()), value: part });
         Ok(id)
+    }
+
+    fn open_new(&mut self, shape: Shape) -> (OpenId, Part) {
+        let id = OpenId(self.opened.len());
+        self.opened.push(match shape {
+            Shape::Mapping => Opened::Mapping { origin: None, fields: Vec::new() },
+            Shape::List => Opened::List { origin: None, items: Vec::new() },
+        });
+        (id, Part::Open(id))
     }
 
     /// A key that only a merge key brings stands elsewhere: changing it there changes other places, too.
@@ -110,13 +117,18 @@ impl Draft<'_> {
             Shape::Mapping if kind.is_mapping() => match tree.duplicate_key(node) {
                 Some(key) => Err(Refusal { node: key, why: WhyNot::DuplicateKey }),
                 None => {
-                    let fields =
-                        tree.entries(node).map(|(key, value)| Field { key: Key::Node(key), value: Part::Node(value) });
-                    Ok(Opened::Mapping { origin, fields: fields.collect() })
+                    let entries = tree.entries(node);
+                    // What is opened gets something more.
+                    let mut fields = Vec::with_capacity(entries.clone().count() + 2);
+                    fields.extend(entries.map(|(key, value)| Field { key: Key::Node(key), value: Part::Node(value) }));
+                    Ok(Opened::Mapping { origin, fields })
                 }
             },
             Shape::List if kind.is_sequence() => {
-                Ok(Opened::List { origin, items: tree.children(node).map(Part::Node).collect() })
+                let children = tree.children(node);
+                let mut items = Vec::with_capacity(children.clone().count() + 2);
+                items.extend(children.map(Part::Node));
+                Ok(Opened::List { origin, items })
             }
             Shape::Mapping if tree.is_null(node) => Ok(Opened::Mapping { origin, fields: Vec::new() }),
             Shape::List if tree.is_null(node) => Ok(Opened::List { origin, items: Vec::new() }),
@@ -241,13 +253,6 @@ enum Shape {
 }
 
 impl Shape {
-    fn empty(self) -> Value {
-        match self {
-            Shape::Mapping => Value::Object(serde_json::Map::new()),
-            Shape::List => Value::Array(Vec::new()),
-        }
-    }
-
     fn tag(self) -> &'static str {
         match self {
             Shape::Mapping => "tag:yaml.org,2002:map",

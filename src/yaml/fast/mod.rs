@@ -73,7 +73,7 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str) -> Self {
-        let mut tree = Tree::empty(text);
+        let mut tree = Tree { is_plain: true, ..Tree::empty(text) };
         tree.nodes.reserve(text.len() / 12);
         Parser { bytes: text.as_bytes(), tree, open: Vec::with_capacity(16), next: 0, end: 0, due: None }
     }
