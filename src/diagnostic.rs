@@ -166,6 +166,12 @@ codes! {
     UnknownPosition = "unknown-position",
     /// The namespace of a workload decides, and it is not stated in the manifest. Give it with `--namespace`.
     UnknownNamespace = "unknown-namespace",
+    /// A policy asks for a ConfigMap, a Secret or a key that is not among the manifests. Give the file that holds it with
+    /// `--context`: it is read for facts only, and never written.
+    MissingObject = "missing-object",
+    /// It cannot be told what an object says that a policy asks for: it stands twice with different content, or is
+    /// something that no API server takes.
+    UnclearObject = "unclear-object",
     /// A variable is set, but the image's own variable of that name, or one that `envFrom` brings, cannot be seen here.
     HiddenEnv = "hidden-env",
     /// A workload is marked as injected by a policy that would now do something else to it, or no longer selects it. What

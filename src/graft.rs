@@ -1,6 +1,7 @@
 //! The pipeline: one file's text and the policies in, edits and a report out.
 
 pub mod across;
+mod refusals;
 mod runs;
 
 use memchr::memmem::Finder;
@@ -11,6 +12,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::{Written, lower};
+use crate::inventory::{self, Inventory, Needs, Standing};
 use crate::manifest::object::{Found, Object, find_objects, find_pod_template, find_template_braces};
 use crate::manifest::pod::{NoTemplate, Workload};
 use crate::manifest::prefilter::{Glance, glance};
@@ -24,28 +26,34 @@ use crate::report::{Edit, FileReport, Outcome, PolicyReport, Skip, WorkloadRepor
 use crate::source::{Lines, Source};
 use crate::verify::verify;
 use crate::yaml::doubt::{Doubt, Place, find_doubt, find_doubt_in_tree};
-use crate::yaml::parse::{ParseError, ParseErrorKind, parse};
+use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::scalar_value;
 
+use refusals::{duplicate, not_rendered, parse_problem, untyped};
 use runs::{Run, on_threads};
 
 /// Without it no document holds anything like a pod template.
 static CONTAINERS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"containers:"));
 
-/// Plans and edits one file. Nothing is changed where a diagnostic of the report is an error.
+/// Plans and edits one file that is a run by itself. Nothing is changed where a diagnostic of the report is an error.
 pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Options) -> FileReport {
-    graft_on_threads(NonZeroUsize::MIN, name, text, policies, options)
+    let (inventory, problems) = inventory::read(name, text, Standing::Manifest, Needs::of(policies), options);
+    let mut report = graft_on_threads(NonZeroUsize::MIN, name, text, policies, options, &inventory);
+    report.diagnostics.extend(problems);
+    report
 }
 
-/// [`graft`] on as many threads. What comes of it does not depend on their number.
+/// Plans and edits one file of a run, on as many threads. What comes of it does not depend on their number. The
+/// inventory is that of all files.
 pub fn graft_on_threads(
     threads: NonZeroUsize,
     name: &Arc<str>,
     text: &[u8],
     policies: &[Policy],
     options: &Options,
+    inventory: &Inventory,
 ) -> FileReport {
     let mut report = FileReport::default();
     if let Some(problem) = refuse_encoding(name, text) {
@@ -54,34 +62,34 @@ pub fn graft_on_threads(
         return report;
     }
     let kinds = PodKinds::of(options);
-    let graft_run = |run: Run<'_>| graft_run(name, run, policies, options, &kinds);
+    let setting = Setting { name, policies, options, inventory, kinds: &kinds };
+    let graft_run = |run: Run<'_>| graft_run(run, setting);
     match threads.get() {
         1 => graft_run(Run { start: 0, text, first_line: 1 }),
         _ => on_threads(threads, chunks(text), graft_run),
     }
 }
 
-fn graft_run(name: &Arc<str>, run: Run<'_>, policies: &[Policy], options: &Options, kinds: &PodKinds) -> FileReport {
+/// What is the same for all documents of a file.
+#[derive(Clone, Copy)]
+struct Setting<'s> {
+    name: &'s Arc<str>,
+    policies: &'s [Policy],
+    options: &'s Options,
+    inventory: &'s Inventory,
+    kinds: &'s PodKinds,
+}
+
+fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
     let mut report = FileReport::default();
     let mut lines = Lines::new(run.text, run.first_line);
     let mut written = Written::default();
     for chunk in chunks(run.text) {
-        let place = ChunkPlace { name, in_run: chunk.start, start: run.start + chunk.start };
+        let place = ChunkPlace { in_run: chunk.start, start: run.start + chunk.start };
         let first_problem = report.diagnostics.len();
         let (lines, written, report) = (&mut lines, &mut written, &mut report);
-        Chunk {
-            place,
-            bytes: chunk.text,
-            policies,
-            options,
-            kinds,
-            lines,
-            written,
-            report,
-            first_problem,
-            doubt: OnceCell::new(),
-        }
-        .run();
+        let doubt = OnceCell::new();
+        Chunk { place, bytes: chunk.text, setting, lines, written, report, first_problem, doubt }.run();
     }
     report
 }
@@ -98,8 +106,7 @@ fn refuse_encoding(name: &Arc<str>, text: &[u8]) -> Option<Diagnostic> {
     Some(problem.at(place, "the file's first bytes").help("convert it: iconv -f UTF-16 -t UTF-8"))
 }
 
-struct ChunkPlace<'a> {
-    name: &'a Arc<str>,
+struct ChunkPlace {
     /// In the run that it was cut from.
     in_run: usize,
     /// In the file.
@@ -107,11 +114,9 @@ struct ChunkPlace<'a> {
 }
 
 struct Chunk<'a, 'l> {
-    place: ChunkPlace<'a>,
+    place: ChunkPlace,
     bytes: &'a [u8],
-    policies: &'a [Policy],
-    options: &'a Options,
-    kinds: &'a PodKinds,
+    setting: Setting<'a>,
     lines: &'l mut Lines<'a>,
     written: &'l mut Written,
     report: &'l mut FileReport,
@@ -123,15 +128,15 @@ struct Chunk<'a, 'l> {
 
 impl<'a> Chunk<'a, '_> {
     fn run(&mut self) {
-        if let Glance::LetThrough { kind, is_object, has_content } = glance(self.bytes, self.kinds) {
+        if let Glance::LetThrough { kind, is_object, has_content } = glance(self.bytes, self.setting.kinds) {
             let may_hold_pods = kind.is_some() && CONTAINERS.find(self.bytes).is_some();
-            if !self.options.parse_all && !may_hold_pods {
+            if !self.setting.options.parse_all && !may_hold_pods {
                 self.report.documents += usize::from(has_content);
                 self.report.objects += usize::from(is_object);
                 return;
             }
             // Nothing here can be edited; only `--parse-all` asks whether it is right.
-            self.read(self.options.parse_all);
+            self.read(self.setting.options.parse_all);
             return;
         }
         self.read(true);
@@ -143,7 +148,7 @@ impl<'a> Chunk<'a, '_> {
             Err(error) => (std::str::from_utf8(&self.bytes[..error.valid_up_to()]).unwrap_or_default(), Some(error)),
         };
         let first_line = self.lines.line_at(self.place.in_run);
-        let source = Source { name: Arc::clone(self.place.name), text, first_line };
+        let source = Source { name: Arc::clone(self.setting.name), text, first_line };
         if let Some(error) = error {
             self.report.documents += 1;
             if is_strict {
@@ -181,7 +186,7 @@ impl<'a> Chunk<'a, '_> {
             self.report.diagnostics.push(problem);
             return;
         }
-        for found in find_objects(tree, self.kinds) {
+        for found in find_objects(tree, self.setting.kinds) {
             self.report.objects += 1;
             match found {
                 Found::Untyped { list_kind, node } => {
@@ -209,14 +214,14 @@ impl<'a> Chunk<'a, '_> {
     ) where
         'a: 't,
     {
-        let kinds = self.kinds;
+        let kinds = self.setting.kinds;
         let Some(pod_kind) = kinds.find(&object.api_version, &object.kind) else {
             return self.unknown_kind(&object, tree, source);
         };
         if let Some(node) = find_template_braces(tree, object.node) {
             return self.report.diagnostics.push(not_rendered(source.place(tree.span(node))));
         }
-        match Workload::read(tree, source, object.clone(), pod_kind, self.options.namespace.as_deref()) {
+        match Workload::read(tree, source, object.clone(), pod_kind, self.setting.options.namespace.as_deref()) {
             Ok(workload) => self.workload(&workload, drafts, edits),
             Err(NoTemplate::Absent) => self.without_template(&object, tree),
             Err(NoTemplate::WrongShape(node)) => {
@@ -237,7 +242,8 @@ impl<'a> Chunk<'a, '_> {
             (None, None) => Vec::new(),
         };
         if reason.is_none() && refused.is_none() {
-            let Planned { draft, policies: reports, diagnostics } = plan(workload, self.policies, self.options);
+            let Planned { draft, policies: reports, diagnostics } =
+                plan(workload, self.setting.policies, self.setting.options, self.setting.inventory);
             policies = reports;
             self.add_diagnostics(diagnostics);
             if draft.is_changed() {
@@ -250,11 +256,11 @@ impl<'a> Chunk<'a, '_> {
         }
         self.report.diagnostics.extend(refused);
         let last = self.report.edits.len() + edits.len();
-        if !self.options.details {
+        if !self.setting.options.details {
             return;
         }
         let mut described = self.describe(workload, policies, first..last);
-        let draft = drafts.last().filter(|(node, _)| *node == workload.object.node && self.options.patches);
+        let draft = drafts.last().filter(|(node, _)| *node == workload.object.node && self.setting.options.patches);
         described.patch = draft.map(|(_, draft)| patch_of(draft));
         self.report.workloads.push(described);
     }
@@ -280,7 +286,7 @@ impl<'a> Chunk<'a, '_> {
             outcome: outcome(),
             rules: Vec::new(),
         };
-        self.policies.iter().map(report).collect()
+        self.setting.policies.iter().map(report).collect()
     }
 
     fn describe(
@@ -307,7 +313,7 @@ impl<'a> Chunk<'a, '_> {
     }
 
     fn is_wanted(&self, workload: &Workload<'_>) -> bool {
-        let patterns = &self.options.workloads;
+        let patterns = &self.setting.options.workloads;
         patterns.is_empty()
             || patterns
                 .iter()
@@ -435,64 +441,4 @@ fn refuse_workload(workload: &Workload<'_>) -> Option<Diagnostic> {
     }
     let key = workload.duplicate_key()?;
     Some(duplicate(workload.place(key), workload.tree.scalar(key).unwrap_or_default()))
-}
-
-fn duplicate(place: crate::source::Place, key: &str) -> Diagnostic {
-    let problem = Diagnostic::error(Code::DuplicateKey, format!("the key `{key}` stands twice in one mapping"));
-    problem.at(place, "the second one").help("readers disagree about which one counts: take one of them out")
-}
-
-fn untyped(list_kind: &str, place: crate::source::Place) -> Diagnostic {
-    let problem = Diagnostic::error(
-        Code::UntypedItems,
-        format!("an item of this {list_kind} does not state its apiVersion and kind"),
-    );
-    problem
-        .at(place, "what is this?")
-        .help("state apiVersion and kind in every item, as `kubectl get -o yaml` does in its `kind: List`")
-}
-
-fn not_rendered(place: crate::source::Place) -> Diagnostic {
-    Diagnostic::error(Code::NotRendered, "this is a template that has not been rendered")
-        .at(place, "`{{` stands where a value or a line begins")
-        .help("render it first, and give podgraft the result: helm template RELEASE CHART | podgraft apply -p POLICY -")
-}
-
-fn parse_problem(error: &ParseError, source: &Source<'_>) -> Diagnostic {
-    if let Some(at) = find_template_line(source.text) {
-        return not_rendered(source.place(at));
-    }
-    let place = source.place(error.at.clone());
-    match &error.kind {
-        ParseErrorKind::Syntax(message) => {
-            let problem = Diagnostic::error(Code::NotYaml, format!("this is not YAML: {message}"))
-                .at(place, "the parser stopped here");
-            let is_json_stream = source.text.trim_start().starts_with('{');
-            if is_json_stream {
-                problem.help("JSON objects one after the other need a `---` line between them")
-            } else {
-                problem
-            }
-        }
-        ParseErrorKind::TooDeep => {
-            Diagnostic::error(Code::TooDeep, "this document nests deeper than 256 levels").at(place, "here")
-        }
-        ParseErrorKind::UnknownAlias => {
-            Diagnostic::error(Code::UnknownAlias, "this alias has no anchor before it in its document")
-                .at(place, "here")
-        }
-        ParseErrorKind::TooLong => {
-            Diagnostic::error(Code::TooLong, "this document is larger than 4 GiB").at(place, "here")
-        }
-    }
-}
-
-/// The first `{{` that begins a line or a value.
-fn find_template_line(text: &str) -> Option<Range<usize>> {
-    let begins = |at: &usize| {
-        let line = text[..*at].rfind('\n').map_or(0, |found| found + 1);
-        let before = text[line..*at].trim_end();
-        before.is_empty() || before.ends_with(':') || before.ends_with('-')
-    };
-    text.match_indices("{{").map(|(at, _)| at).find(begins).map(|at| at..at + 2)
 }

@@ -1,8 +1,8 @@
 //! podgraft puts agents, sidecars and settings into Kubernetes manifests before any cluster sees them.
 //!
 //! The modules stand in the order in which data flows: a [`source`] is cut and parsed ([`yaml`]), seen as Kubernetes
-//! objects ([`manifest`]), picked by policies ([`policy`], [`select`]), planned ([`plan`]), edited ([`edit`]), checked
-//! ([`verify`]) and shown ([`report`]). [`graft`] is the pipeline, one line a stage.
+//! objects ([`manifest`]), picked by policies ([`policy`], [`select`]), planned ([`plan`]) with what all sources say
+//! together ([`inventory`]), edited ([`edit`]), checked ([`verify`]) and shown ([`report`]). [`graft`] is the pipeline, one line a stage.
 //!
 //! The library is text in, text out: files, environment, terminal and exit codes are the program's (`src/bin/podgraft`).
 
@@ -10,6 +10,7 @@ pub mod config;
 pub mod diagnostic;
 pub mod edit;
 pub mod graft;
+pub mod inventory;
 pub mod manifest;
 pub mod options;
 pub mod plan;

@@ -2,20 +2,23 @@
 
 mod conditions;
 mod containers;
+mod namespaces;
 mod opt;
 mod scope;
 
 pub mod kinds;
 
 use globset::GlobMatcher;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
+use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
 use crate::policy::{Filter, Hooks, KindPattern, LabelSelector, Mark, Operator, Policy, Requirement, Rule, Sample};
 use crate::report::Skip;
 use crate::yaml::tree::NodeId;
 pub use containers::choose_containers;
+use namespaces::{Unknown, does_not_hold, undecided};
 pub use scope::WorkloadFacts;
 
 /// The input minus what podgraft put there before: selection sees this, so that no policy fails to match, or matches,
@@ -24,15 +27,6 @@ pub use scope::WorkloadFacts;
 pub struct Base {
     /// Nodes of list items and field values that are left out.
     pub left_out: BTreeSet<NodeId>,
-}
-
-/// What is known of the Namespace object that a workload belongs to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NamespaceMeta {
-    /// Its labels.
-    pub labels: BTreeMap<String, String>,
-    /// Its annotations.
-    pub annotations: BTreeMap<String, String>,
 }
 
 const HOOKS: &[&str] = &["helm.sh/hook", "argocd.argoproj.io/hook"];
@@ -51,15 +45,15 @@ pub enum No {
 enum Verdict {
     Holds,
     Fails(String),
-    /// Everything else holds, and the namespace is not known.
-    NamespaceUnknown,
+    /// Everything else holds, and something is not known of the namespace.
+    Unknown(Unknown),
 }
 
 fn skip(reason: String) -> No {
     No::Skip(Skip { reason, is_near_miss: false })
 }
 
-/// Decides whether a policy applies to a workload. `namespace` is the workload's Namespace object, where it is known.
+/// Decides whether a policy applies to a workload.
 ///
 /// # Errors
 /// The first reason why not. Warnings go to `warnings`.
@@ -67,10 +61,10 @@ pub fn select(
     policy: &Policy,
     workload: &Workload<'_>,
     base: &Base,
-    namespace: Option<&NamespaceMeta>,
+    inventory: &Inventory,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<(), No> {
-    let view = View { workload, base };
+    let view = View { workload, base, inventory: Some(inventory) };
     if policy.suspend {
         return Err(skip("the policy is suspended".to_owned()));
     }
@@ -83,11 +77,11 @@ pub fn select(
             Some(namespace) => {
                 return Err(skip(format!("the policy is of namespace `{wanted}`, the workload of `{namespace}`")));
             }
-            None => return Err(unknown_namespace(policy, workload, warnings)),
+            None => return Err(does_not_hold(policy, workload, Unknown::Name, warnings)),
         }
     }
     view.check_filters(policy, (&policy.selects, Hooks::Exclude), ("policy", &policy.excludes), warnings)?;
-    view.check_opts(policy, namespace).map_or(Ok(()), |reason| Err(skip(reason)))?;
+    view.check_opts(policy, warnings)?;
     view.check_conditions(policy, &policy.match_conditions)
 }
 
@@ -100,35 +94,13 @@ pub fn select_rule(
     rule: &Rule,
     workload: &Workload<'_>,
     base: &Base,
+    inventory: &Inventory,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<(), No> {
     // Whether hooks are meant at all is the policy's `match` to say.
-    let view = View { workload, base };
+    let view = View { workload, base, inventory: Some(inventory) };
     view.check_filters(policy, (&rule.selects, Hooks::Include), ("rule", &rule.excludes), warnings)?;
     view.check_conditions(policy, &rule.match_conditions)
-}
-
-/// A positive condition on a namespace that is not known does not hold.
-fn unknown_namespace(policy: &Policy, workload: &Workload<'_>, warnings: &mut Vec<Diagnostic>) -> No {
-    let message = format!("{} states no namespace, and policy `{}` asks for one", workload.title(), policy.identity);
-    warnings.push(
-        Diagnostic::warning(Code::UnknownNamespace, message)
-            .at(workload.own_place(), "no namespace here, so the policy does not apply")
-            .help("say with `--namespace NAME` where these manifests will be installed"),
-    );
-    No::Skip(Skip { reason: "the workload's namespace is not known".to_owned(), is_near_miss: true })
-}
-
-fn undecided(policy: &Policy, workload: &Workload<'_>, exclude: &Filter) -> Diagnostic {
-    let message = format!(
-        "{} states no namespace, and an `exclude` of policy `{}` depends on it",
-        workload.title(),
-        policy.identity
-    );
-    Diagnostic::error(Code::UnknownNamespace, message)
-        .at(workload.own_place(), "no namespace here")
-        .at(policy.text.place(exclude.at.clone()), "this decides by namespace")
-        .help("say with `--namespace NAME` where these manifests will be installed")
 }
 
 /// An empty list of globs is no condition.
@@ -145,6 +117,8 @@ fn list(globs: &[GlobMatcher]) -> String {
 struct View<'v, 't> {
     workload: &'v Workload<'t>,
     base: &'v Base,
+    /// `None` where nothing is asked of it.
+    inventory: Option<&'v Inventory>,
 }
 
 impl View<'_, '_> {
@@ -158,14 +132,15 @@ impl View<'_, '_> {
         match self.filter(selects, hooks) {
             Verdict::Holds => {}
             Verdict::Fails(reason) => return Err(skip(reason)),
-            Verdict::NamespaceUnknown => return Err(unknown_namespace(policy, self.workload, warnings)),
+            Verdict::Unknown(unknown) => return Err(does_not_hold(policy, self.workload, unknown, warnings)),
         }
         for exclude in excludes {
             match self.filter(exclude, Hooks::Include) {
                 Verdict::Fails(_) => {}
                 Verdict::Holds => return Err(skip(format!("excluded by the {whose}'s `exclude`"))),
-                Verdict::NamespaceUnknown => {
-                    return Err(No::Undecided(Box::new(undecided(policy, self.workload, exclude))));
+                Verdict::Unknown(unknown) => {
+                    let what = ("an `exclude`", Some(exclude.at.clone()));
+                    return Err(undecided(policy, self.workload, unknown, what));
                 }
             }
         }
@@ -191,25 +166,16 @@ impl View<'_, '_> {
         if let Some(reason) = checks.into_iter().flatten().next() {
             return Verdict::Fails(reason);
         }
-        let mut is_unknown = false;
-        if !filter.any.is_empty() {
-            let verdicts: Vec<Verdict> = filter.any.iter().map(|one| self.filter(one, Hooks::Include)).collect();
-            if !verdicts.iter().any(|verdict| matches!(verdict, Verdict::Holds)) {
-                is_unknown = verdicts.iter().any(|verdict| matches!(verdict, Verdict::NamespaceUnknown));
-                if !is_unknown {
-                    return Verdict::Fails("no item of `any` holds".to_owned());
-                }
-            }
+        let own = self.check_namespace(filter);
+        if filter.any.is_empty() || matches!(own, Verdict::Fails(_)) {
+            return own;
         }
-        match &self.workload.namespace {
-            _ if filter.namespaces.is_empty() && !is_unknown => Verdict::Holds,
-            None => Verdict::NamespaceUnknown,
-            Some(namespace) if matches_any(&filter.namespaces, namespace) => Verdict::Holds,
-            Some(namespace) => Verdict::Fails(format!(
-                "namespaces wants {}, the workload is in `{namespace}`",
-                list(&filter.namespaces)
-            )),
+        let verdicts: Vec<Verdict> = filter.any.iter().map(|one| self.filter(one, Hooks::Include)).collect();
+        if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Holds)) {
+            return own;
         }
+        let unknown = verdicts.into_iter().find(|verdict| matches!(verdict, Verdict::Unknown(_)));
+        unknown.unwrap_or_else(|| Verdict::Fails("no item of `any` holds".to_owned()))
     }
 
     fn check_kind(&self, kinds: &[KindPattern]) -> Option<String> {
@@ -252,30 +218,12 @@ impl View<'_, '_> {
         whose: &str,
     ) -> Option<String> {
         let labels = metadata.and_then(|metadata| self.workload.tree.get(metadata, "labels"));
-        let failed = selector?.requirements.iter().find(|requirement| !self.meets(requirement, labels))?;
-        let wanted = match failed.operator {
-            Operator::In if failed.values.len() == 1 => format!("{}={}", failed.key, failed.values[0]),
-            Operator::In => format!("{} in ({})", failed.key, failed.values.join(", ")),
-            Operator::NotIn => format!("{} not in ({})", failed.key, failed.values.join(", ")),
-            Operator::Exists => failed.key.clone(),
-            Operator::DoesNotExist => format!("!{}", failed.key),
-        };
-        let found = match self.text_under(labels, &failed.key) {
-            Some(value) => format!("{whose} has {}={value}", failed.key),
-            None => format!("{whose} has no label `{}`", failed.key),
-        };
-        Some(format!("{field} wants {wanted}, {found}"))
-    }
-
-    fn meets(&self, requirement: &Requirement, labels: Option<NodeId>) -> bool {
-        let value = self.text_under(labels, &requirement.key);
-        let is_listed = |value: &str| requirement.values.iter().any(|wanted| wanted == value);
-        match requirement.operator {
-            Operator::In => value.is_some_and(is_listed),
-            Operator::NotIn => !value.is_some_and(is_listed),
-            Operator::Exists => value.is_some(),
-            Operator::DoesNotExist => value.is_none(),
-        }
+        let failed = selector?
+            .requirements
+            .iter()
+            .find(|requirement| !requirement.is_met(self.text_under(labels, &requirement.key)))?;
+        let found = self.text_under(labels, &failed.key);
+        Some(wanted_and_found(failed, found, field, whose))
     }
 
     fn check_annotations(&self, wanted: &[(String, GlobMatcher)]) -> Option<String> {
@@ -333,6 +281,40 @@ impl View<'_, '_> {
     fn text_under(&self, mapping: Option<NodeId>, key: &str) -> Option<&str> {
         let value = self.workload.tree.get(mapping?, key)?;
         if self.base.left_out.contains(&value) { None } else { self.workload.tree.scalar(value) }
+    }
+}
+
+/// A requirement in words: `runtime=java`.
+fn wanted(requirement: &Requirement) -> String {
+    let Requirement { key, values, .. } = requirement;
+    match requirement.operator {
+        Operator::In if values.len() == 1 => format!("{key}={}", values[0]),
+        Operator::In => format!("{key} in ({})", values.join(", ")),
+        Operator::NotIn => format!("{key} not in ({})", values.join(", ")),
+        Operator::Exists => key.clone(),
+        Operator::DoesNotExist => format!("!{key}"),
+    }
+}
+
+/// What a requirement wants, and what is there instead.
+fn wanted_and_found(failed: &Requirement, found: Option<&str>, field: &str, whose: &str) -> String {
+    let found = match found {
+        Some(value) => format!("{whose} has {}={value}", failed.key),
+        None => format!("{whose} has no label `{}`", failed.key),
+    };
+    format!("{field} wants {}, {found}", wanted(failed))
+}
+
+impl Requirement {
+    /// Whether a label's value, or that there is none, fits.
+    fn is_met(&self, value: Option<&str>) -> bool {
+        let is_listed = |value: &str| self.values.iter().any(|wanted| wanted == value);
+        match self.operator {
+            Operator::In => value.is_some_and(is_listed),
+            Operator::NotIn => !value.is_some_and(is_listed),
+            Operator::Exists => value.is_some(),
+            Operator::DoesNotExist => value.is_none(),
+        }
     }
 }
 

@@ -13,6 +13,7 @@ const ORDER: &[&str] = &[
     "manifest",
     "policy",
     "config",
+    "inventory",
     "select",
     "plan",
     "edit",

@@ -1,6 +1,7 @@
 //! One large text on one thread and on several: what comes of it is the same, down to every line number.
 
 use podgraft::graft::{Options, graft, graft_on_threads};
+use podgraft::inventory::Inventory;
 use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
 use std::num::NonZeroUsize;
@@ -49,11 +50,13 @@ fn what_comes_of_a_text_does_not_depend_on_the_number_of_threads() {
     let text = text.concat();
     assert!(text.len() > 2 << 20, "{}", text.len());
     let (name, options, policies) = (Arc::from("all.yaml"), Options::default(), policies());
+    let inventory = Inventory::default();
     let one = format!("{:?}", graft(&name, text.as_bytes(), &policies, &options));
     assert!(one.contains("UnknownNamespace") && one.contains("HiddenEnv") && one.contains("NotYaml"));
     for threads in 2..6 {
         let threads = NonZeroUsize::new(threads).expect("not zero");
-        let several = format!("{:?}", graft_on_threads(threads, &name, text.as_bytes(), &policies, &options));
+        let several =
+            format!("{:?}", graft_on_threads(threads, &name, text.as_bytes(), &policies, &options, &inventory));
         assert!(several == one, "{threads} threads");
     }
 }

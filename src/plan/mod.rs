@@ -2,6 +2,7 @@
 
 mod base;
 mod check;
+mod checksums;
 mod compose;
 mod containers;
 pub mod draft;
@@ -16,13 +17,14 @@ mod quantity;
 mod same;
 
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
 use crate::options::Options;
-use crate::policy::{ApplyRules, FailurePolicy, Policy, Rule};
+use crate::policy::{ApplyRules, Checksum, FailurePolicy, Policy, Rule};
 use crate::report::{Change, Outcome, PolicyReport, Skip};
 use crate::select::{Base, No, choose_containers, select, select_rule};
 use crate::yaml::tree::NodeId;
@@ -45,16 +47,17 @@ pub struct Planned<'t> {
 }
 
 /// Folds the policies over a workload, in order; each plans on the result of those before it.
-pub fn plan<'t>(workload: &Workload<'t>, policies: &[Policy], options: &Options) -> Planned<'t> {
+pub fn plan<'t>(workload: &Workload<'t>, policies: &[Policy], options: &Options, inventory: &Inventory) -> Planned<'t> {
     let base = base::base_of(workload, policies);
-    let draft = Draft::new(workload.tree, workload.object.node);
-    let mut planned = Planned { draft, policies: Vec::new(), diagnostics: Vec::new() };
-    for (index, policy) in policies.iter().enumerate() {
-        let mut rules = Vec::new();
-        let subject = Subject { workload, policy, base: &base, options };
-        let outcome = apply(subject, &policies[..index], &mut planned, &mut rules);
-        planned.policies.push(PolicyReport { policy: Arc::from(policy.identity.as_str()), outcome, rules });
-    }
+    let run = Run { workload, policies, base: &base, options, inventory };
+    let mut failed_late = BTreeMap::new();
+    // A policy whose checksums fail leaves the workload alone as a whole: those behind it are planned again without it.
+    let mut planned = loop {
+        match run.fold(&failed_late) {
+            Ok(planned) => break planned,
+            Err((policy, problems)) => drop(failed_late.insert(policy, problems)),
+        }
+    };
     let stale = stale_marks(workload, policies, &planned);
     planned.diagnostics.extend(stale);
     if options.marker
@@ -65,15 +68,68 @@ pub fn plan<'t>(workload: &Workload<'t>, policies: &[Policy], options: &Options)
     planned
 }
 
-/// Applies a policy; `rules` gets the numbers of the rules that are for the workload.
-fn apply<'t>(
-    subject: Subject<'_, 't>,
-    earlier: &[Policy],
-    planned: &mut Planned<'t>,
-    rules: &mut Vec<usize>,
-) -> Outcome {
-    let Subject { workload, policy, base, .. } = subject;
-    match select(policy, workload, base, None, &mut planned.diagnostics) {
+/// A workload and all policies.
+struct Run<'r, 't> {
+    workload: &'r Workload<'t>,
+    policies: &'r [Policy],
+    base: &'r Base,
+    options: &'r Options,
+    inventory: &'r Inventory,
+}
+
+/// A policy by its place in the order, and what is wrong with its checksums.
+type FailedLate = (usize, Vec<Diagnostic>);
+
+impl<'r, 't> Run<'r, 't> {
+    fn subject(&self, policy: &'r Policy) -> Subject<'r, 't> {
+        let Run { workload, base, options, inventory, .. } = *self;
+        Subject { workload, policy, base, options, inventory }
+    }
+
+    /// All policies in order, then their checksums, which are of what the pod template names in the end.
+    fn fold(&self, failed_late: &BTreeMap<usize, Vec<Diagnostic>>) -> Result<Planned<'t>, FailedLate> {
+        let draft = Draft::new(self.workload.tree, self.workload.object.node);
+        let mut planned = Planned { draft, policies: Vec::new(), diagnostics: Vec::new() };
+        let mut checksums = Vec::new();
+        for (at, policy) in self.policies.iter().enumerate() {
+            let mut found = Found::default();
+            let outcome = match failed_late.get(&at) {
+                Some(problems) => failed(policy, problems.clone(), &mut planned),
+                None => apply(self.subject(policy), &self.policies[..at], &mut planned, &mut found),
+            };
+            let rules = found.rules;
+            planned.policies.push(PolicyReport { policy: Arc::from(policy.identity.as_str()), outcome, rules });
+            if !found.checksums.is_empty() {
+                checksums.push((at, found.checksums));
+            }
+        }
+        for (at, found) in checksums {
+            let done = checksums::add(self.subject(&self.policies[at]), &found, &mut planned.draft);
+            let done = done.map_err(|problems| (at, problems))?;
+            let outcome = &mut planned.policies[at].outcome;
+            match outcome {
+                Outcome::Injected(changes) => changes.extend(done),
+                Outcome::UpToDate if !done.is_empty() => *outcome = Outcome::Injected(done),
+                Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => {}
+            }
+        }
+        Ok(planned)
+    }
+}
+
+/// What applying a policy has found out beside what it did.
+#[derive(Default)]
+struct Found {
+    /// The numbers of the rules that are for the workload.
+    rules: Vec<usize>,
+    /// What is summed when all policies are applied.
+    checksums: Vec<Checksum>,
+}
+
+/// Applies all of a policy but its checksums.
+fn apply<'t>(subject: Subject<'_, 't>, earlier: &[Policy], planned: &mut Planned<'t>, found: &mut Found) -> Outcome {
+    let Subject { workload, policy, base, inventory, .. } = subject;
+    match select(policy, workload, base, inventory, &mut planned.diagnostics) {
         Ok(()) => {}
         Err(No::Skip(skip)) => return Outcome::Skipped(skip),
         Err(No::Undecided(problem)) => return failed(policy, vec![*problem], planned),
@@ -90,7 +146,7 @@ fn apply<'t>(
         let skips = applied.skips.len();
         apply_rule(subject, rule, planned, &mut applied);
         if applied.skips.len() == skips {
-            rules.push(index);
+            found.rules.push(index);
         }
     }
     let (errors, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
@@ -101,6 +157,7 @@ fn apply<'t>(
         return failed(policy, errors, planned);
     }
     planned.diagnostics.extend(others);
+    found.checksums = applied.checksums;
     if applied.skips.len() == policy.rules.len() {
         return Outcome::Skipped(no_rule(applied.skips));
     }
@@ -114,6 +171,7 @@ struct Subject<'s, 't> {
     policy: &'s Policy,
     base: &'s Base,
     options: &'s Options,
+    inventory: &'s Inventory,
 }
 
 /// What the rules of a policy came to so far.
@@ -121,14 +179,15 @@ struct Subject<'s, 't> {
 struct Applied<'p> {
     done: Vec<Change>,
     problems: Vec<Diagnostic>,
+    checksums: Vec<Checksum>,
     skips: Vec<(&'p Rule, Skip)>,
     /// Containers that have got a rule.
     taken: BTreeSet<NodeId>,
 }
 
 fn apply_rule<'p, 't>(subject: Subject<'p, 't>, rule: &'p Rule, planned: &mut Planned<'t>, applied: &mut Applied<'p>) {
-    let Subject { workload, policy, base, .. } = subject;
-    match select_rule(policy, rule, workload, base, &mut planned.diagnostics) {
+    let Subject { workload, policy, base, inventory, .. } = subject;
+    match select_rule(policy, rule, workload, base, inventory, &mut planned.diagnostics) {
         Ok(()) => {}
         Err(No::Skip(skip)) => return applied.skips.push((rule, skip)),
         Err(No::Undecided(problem)) => return applied.problems.push(*problem),
@@ -145,6 +204,7 @@ fn apply_rule<'p, 't>(subject: Subject<'p, 't>, rule: &'p Rule, planned: &mut Pl
         Err(found) => return applied.problems.extend(found),
     };
     applied.problems.extend(expanded.note(policy));
+    applied.checksums.extend(expanded.inject.checksums.iter().cloned());
     let draft = planned.draft.clone();
     let planner = Planner::new(subject, rule, &expanded, chosen, draft);
     let Planner { draft, done, problems, .. } = planner.run();

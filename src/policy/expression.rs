@@ -44,6 +44,13 @@ pub struct Expression {
     pub uses: Uses,
 }
 
+/// The same text; within one policy it is the same expression.
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
 /// One of `variables`.
 #[derive(Debug, Clone)]
 pub struct Variable {

@@ -144,6 +144,8 @@ pub struct Filter {
     pub selector: Option<LabelSelector>,
     /// On the workload's own labels.
     pub workload_selector: Option<LabelSelector>,
+    /// On the labels of the Namespace object.
+    pub namespace_selector: Option<LabelSelector>,
     /// Key and glob, on template or workload.
     pub annotations: Vec<(String, GlobMatcher)>,
     /// Some container's image matches one of them. Empty: any.
@@ -238,6 +240,8 @@ pub struct Opt {
     pub values: Vec<String>,
     /// Where to look; the first of these that has the mark decides.
     pub from: BTreeSet<OptFrom>,
+    /// The policy names the places itself, so that one which is not known is a doubt.
+    pub is_from_stated: bool,
 }
 
 /// What an opt-in or opt-out is written as.
@@ -292,6 +296,13 @@ pub struct Rule {
     pub inject: Inject,
     /// All of it, where something has to be evaluated.
     pub template: Option<Arc<InjectTemplate>>,
+}
+
+impl Rule {
+    /// Whether it sums ConfigMaps or Secrets.
+    pub fn has_checksums(&self) -> bool {
+        !self.inject.checksums.is_empty() || self.template.as_ref().is_some_and(|template| template.has("checksums"))
+    }
 }
 
 /// `containers`.
@@ -382,6 +393,38 @@ pub struct Inject {
     pub container_defaults: Option<Item>,
     /// Absent leaves of the pod's `securityContext`, a mapping.
     pub pod_security_context: Option<Item>,
+    /// Checksums of ConfigMaps and Secrets, on the pod template.
+    pub checksums: Vec<Checksum>,
+}
+
+/// One entry of `checksums`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checksum {
+    /// Where it stands in the policy's file.
+    pub at: Range<usize>,
+    /// The annotation's key.
+    pub annotation: ChecksumKey,
+    /// Names of ConfigMaps.
+    pub config_maps: Vec<String>,
+    /// Names of Secrets.
+    pub secrets: Vec<String>,
+    /// All ConfigMaps that the pod template names.
+    pub all_config_maps: bool,
+    /// All Secrets that the pod template names.
+    pub all_secrets: bool,
+    /// Only these keys. Empty: all.
+    pub keys: Vec<String>,
+    /// Without an object or a key of it: no annotation, instead of an error.
+    pub skips_missing: bool,
+}
+
+/// The key of a checksum's annotation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ChecksumKey {
+    /// One annotation for all objects.
+    Text(String),
+    /// One for each object: a text with `ref.kind` or `ref.name` in it.
+    OfEach(Arc<template::Template>),
 }
 
 /// `position`.

@@ -44,14 +44,14 @@ pub fn has_expression(text: &str) -> bool {
 }
 
 /// A text with expressions in it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Template {
     parts: Vec<Part>,
     /// Whether it is one expression and nothing else, so that its value keeps its type.
     is_whole: bool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 enum Part {
     Text(String),
     Expression(Box<Expression>),

@@ -7,7 +7,7 @@ use super::template::{Fault, Params};
 use crate::diagnostic::Code;
 
 /// What an expression may begin with, and the fields where there are only these.
-const ROOTS: [(&str, &[&str]); 7] = [
+const ROOTS: [(&str, &[&str]); 8] = [
     ("params", &[]),
     ("variables", &[]),
     ("workload", &["name", "kind", "apiVersion", "namespace", "labels", "annotations", "selector"]),
@@ -15,6 +15,7 @@ const ROOTS: [(&str, &[&str]); 7] = [
     ("container", &["name", "image", "ports", "resources", "securityContext", "env"]),
     ("containers", &["first"]),
     ("object", &[]),
+    ("ref", &["kind", "name"]),
 ];
 
 /// Functions and methods. What the CEL library has beyond them depends on the clock, or differs from Kubernetes' CEL.
@@ -80,12 +81,18 @@ pub struct Uses {
     pub workload: bool,
     /// `container`.
     pub container: bool,
+    /// `ref`.
+    pub reference: bool,
 }
 
 impl Uses {
     /// What two expressions use together.
     pub fn and(self, other: Self) -> Self {
-        Uses { workload: self.workload || other.workload, container: self.container || other.container }
+        Uses {
+            workload: self.workload || other.workload,
+            container: self.container || other.container,
+            reference: self.reference || other.reference,
+        }
     }
 }
 
@@ -154,8 +161,9 @@ impl Vocabulary {
             ("params", _) => Uses::default(),
             ("variables", Some(field)) => self.variables.get(field).copied().unwrap_or_default(),
             ("variables", None) => self.variables.values().fold(Uses::default(), |all, one| all.and(*one)),
-            ("container", _) => Uses { workload: true, container: true },
-            _ => Uses { workload: !TYPES.contains(&root), container: false },
+            ("container", _) => Uses { workload: true, container: true, ..Uses::default() },
+            ("ref", _) => Uses { workload: true, reference: true, ..Uses::default() },
+            _ => Uses { workload: !TYPES.contains(&root), ..Uses::default() },
         }
     }
 }

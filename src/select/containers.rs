@@ -21,7 +21,7 @@ const OF_OTHER_INJECTORS: &[&str] = &[
 
 /// The containers that a rule's container-level parts are for, in pod order.
 pub fn choose_containers<'t>(choice: &ContainerChoice, workload: &Workload<'t>, base: &Base) -> Vec<Container<'t>> {
-    let view = View { workload, base };
+    let view = View { workload, base, inventory: None };
     let containers = workload.containers().iter().filter(|container| !base.left_out.contains(&container.node));
     if let Some(names) = choice.names_from_annotation.as_deref().and_then(|key| view.any_annotation(key)) {
         let names: Vec<&str> = names.split(',').map(str::trim).collect();

@@ -1,13 +1,21 @@
 //! `optIn` and `optOut`: what workloads say about themselves.
 
+use crate::diagnostic::Diagnostic;
+use crate::inventory::NamespaceMeta;
 use crate::policy::{Mark, Opt, OptFrom, Policy};
 
-use super::{NamespaceMeta, View};
+use super::namespaces::{Unknown, does_not_hold, undecided};
+use super::{No, View, skip};
 
 impl View<'_, '_> {
-    /// Why a policy does not apply by what the workload says, if so. Where both `optIn` and `optOut` hold, the one that
-    /// stands nearer to the pod wins; at the same place it is the no.
-    pub(super) fn check_opts(&self, policy: &Policy, namespace: Option<&NamespaceMeta>) -> Option<String> {
+    /// Whether a policy applies by what the workload says. Where both `optIn` and `optOut` hold, the one that stands
+    /// nearer to the pod wins; at the same place it is the no.
+    pub(super) fn check_opts(&self, policy: &Policy, warnings: &mut Vec<Diagnostic>) -> Result<(), No> {
+        if policy.opt_in.is_none() && policy.opt_out.is_none() {
+            return Ok(());
+        }
+        let object = self.namespace_object();
+        let namespace = object.as_ref().ok().copied().flatten();
         let find = |opt: &Option<Opt>| opt.as_ref().and_then(|opt| self.find_word(opt, namespace));
         let (said_in, said_out) = (find(&policy.opt_in), find(&policy.opt_out));
         let says = |said: &Option<(OptFrom, &str)>, opt: &Option<Opt>| {
@@ -19,16 +27,36 @@ impl View<'_, '_> {
             && opted_in.is_none_or(|opted_in| opted_in >= out)
         {
             let value = said_out.map(|(_, value)| value).unwrap_or_default();
-            return Some(format!("opted out: {} has {}: {value}", whose(out), key_of(opt)));
+            return Err(skip(format!("opted out: {} has {}: {value}", whose(out), key_of(opt))));
         }
-        let opt = policy.opt_in.as_ref().filter(|_| opted_in.is_none())?;
-        Some(match said_in {
-            Some((from, value)) => {
-                let wanted = opt.values.join(" or ");
-                format!("not opted in: {} has {}: {value}, not {wanted}", whose(from), key_of(opt))
+        let unknown = || self.unknown(&object);
+        if let Some(opt) = policy.opt_in.as_ref().filter(|_| opted_in.is_none()) {
+            return Err(match (said_in, unknown().filter(|_| asks_namespace(opt))) {
+                (Some((from, value)), _) => {
+                    let wanted = opt.values.join(" or ");
+                    skip(format!("not opted in: {} has {}: {value}, not {wanted}", whose(from), key_of(opt)))
+                }
+                (None, Some(unknown)) => does_not_hold(policy, self.workload, unknown, warnings),
+                (None, None) => skip(format!("not opted in: no `{}`", key_of(opt))),
+            });
+        }
+        // What stands nearer to the pod than a Namespace that may say no has decided.
+        let is_open = said_out.is_none() && opted_in.is_none_or(|opted_in| opted_in >= OptFrom::Namespace);
+        match unknown() {
+            Some(unknown) if is_open && policy.opt_out.as_ref().is_some_and(asks_namespace) => {
+                Err(undecided(policy, self.workload, unknown, ("the `optOut`", None)))
             }
-            None => format!("not opted in: no `{}`", key_of(opt)),
-        })
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn unknown(&self, object: &Result<Option<&NamespaceMeta>, crate::inventory::Doubt>) -> Option<Unknown> {
+        match object {
+            Ok(Some(_)) => None,
+            Ok(None) if self.workload.namespace.is_none() => Some(Unknown::Name),
+            Ok(None) => Some(Unknown::Object),
+            Err(doubt) => Some(Unknown::Contradiction(Box::new(doubt.clone()))),
+        }
     }
 
     /// The value of the mark where it decides: at the first place that has it.
@@ -45,6 +73,11 @@ impl View<'_, '_> {
             Some((from, value?))
         })
     }
+}
+
+/// Whether the policy names the Namespace itself: among all places it is looked at where it is there.
+fn asks_namespace(opt: &Opt) -> bool {
+    opt.is_from_stated && opt.from.contains(&OptFrom::Namespace)
 }
 
 fn key_of(opt: &Opt) -> &str {

@@ -222,6 +222,9 @@ pub struct Manifests {
     /// A variable that a container's image sets, such as app:JAVA_TOOL_OPTIONS=-Xmx1g; repeatable
     #[arg(long = "image-env", value_name = "CONTAINER:NAME=VALUE", value_parser = parse_image_env)]
     pub image_env: Vec<ImageEnv>,
+    /// Manifests that are read for facts only (Namespaces, ConfigMaps, Secrets) and never written; repeatable
+    #[arg(long, value_name = "PATH")]
+    pub context: Vec<PathBuf>,
     /// In folders, read only files that fit this glob; without a `/` it is compared with the file's name; repeatable
     #[arg(long, value_name = "GLOB")]
     pub include: Vec<String>,

@@ -2,6 +2,7 @@
 
 mod args;
 mod explain;
+mod facts;
 mod manifests;
 mod pages;
 mod policies;

@@ -22,8 +22,18 @@ pub struct InputText<'a> {
     pub text: &'a [u8],
 }
 
+/// The chosen policies.
+pub struct Loaded {
+    /// In the order in which they apply.
+    pub policies: Vec<Policy>,
+    /// Their files: what stands there beside policies is context. Those of the input are not among them.
+    pub files: Vec<PolicyFile>,
+    /// What is wrong.
+    pub problems: Vec<Diagnostic>,
+}
+
 /// Reads, checks and chooses the policies.
-pub fn load(args: &args::Policies, inputs: &[InputText<'_>]) -> (Vec<Policy>, Vec<Diagnostic>) {
+pub fn load(args: &args::Policies, inputs: &[InputText<'_>]) -> Loaded {
     let (mut files, mut problems) = (Vec::new(), Vec::new());
     for given in &args.given {
         match files_of(given, inputs) {
@@ -34,11 +44,12 @@ pub fn load(args: &args::Policies, inputs: &[InputText<'_>]) -> (Vec<Policy>, Ve
     files.extend(args.configured.inline.iter().cloned());
     let names: Vec<Arc<str>> = files.iter().map(|file: &PolicyFile| Arc::clone(&file.name)).collect();
     let (settings, strays) = settings(args, &files);
-    let (policies, diagnostics) = read(files, &settings);
+    let (policies, diagnostics) = read(files.clone(), &settings);
     // A broken file hides its parameters: a setting for one of them is not a second mistake.
     if !diagnostics.iter().any(Diagnostic::is_error) && problems.is_empty() {
         problems.extend(strays);
     }
+    files.retain(|file| !inputs.iter().any(|input| *input.name == file.name));
     problems.extend(diagnostics);
     let mirrors = &args.configured.image_mirrors;
     let policies: Vec<Policy> = policies.into_iter().map(|policy| policy.with_image_mirrors(mirrors)).collect();
@@ -46,7 +57,7 @@ pub fn load(args: &args::Policies, inputs: &[InputText<'_>]) -> (Vec<Policy>, Ve
         problems.push(no_policy(&names));
     }
     let policies = pick(policies, args, &mut problems);
-    (policies, problems)
+    Loaded { policies, files, problems }
 }
 
 /// The parameters of the configuration, then those of the flags, which win.

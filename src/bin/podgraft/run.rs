@@ -11,6 +11,7 @@ use clap::error::ErrorKind;
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
 use podgraft::graft::across::broad_names;
 use podgraft::graft::{Options, graft_on_threads};
+use podgraft::inventory::Inventory;
 use podgraft::manifest::workload::PodKinds;
 use podgraft::policy::Policy;
 use podgraft::report::json::Verdict;
@@ -19,8 +20,9 @@ use podgraft::report::{FileReport, ReportedFile, json, splice, stat, summary, te
 use podgraft::select::kinds::unknown_kinds;
 
 use crate::args::{self, Cli, DiffFormat};
+use crate::facts::{Sources, gather};
 use crate::manifests::manifests_of;
-use crate::policies::{self, InputText, builtin_names, stdin_readers};
+use crate::policies::{self, InputText, Loaded, builtin_names, stdin_readers};
 use crate::settings::{self, Role};
 use crate::show::Voice;
 use crate::stream::join;
@@ -173,13 +175,16 @@ fn graft_all(run: &args::Run, details: bool) -> Result<Grafted, clap::Error> {
         }
     }
     let named: Vec<InputText<'_>> = texts.iter().map(|(input, text)| InputText { name: &input.name, text }).collect();
-    let (policies, policy_problems) = policies::load(&run.policies, &named);
+    let Loaded { policies, files, problems: policy_problems } = policies::load(&run.policies, &named);
     problems.extend(policy_problems);
     let options = Options { details, ..options(run) };
+    let sources = Sources { manifests: &named, policy_files: &files, context: &run.manifests.context };
+    let (inventory, fact_problems) = gather(&sources, &policies, &options, threads);
+    problems.extend(fact_problems);
     problems.extend(unknown_kinds(&policies, &PodKinds::of(&options)));
     let may_graft = !problems.iter().any(|problem| problem.is_error() && problem.code != Code::File);
     let reports = match may_graft {
-        true => graft_texts(&texts, threads, &policies, &options),
+        true => graft_texts(&texts, threads, &policies, &options, &inventory),
         false => Vec::new(),
     };
     let graft_file =
@@ -206,9 +211,10 @@ fn graft_texts(
     threads: Option<NonZeroUsize>,
     policies: &[Policy],
     options: &Options,
+    inventory: &Inventory,
 ) -> Vec<GraftedText> {
     let graft = |(input, text): &(Input, Vec<u8>), threads| {
-        let report = graft_on_threads(threads, &input.name, text, policies, options);
+        let report = graft_on_threads(threads, &input.name, text, policies, options, inventory);
         let parts = parts_of(input, text, &report);
         (report, parts)
     };

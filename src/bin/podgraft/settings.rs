@@ -59,6 +59,7 @@ pub fn add(run: &mut args::Run, config: Config, folder: &Path) {
             *flags = words;
         }
     }
+    manifests.context.extend(config.context.iter().map(|path| folder.join(path)));
     manifests.pod_templates.extend(config.pod_templates);
     manifests.kube_version = manifests.kube_version.or(config.kube_minor);
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use std::sync::{Arc, LazyLock};
 
 use super::Reader;
-use super::fill::{put, write_as_text};
+use super::fill::{Unfilled, put, write_as_text};
 use super::types;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
@@ -33,6 +33,8 @@ pub struct InjectTemplate {
     pod: Vec<(Path, Template)>,
     /// What stands in items of containers.
     container: Vec<(Path, Template)>,
+    /// Keys of checksums.
+    of_each: Vec<(Path, Arc<Template>)>,
     places: Arc<KeptPlaces>,
     file: Arc<PolicyText>,
 }
@@ -65,7 +67,7 @@ fn is_in_containers(path: &Path, inject: &Path) -> bool {
 impl Reader<'_, '_> {
     /// The `inject` at a path, if something in it waits for a workload.
     pub(super) fn template(&mut self, at: &Path) -> Option<Arc<InjectTemplate>> {
-        let own = self.templates.iter().filter(|(path, _)| path.starts_with(at)).cloned();
+        let own = self.unfilled.waiting.iter().filter(|(path, _)| path.starts_with(at)).cloned();
         let (container, pod): (Vec<_>, Vec<_>) = own.partition(|(path, _)| is_in_containers(path, at));
         if container.is_empty() && pod.is_empty() {
             return None;
@@ -80,6 +82,7 @@ impl Reader<'_, '_> {
             value,
             pod,
             container,
+            of_each: self.unfilled.of_each.clone(),
             places,
             file: self.document.file.clone(),
         }))
@@ -118,6 +121,11 @@ impl InjectTemplate {
         self.expand(Level::Container, &self.container, |template| template.evaluate(evaluator)).map(Some)
     }
 
+    /// Whether there is anything under a key of `inject`.
+    pub fn has(&self, key: &str) -> bool {
+        self.value.get(key).is_some()
+    }
+
     fn expand(
         &self,
         level: Level,
@@ -141,7 +149,8 @@ impl InjectTemplate {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let mut reader = Reader::of(&document, Vocabulary::default(), Vec::new());
+        let unfilled = Unfilled { waiting: Vec::new(), of_each: self.of_each.clone() };
+        let mut reader = Reader::of(&document, Vocabulary::default(), unfilled);
         let inject = reader.inject(&self.at);
         if reader.problems.is_empty() { Ok(inject) } else { Err(reader.problems) }
     }

@@ -1,5 +1,6 @@
 //! `variables` and `matchConditions`: CEL without `${}`.
 
+use super::fill::{Unfilled, no_reference};
 use super::types::Named;
 use super::{Reader, rules};
 use crate::diagnostic::{Code, Diagnostic};
@@ -65,12 +66,16 @@ fn compile(
 ) -> Result<Expression, Vec<Diagnostic>> {
     let compiled = Expression::compile(text.trim(), vocabulary);
     let in_place = |fault: Fault| document.fault(Fault { path: at.clone(), ..fault });
+    let compiled = compiled.and_then(|expression| match expression.uses.reference {
+        true => Err(vec![no_reference()]),
+        false => Ok(expression),
+    });
     compiled.map_err(|faults| faults.into_iter().map(in_place).collect())
 }
 
 /// What is wrong with the conditions, so that it is said together with what is wrong elsewhere.
 pub(super) fn check_conditions(document: &Document<'_>, vocabulary: &Vocabulary, problems: &mut Vec<Diagnostic>) {
-    let mut reader = Reader::of(document, vocabulary.clone(), Vec::new());
+    let mut reader = Reader::of(document, vocabulary.clone(), Unfilled::default());
     let holders = rules::entries(document).into_iter().chain([Path::of(&["spec"])]);
     for list in holders.map(|holder| holder.key("matchConditions")) {
         if let Some(value) = list.get(&document.value)

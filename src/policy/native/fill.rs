@@ -2,6 +2,7 @@
 //! workload.
 
 use serde_json::Value;
+use std::sync::Arc;
 
 use super::{SCHEMA, rules};
 use crate::diagnostic::{Code, Diagnostic};
@@ -15,21 +16,34 @@ use crate::yaml::value::{Path, Step};
 const TEXT_ONLY: &str =
     "a parameter is text: for a number write `${int(params.NAME)}`, for a boolean `${bool(params.NAME)}`";
 
+/// Texts that are not filled in when the policy is read.
+#[derive(Debug, Default)]
+pub(super) struct Unfilled {
+    /// Those that wait for a workload.
+    pub waiting: Vec<(Path, Template)>,
+    /// Keys of checksums that wait for each of the objects that are summed, too.
+    pub of_each: Vec<(Path, Arc<Template>)>,
+}
+
 /// Fills in every `inject` and checks it again, now that the values are known. What waits is returned.
 pub(super) fn fill_in(
     document: &mut Document<'_>,
     vocabulary: &Vocabulary,
     variables: &[Variable],
     problems: &mut Vec<Diagnostic>,
-) -> Vec<(Path, Template)> {
+) -> Unfilled {
     let evaluator = Evaluator::new(&vocabulary.params, variables, &NoFacts);
     let injects = rules::injects(document);
     let values = injects.iter().filter_map(|path| Some((path, path.get(&document.value)?)));
     let texts: Vec<(Path, String)> = values.flat_map(|(path, value)| template::texts(value, path)).collect();
-    let (mut waiting, mut filled, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut unfilled, mut filled, mut faults) = (Unfilled::default(), Vec::new(), Vec::new());
     for (path, text) in texts {
         match Template::parse(&text, vocabulary) {
-            Ok(template) if template.uses().workload => waiting.push((path, template)),
+            Ok(template) if template.uses().reference && is_checksum_key(&path, &injects) => {
+                unfilled.of_each.push((path, Arc::new(template)));
+            }
+            Ok(template) if template.uses().reference => faults.push(Fault { path, ..no_reference() }),
+            Ok(template) if template.uses().workload => unfilled.waiting.push((path, template)),
             Ok(template) => {
                 let outcome = template.evaluate(&evaluator).map_err(|fault| Fault { path: path.clone(), ..fault });
                 faults.extend(outcome.and_then(|outcome| put(&mut document.value, &path, outcome)).err());
@@ -40,12 +54,12 @@ pub(super) fn fill_in(
     }
     if !faults.is_empty() {
         problems.extend(faults.into_iter().map(|fault| document.fault(fault)));
-        return waiting;
+        return unfilled;
     }
     let found = SCHEMA.check(&document.value, Templates::Filled);
     write_as_text(&mut document.value, &found, &filled);
     for problem in SCHEMA.check(&document.value, Templates::Filled) {
-        if waiting.iter().any(|(path, template)| template.is_whole() && problem.path.starts_with(path)) {
+        if unfilled.waiting.iter().any(|(path, template)| template.is_whole() && problem.path.starts_with(path)) {
             continue;
         }
         let is_text = problem.kind == ProblemKind::WrongType
@@ -54,7 +68,21 @@ pub(super) fn fill_in(
         let diagnostic = document.problem(&problem);
         problems.push(if is_text { diagnostic.help(TEXT_ONLY) } else { diagnostic });
     }
-    waiting
+    unfilled
+}
+
+/// `inject.checksums[N].annotation`.
+fn is_checksum_key(path: &Path, injects: &[Path]) -> bool {
+    injects.iter().filter(|inject| path.starts_with(inject)).any(|inject| {
+        matches!(&path.0[inject.0.len()..], [Step::Key(list), Step::Index(_), Step::Key(key)]
+            if list == "checksums" && key == "annotation")
+    })
+}
+
+/// `ref` stands where there is no object that it could be.
+pub(super) fn no_reference() -> Fault {
+    let help = "it is the ConfigMap or Secret of `references`, in the `annotation` of `checksums`";
+    Fault::new(Code::BadExpression, "`ref` is not known here", help)
 }
 
 /// Puts what an expression came to in its place.

@@ -35,6 +35,7 @@ impl Reader<'_, '_> {
             pod_spec: self.pod_spec(&at.key("podSpec")),
             container_defaults: self.container_defaults(&at.key("defaults")),
             pod_security_context: self.item(&at.key("defaults").key("podSecurityContext")),
+            checksums: self.read_each(&at.key("checksums"), Self::checksum),
         }
     }
 

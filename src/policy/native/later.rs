@@ -9,23 +9,16 @@ use crate::policy::document::Document;
 use crate::yaml::value::Path;
 
 const OF_SPEC: [&str; 1] = ["generate"];
-const OF_INJECT: [&str; 2] = ["checksums", "patches"];
-const OF_FILTER: [&str; 1] = ["namespaceSelector"];
+const OF_INJECT: [&str; 1] = ["patches"];
 
 /// Every such word of a policy.
 pub fn refuse(document: &Document<'_>) -> Vec<Diagnostic> {
     let spec = Path::of(&["spec"]);
     let mut found = Vec::new();
     refuse_keys(document, &spec, &OF_SPEC, &mut found);
-    for rule in rules::entries(document) {
-        refuse_in_filter(document, &rule.key("match"), &mut found);
-        refuse_in_filters(document, &rule.key("exclude"), &mut found);
-    }
     for inject in rules::injects(document) {
         refuse_keys(document, &inject, &OF_INJECT, &mut found);
     }
-    refuse_in_filter(document, &spec.key("match"), &mut found);
-    refuse_in_filters(document, &spec.key("exclude"), &mut found);
     found
 }
 
@@ -35,17 +28,5 @@ fn refuse_keys(document: &Document<'_>, at: &Path, words: &[&str], found: &mut V
         let message = format!("`{word}` comes with a later version of podgraft");
         let problem = document.key_error(Code::NotSupported, &at.key(word), message);
         found.push(problem.help("take it out: this version would not do what it says"));
-    }
-}
-
-fn refuse_in_filter(document: &Document<'_>, at: &Path, found: &mut Vec<Diagnostic>) {
-    refuse_keys(document, at, &OF_FILTER, found);
-    refuse_in_filters(document, &at.key("any"), found);
-}
-
-fn refuse_in_filters(document: &Document<'_>, at: &Path, found: &mut Vec<Diagnostic>) {
-    let Some(Value::Array(filters)) = at.get(&document.value) else { return };
-    for index in 0..filters.len() {
-        refuse_in_filter(document, &at.index(index), found);
     }
 }

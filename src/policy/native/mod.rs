@@ -2,6 +2,7 @@
 //! parameters filled in, checked again, translated.
 
 mod checks;
+mod checksums;
 pub mod expand;
 mod expressions;
 mod fill;
@@ -22,10 +23,11 @@ use super::expression::Variable;
 use super::names;
 use super::params::{self, ParamSetting};
 use super::schema::{Schema, Templates};
-use super::template::{self, Template};
+use super::template;
 use super::vocabulary::Vocabulary;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::yaml::value::Path;
+use fill::Unfilled;
 use types::{InjectionPolicy, Param};
 
 /// The schema of a whole policy.
@@ -48,13 +50,13 @@ pub fn translate(mut document: Document<'_>, settings: &[&ParamSetting]) -> Resu
     refuse_elsewhere(&document, &mut problems);
     let mut vocabulary = Vocabulary { params, ..Vocabulary::default() };
     let variables = expressions::read_variables(&document, &mut vocabulary, &mut problems);
-    let templates = fill::fill_in(&mut document, &vocabulary, &variables, &mut problems);
+    let unfilled = fill::fill_in(&mut document, &vocabulary, &variables, &mut problems);
     if !problems.is_empty() {
         expressions::check_conditions(&document, &vocabulary, &mut problems);
     }
     none_of(&mut problems)?;
     let policy = InjectionPolicy::deserialize_from(&document)?;
-    let mut reader = Reader::of(&document, vocabulary, templates);
+    let mut reader = Reader::of(&document, vocabulary, unfilled);
     reader.variables = variables;
     let translated = reader.policy(policy);
     none_of(&mut reader.problems)?;
@@ -123,16 +125,17 @@ struct Reader<'d, 't> {
     problems: Vec<Diagnostic>,
     vocabulary: Vocabulary,
     variables: Vec<Variable>,
-    /// Texts of `inject` that wait for a workload.
-    templates: Vec<(Path, Template)>,
+    /// Texts of `inject` that are not filled in.
+    unfilled: Unfilled,
     /// The entries of `inject` that they stand in.
     left_out: Vec<Path>,
 }
 
 impl<'d, 't> Reader<'d, 't> {
-    fn of(document: &'d Document<'t>, vocabulary: Vocabulary, templates: Vec<(Path, Template)>) -> Self {
-        let left_out = templates.iter().map(|(path, _)| expand::entry_of(path, &rules::injects(document))).collect();
-        Reader { document, problems: Vec::new(), vocabulary, variables: Vec::new(), templates, left_out }
+    fn of(document: &'d Document<'t>, vocabulary: Vocabulary, unfilled: Unfilled) -> Self {
+        let waiting = unfilled.waiting.iter();
+        let left_out = waiting.map(|(path, _)| expand::entry_of(path, &rules::injects(document))).collect();
+        Reader { document, problems: Vec::new(), vocabulary, variables: Vec::new(), unfilled, left_out }
     }
 
     fn policy(&mut self, policy: InjectionPolicy) -> Policy {

@@ -28,6 +28,7 @@ impl Reader<'_, '_> {
             namespaces: self.globs(&filter.namespaces, &at.key("namespaces")),
             selector: self.selector(&at.key("selector")),
             workload_selector: self.selector(&at.key("workloadSelector")),
+            namespace_selector: self.selector(&at.key("namespaceSelector")),
             images: self.globs(&filter.images, &at.key("images")),
             hooks: filter.hooks.map(Into::into),
             sample: filter.sample.as_ref().map(|sample| self.sample(sample, &at.key("sample"))),
@@ -157,6 +158,7 @@ impl Reader<'_, '_> {
         let values = if stated { opt.values.clone() } else { default_values.map(str::to_owned).to_vec() };
         let from: BTreeSet<OptFrom> = opt.from.iter().map(|&from| from.into()).collect();
         let everywhere = [OptFrom::Pod, OptFrom::Workload, OptFrom::Namespace];
-        Some(Opt { mark, values, from: if from.is_empty() { everywhere.into() } else { from } })
+        let is_from_stated = !from.is_empty();
+        Some(Opt { mark, values, from: if is_from_stated { from } else { everywhere.into() }, is_from_stated })
     }
 }

@@ -1,0 +1,63 @@
+//! What is read for facts: the manifests, `--context`, and what stands beside policies in their files.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use podgraft::diagnostic::Diagnostic;
+use podgraft::graft::Options;
+use podgraft::inventory::{Inventory, Needs, Standing, read};
+use podgraft::policy::Policy;
+use podgraft::policy::read::PolicyFile;
+
+use crate::policies::InputText;
+use crate::threads::map_in_order;
+use crate::walk::{PathFilter, walk};
+
+/// Where facts may stand.
+pub struct Sources<'s> {
+    /// The manifests.
+    pub manifests: &'s [InputText<'s>],
+    /// The files of the policies.
+    pub policy_files: &'s [PolicyFile],
+    /// `--context`.
+    pub context: &'s [PathBuf],
+}
+
+/// What all sources say together, as far as the policies ask. Where they ask for nothing, nothing is read.
+pub fn gather(
+    sources: &Sources<'_>,
+    policies: &[Policy],
+    options: &Options,
+    threads: Option<NonZeroUsize>,
+) -> (Inventory, Vec<Diagnostic>) {
+    let mut problems = Vec::new();
+    let needs = Needs::of(policies);
+    // A path that is not there is wrong, whether or not a policy asks.
+    let context = match sources.context {
+        [] => Vec::new(),
+        paths => {
+            let walked = walk(paths, &PathFilter::default());
+            problems.extend(walked.problems);
+            walked.inputs
+        }
+    };
+    let mut inventory = Inventory::default();
+    if needs.is_nothing() {
+        return (inventory, problems);
+    }
+    let read_text = |name: &Arc<str>, text: &[u8], standing: Standing| read(name, text, standing, needs, options);
+    let of_manifests =
+        map_in_order(sources.manifests, threads, |text| read_text(text.name, text.text, Standing::Manifest));
+    let of_policy_files =
+        sources.policy_files.iter().map(|file| read_text(&file.name, file.text.as_bytes(), Standing::Context));
+    let of_context = map_in_order(&context, threads, |input| match input.read() {
+        Ok(text) => read_text(&input.name, &text, Standing::Context),
+        Err(problem) => (Inventory::default(), vec![problem]),
+    });
+    for (found, wrong) in of_manifests.into_iter().chain(of_policy_files).chain(of_context) {
+        inventory.add(found);
+        problems.extend(wrong);
+    }
+    (inventory, problems)
+}

@@ -1,0 +1,180 @@
+//! What all sources of a run say together, as far as its policies ask: Namespaces, and what ConfigMaps and Secrets hold.
+//! The order of files and documents makes no difference.
+
+mod object;
+mod read;
+mod sum;
+
+use std::collections::BTreeMap;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::{Filter, OptFrom, Policy};
+use crate::source::Place;
+pub use object::{DataKind, DataName, Entries, Entry, NamespaceMeta};
+pub use read::read;
+pub use sum::sum;
+
+/// What the policies of a run have to know of other objects. Where it is nothing, no source is read for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Labels and annotations of Namespaces.
+    pub namespaces: bool,
+    /// What ConfigMaps and Secrets hold.
+    pub data: bool,
+}
+
+impl Needs {
+    /// What these policies ask for.
+    pub fn of(policies: &[Policy]) -> Self {
+        let active = || policies.iter().filter(|policy| !policy.suspend);
+        let asks_namespace = |policy: &Policy| {
+            let rules = policy.rules.iter().flat_map(|rule| std::iter::once(&rule.selects).chain(&rule.excludes));
+            let mut filters = std::iter::once(&policy.selects).chain(&policy.excludes).chain(rules);
+            let mut opts = policy.opt_in.iter().chain(&policy.opt_out);
+            filters.any(asks_namespace) || opts.any(|opt| opt.from.contains(&OptFrom::Namespace))
+        };
+        Needs {
+            namespaces: active().any(asks_namespace),
+            data: active().any(|policy| policy.rules.iter().any(|rule| rule.has_checksums())),
+        }
+    }
+
+    /// Whether nothing is asked for.
+    pub fn is_nothing(self) -> bool {
+        self == Needs::default()
+    }
+
+    /// The kinds of object that answer.
+    fn kinds(self) -> impl Iterator<Item = &'static str> {
+        let namespaces = self.namespaces.then_some("Namespace");
+        let data = self.data.then_some(["ConfigMap", "Secret"]).into_iter().flatten();
+        namespaces.into_iter().chain(data)
+    }
+}
+
+fn asks_namespace(filter: &Filter) -> bool {
+    filter.namespace_selector.is_some() || filter.any.iter().any(asks_namespace)
+}
+
+/// What a text is to a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// A manifest: it says what will be applied.
+    Manifest,
+    /// Read for facts alone: what a manifest says of the same object counts more.
+    Context,
+}
+
+/// See the module's text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Inventory {
+    namespaces: BTreeMap<String, Known<NamespaceMeta>>,
+    data: BTreeMap<DataName, Known<Result<Entries, String>>>,
+}
+
+/// What is known of one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Known<T> {
+    standing: Standing,
+    says: T,
+    place: Place,
+    /// Where another text of the same standing says something else.
+    contradiction: Option<Place>,
+}
+
+impl<T: PartialEq> Known<T> {
+    /// Of two that speak of the same object. The order of the two makes no difference.
+    fn join(self, other: Self) -> Self {
+        let key = |known: &Self| (known.standing, known.place.source.to_string(), known.place.line);
+        let (mut first, second) = if key(&self) <= key(&other) { (self, other) } else { (other, self) };
+        if first.standing == second.standing && first.contradiction.is_none() {
+            first.contradiction = if first.says == second.says { second.contradiction } else { Some(second.place) };
+        }
+        first
+    }
+}
+
+fn add<K: Ord, T: PartialEq>(to: &mut BTreeMap<K, Known<T>>, key: K, known: Known<T>) {
+    let joined = match to.remove(&key) {
+        Some(there) => there.join(known),
+        None => known,
+    };
+    to.insert(key, joined);
+}
+
+/// Why it cannot be told what an object says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doubt {
+    /// In words.
+    pub message: String,
+    /// Where.
+    pub places: Vec<(Place, &'static str)>,
+    /// What to do next.
+    pub help: &'static str,
+}
+
+impl Doubt {
+    /// As an error, with the places.
+    pub fn into_diagnostic(self) -> Diagnostic {
+        let problem = Diagnostic::error(Code::UnclearObject, self.message);
+        self.places.into_iter().fold(problem, |problem, (place, text)| problem.at(place, text)).help(self.help)
+    }
+}
+
+impl Inventory {
+    /// Adds what other texts say.
+    pub fn add(&mut self, other: Inventory) {
+        other.namespaces.into_iter().for_each(|(name, known)| add(&mut self.namespaces, name, known));
+        other.data.into_iter().for_each(|(name, known)| add(&mut self.data, name, known));
+    }
+
+    /// The Namespace object of a name; `None` where there is none.
+    ///
+    /// # Errors
+    /// When two texts say different things of it.
+    pub fn namespace(&self, name: &str) -> Result<Option<&NamespaceMeta>, Doubt> {
+        let Some(known) = self.namespaces.get(name) else { return Ok(None) };
+        known.agreed(|| format!("the Namespace `{name}`")).map(Some)
+    }
+
+    /// What a ConfigMap or Secret holds; `None` where there is none of this name. An object without a namespace is in
+    /// the same one as a workload without one, and in no other.
+    ///
+    /// # Errors
+    /// When two texts say different things of it, or it holds what no API server takes.
+    pub fn entries(&self, name: &DataName) -> Result<Option<&Entries>, Doubt> {
+        let Some(known) = self.data.get(name) else { return Ok(None) };
+        match known.agreed(|| format!("the {}", name.title()))? {
+            Ok(entries) => Ok(Some(entries)),
+            Err(why) => Err(Doubt {
+                message: format!("the {} cannot be read: {why}", name.title()),
+                places: vec![(known.place.clone(), "this object")],
+                help: "an API server would refuse it, too",
+            }),
+        }
+    }
+
+    /// Where an object of the same kind and name stands that is in another namespace, or in none.
+    pub fn namesake(&self, name: &DataName) -> Option<(&DataName, &Place)> {
+        let is_namesake = |other: &&DataName| other.kind == name.kind && other.name == name.name;
+        let found = self.data.keys().find(is_namesake)?;
+        Some((found, &self.data[found].place))
+    }
+}
+
+impl<T> Known<T> {
+    fn agreed(&self, title: impl Fn() -> String) -> Result<&T, Doubt> {
+        match &self.contradiction {
+            None => Ok(&self.says),
+            Some(other) => Err(Doubt {
+                message: format!("{} stands twice, and does not say the same", title()),
+                places: vec![(self.place.clone(), "one of them"), (other.clone(), "the other")],
+                help: "take one of the two out",
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "inventory/tests.rs"]
+mod tests;

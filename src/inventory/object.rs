@@ -1,0 +1,121 @@
+//! The objects that the inventory knows, as values.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What is known of a Namespace object.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamespaceMeta {
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// The kinds of object that hold keys and values for pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DataKind {
+    /// <https://kubernetes.io/docs/concepts/configuration/configmap/>
+    ConfigMap,
+    /// <https://kubernetes.io/docs/concepts/configuration/secret/>
+    Secret,
+}
+
+impl fmt::Display for DataKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// A ConfigMap's or Secret's name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DataName {
+    /// Of which kind.
+    pub kind: DataKind,
+    /// As stated, or as given for the run.
+    pub namespace: Option<String>,
+    /// `metadata.name`.
+    pub name: String,
+}
+
+impl DataName {
+    /// `ConfigMap shop/orders-config`.
+    pub fn title(&self) -> String {
+        match &self.namespace {
+            Some(namespace) => format!("{} {namespace}/{}", self.kind, self.name),
+            None => format!("{} {}", self.kind, self.name),
+        }
+    }
+}
+
+/// A value of a ConfigMap or Secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// Text: of a ConfigMap's `data`, or a Secret's value that is UTF-8.
+    Text(String),
+    /// Bytes: of a ConfigMap's `binaryData`, or a Secret's value that is no text.
+    Binary(Vec<u8>),
+}
+
+/// The keys and values of a ConfigMap or Secret.
+pub type Entries = BTreeMap<String, Entry>;
+
+impl NamespaceMeta {
+    /// Reads an object.
+    pub(super) fn of(object: &Value) -> Self {
+        let texts = |field: &str| {
+            let map = object.pointer(&format!("/metadata/{field}")).and_then(Value::as_object).into_iter().flatten();
+            map.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+        };
+        NamespaceMeta { labels: texts("labels"), annotations: texts("annotations") }
+    }
+}
+
+/// The keys and values of an object, a Secret's decoded and with its `stringData`.
+///
+/// # Errors
+/// What an API server would refuse, in words.
+pub(super) fn entries_of(kind: DataKind, object: &Value) -> Result<Entries, String> {
+    let mut entries = Entries::new();
+    let (plain, encoded) = match kind {
+        DataKind::ConfigMap => ("data", "binaryData"),
+        // What `stringData` says wins over `data`.
+        DataKind::Secret => ("stringData", "data"),
+    };
+    for (key, text) in texts(object, encoded)? {
+        let packed: String = text.chars().filter(|char| !matches!(char, '\r' | '\n')).collect();
+        // Base64 itself is not shown: it may be a secret.
+        let bytes = STANDARD.decode(packed).map_err(|_| format!("`{encoded}.{key}` is no base64"))?;
+        let entry = match kind {
+            DataKind::ConfigMap => Entry::Binary(bytes),
+            DataKind::Secret => String::from_utf8(bytes).map_or_else(|no| Entry::Binary(no.into_bytes()), Entry::Text),
+        };
+        entries.insert(key, entry);
+    }
+    for (key, text) in texts(object, plain)? {
+        if entries.insert(key.clone(), Entry::Text(text)).is_some() && kind == DataKind::ConfigMap {
+            return Err(format!("`{key}` stands in both `data` and `binaryData`"));
+        }
+    }
+    Ok(entries)
+}
+
+/// The texts under a field; a null is the empty text, as for an API server.
+fn texts(object: &Value, field: &str) -> Result<Vec<(String, String)>, String> {
+    let none = Map::new();
+    let map = match object.get(field) {
+        None | Some(Value::Null) => &none,
+        Some(Value::Object(map)) => map,
+        Some(_) => return Err(format!("`{field}` is no mapping")),
+    };
+    let text = |(key, value): (&String, &Value)| match value {
+        Value::Null => Ok((key.clone(), String::new())),
+        Value::String(text) => Ok((key.clone(), text.clone())),
+        Value::Bool(_) | Value::Number(_) => Err(format!("`{field}.{key}` is no text; it needs quotes")),
+        Value::Array(_) | Value::Object(_) => Err(format!("`{field}.{key}` is no text")),
+    };
+    map.iter().map(text).collect()
+}

@@ -1,0 +1,119 @@
+//! A text to what it says of the objects that are asked for. Documents that cannot hold such an object are not parsed.
+
+use memchr::memmem::Finder;
+use serde_json::Value;
+use std::sync::Arc;
+
+use super::object::entries_of;
+use super::{DataKind, DataName, Inventory, Known, NamespaceMeta, Needs, Standing, add};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::object::{Found, Object, find_objects};
+use crate::manifest::prefilter::{Glance, glance};
+use crate::manifest::workload::PodKinds;
+use crate::options::Options;
+use crate::source::Source;
+use crate::yaml::parse::parse;
+use crate::yaml::stream::chunks;
+use crate::yaml::tree::Tree;
+use crate::yaml::value::to_value;
+
+/// What a text says, and what is wrong with documents that would say something. Bytes that are no manifest at all are
+/// passed over: who reads them as manifests says so.
+pub fn read(
+    name: &Arc<str>,
+    text: &[u8],
+    standing: Standing,
+    needs: Needs,
+    options: &Options,
+) -> (Inventory, Vec<Diagnostic>) {
+    let mut reader = Reader { name, standing, needs, options, found: Inventory::default(), problems: Vec::new() };
+    let words: Vec<Finder<'static>> = needs.kinds().map(Finder::new).collect();
+    let has_word = |text: &[u8]| words.iter().any(|word| word.find(text).is_some());
+    if !has_word(text) {
+        return (reader.found, reader.problems);
+    }
+    let kinds = PodKinds::of(options);
+    let (mut line, mut counted) = (1, 0);
+    for chunk in chunks(text).filter(|chunk| has_word(chunk.text)) {
+        line += memchr::memchr_iter(b'\n', &text[counted..chunk.start]).count();
+        counted = chunk.start;
+        reader.document(chunk.text, line, &kinds);
+    }
+    (reader.found, reader.problems)
+}
+
+struct Reader<'r> {
+    name: &'r Arc<str>,
+    standing: Standing,
+    needs: Needs,
+    options: &'r Options,
+    found: Inventory,
+    problems: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn document(&mut self, bytes: &[u8], first_line: usize, kinds: &PodKinds) {
+        let (is_asked_for, is_read_elsewhere) = match glance(bytes, kinds) {
+            Glance::LetThrough { kind, is_object, .. } => {
+                (is_object && kind.is_some_and(|kind| self.asks_for(kind)), false)
+            }
+            Glance::Parse => (true, self.standing == Standing::Manifest),
+        };
+        let Some(text) = std::str::from_utf8(bytes).ok().filter(|_| is_asked_for) else { return };
+        let source = Source { name: Arc::clone(self.name), text, first_line };
+        match parse(text) {
+            Ok(tree) => {
+                for found in find_objects(&tree, kinds) {
+                    match found {
+                        Found::Object(object) if self.asks_for(&object.kind) => self.object(&object, &tree, &source),
+                        Found::Object(_) | Found::Untyped { .. } => {}
+                    }
+                }
+            }
+            // Who plans it refuses it, with better words.
+            Err(_) if is_read_elsewhere => {}
+            Err(error) => self.refuse(&source, error.at),
+        }
+    }
+
+    fn asks_for(&self, kind: &str) -> bool {
+        self.needs.kinds().any(|wanted| wanted == kind)
+    }
+
+    /// A policy asks for what may stand there, so it is not passed over.
+    fn refuse(&mut self, source: &Source<'_>, at: std::ops::Range<usize>) {
+        let message = "a policy asks for ConfigMaps, Secrets or Namespaces, and what looks like one cannot be read";
+        let problem = Diagnostic::error(Code::NotYaml, message).at(source.place(at), "here");
+        self.problems.push(problem.help("mend it, or leave the file out"));
+    }
+
+    fn object(&mut self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) {
+        if object.api_version != "v1" {
+            return;
+        }
+        let name = tree.get(object.node, "metadata").and_then(|metadata| tree.get(metadata, "name"));
+        let place = source.place(tree.span(name.unwrap_or(object.node)));
+        let value = match to_value(tree, object.node) {
+            Ok(value) => value,
+            Err(error) => return self.refuse(source, error.at),
+        };
+        let text = |key: &str| {
+            let text = value.pointer(&format!("/metadata/{key}")).and_then(Value::as_str);
+            text.filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        let Some(name) = text("name") else { return };
+        let standing = self.standing;
+        let kind = match object.kind.as_str() {
+            "ConfigMap" => DataKind::ConfigMap,
+            "Secret" => DataKind::Secret,
+            _ => {
+                let says = NamespaceMeta::of(&value);
+                let known = Known { standing, says, place, contradiction: None };
+                return add(&mut self.found.namespaces, name, known);
+            }
+        };
+        let namespace = text("namespace").or_else(|| self.options.namespace.clone());
+        let known = Known { standing, says: entries_of(kind, &value), place, contradiction: None };
+        add(&mut self.found.data, DataName { kind, namespace, name }, known);
+    }
+}

@@ -1,0 +1,31 @@
+//! The checksum of a ConfigMap's or Secret's data.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+use super::{Entries, Entry};
+use crate::policy::functions::sha256;
+
+/// What is summed: compact JSON, keys sorted, members that are empty left out. Data only: what else an object says, such
+/// as a chart's version in a label, would restart pods whose configuration has not changed (argo-helm#4044).
+#[derive(Serialize)]
+struct Summed<'e> {
+    #[serde(rename = "binaryData", skip_serializing_if = "BTreeMap::is_empty")]
+    binary: BTreeMap<&'e str, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    data: BTreeMap<&'e str, &'e str>,
+}
+
+/// SHA-256, lower-case hex, of some entries as `{"binaryData":{...},"data":{...}}`: what is not text in base64.
+pub fn sum(entries: &Entries) -> String {
+    let mut summed = Summed { binary: BTreeMap::new(), data: BTreeMap::new() };
+    for (key, entry) in entries {
+        match entry {
+            Entry::Text(text) => drop(summed.data.insert(key, text)),
+            Entry::Binary(bytes) => drop(summed.binary.insert(key, STANDARD.encode(bytes))),
+        }
+    }
+    sha256(&serde_json::to_string(&summed).expect("texts are always JSON"))
+}
