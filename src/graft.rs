@@ -20,7 +20,7 @@ use crate::manifest::workload::PodKinds;
 pub use crate::options::{ImageEnv, Options, PodTemplatePath};
 use crate::plan::draft::Draft;
 use crate::plan::patch::patch_of;
-use crate::plan::{Planned, plan};
+use crate::plan::{self, Planned, plan};
 use crate::policy::Policy;
 use crate::report::{Edit, FileReport, Outcome, PolicyReport, Skip, WorkloadReport, splice};
 use crate::source::{Lines, Source};
@@ -241,10 +241,14 @@ impl<'a> Chunk<'a, '_> {
             (None, Some(_)) => self.all(|| Outcome::Failed),
             (None, None) => Vec::new(),
         };
+        let (mut metrics_port, mut ephemeral) = (None, Vec::new());
         if reason.is_none() && refused.is_none() {
-            let Planned { draft, policies: reports, diagnostics } =
-                plan(workload, self.setting.policies, self.setting.options, self.setting.inventory);
+            let setting = self.setting;
+            let planned = plan(workload, setting.policies, setting.options, setting.inventory);
+            let Planned { draft, policies: reports, diagnostics, ephemeral_containers } = planned;
             policies = reports;
+            metrics_port = plan::metrics::metrics_port(workload, &draft);
+            ephemeral = ephemeral_containers;
             self.add_diagnostics(diagnostics);
             if draft.is_changed() {
                 match self.write(&draft, workload) {
@@ -262,6 +266,8 @@ impl<'a> Chunk<'a, '_> {
         let mut described = self.describe(workload, policies, first..last);
         let draft = drafts.last().filter(|(node, _)| *node == workload.object.node && self.setting.options.patches);
         described.patch = draft.map(|(_, draft)| patch_of(draft));
+        described.metrics_port = metrics_port;
+        described.ephemeral_containers = ephemeral.iter().map(|item| (*item.value).clone()).collect();
         self.report.workloads.push(described);
     }
 
@@ -303,8 +309,8 @@ impl<'a> Chunk<'a, '_> {
             line: self.line_of(workload.tree, workload.object.node),
             document: self.place.start..self.place.start + self.bytes.len(),
             edits,
-            patch: None,
             policies,
+            ..WorkloadReport::default()
         }
     }
 
@@ -333,8 +339,8 @@ impl<'a> Chunk<'a, '_> {
             line,
             document: self.place.start..self.place.start + self.bytes.len(),
             edits,
-            patch: None,
             policies: self.all(|| Outcome::Skipped(skip.clone())),
+            ..WorkloadReport::default()
         });
     }
 

@@ -17,6 +17,8 @@ pub struct Options {
     pub workloads: Vec<WorkloadPattern>,
     /// Report the plan of each changed workload as an RFC 6902 patch.
     pub patches: bool,
+    /// Report the ephemeral containers for each workload.
+    pub ephemeral_containers: bool,
     /// `--image-env CONTAINER:NAME=VALUE`: variables that the image sets.
     pub image_env: Vec<ImageEnv>,
     /// Report every workload and say in words what was done to it. Without it a report has edits, counts and problems.
@@ -33,6 +35,7 @@ impl Default for Options {
             parse_all: false,
             workloads: Vec::new(),
             patches: false,
+            ephemeral_containers: false,
             image_env: Vec::new(),
             details: true,
         }

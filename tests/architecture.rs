@@ -17,6 +17,7 @@ const ORDER: &[&str] = &[
     "select",
     "plan",
     "edit",
+    "debug",
     "verify",
     "graft",
 ];

@@ -66,6 +66,13 @@ pub fn block_fields<'v>(
     text
 }
 
+/// A whole document.
+pub fn document(value: &Value) -> String {
+    let style = BlockStyle { step: 2, list_offset: 0, line_end: "\n" };
+    let fields = value.as_object().into_iter().flatten().map(|(key, value)| (key.as_str(), Entry::Value(value)));
+    block_fields(fields, 0, style) + "\n"
+}
+
 fn write_fields<'v>(
     text: &mut String,
     fields: impl IntoIterator<Item = (&'v str, Entry<'v>)>,

@@ -2,13 +2,25 @@
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::Policy;
-use crate::report::FileReport;
+use crate::report::{FileReport, Outcome};
 
 /// So many workloads are named in a message.
 const MOST_NAMES: usize = 5;
 
+/// What the policies say about what they have done, once each, and what is doubtful about all of it together.
+pub fn notes(policies: &[Policy], reports: &[&FileReport]) -> Vec<Diagnostic> {
+    let mut notes = broad_names(policies, reports);
+    for policy in policies.iter().filter(|policy| !policy.effects.is_empty()) {
+        let mut met = reports.iter().flat_map(|report| &report.workloads).flat_map(|workload| &workload.policies);
+        if met.any(|met| *met.policy == *policy.identity && matches!(met.outcome, Outcome::Injected(_))) {
+            notes.extend(policy.effects.iter().cloned());
+        }
+    }
+    notes
+}
+
 /// Warnings about parts of names that fit more than one workload.
-pub fn broad_names(policies: &[Policy], reports: &[&FileReport]) -> Vec<Diagnostic> {
+fn broad_names(policies: &[Policy], reports: &[&FileReport]) -> Vec<Diagnostic> {
     let mut warnings: Vec<Diagnostic> = Vec::new();
     for policy in policies {
         for (index, rule) in policy.rules.iter().enumerate() {

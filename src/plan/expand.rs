@@ -31,7 +31,8 @@ impl Expanded<'_> {
             policy.identity
         );
         let note = Diagnostic::note(Code::NothingToWrite, message);
-        Some(note.at(policy.text.place(first.at.clone()), "for pods that run"))
+        let note = note.at(policy.text.place(first.at.clone()), "for pods that run");
+        Some(note.help("`podgraft debug` gives the patch bodies and the `kubectl debug` lines"))
     }
 }
 

@@ -7,7 +7,9 @@ mod compose;
 mod containers;
 pub mod draft;
 mod env;
+mod ephemeral;
 mod expand;
+pub mod metrics;
 mod order;
 mod others;
 pub mod patch;
@@ -24,7 +26,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
 use crate::options::Options;
-use crate::policy::{ApplyRules, Checksum, FailurePolicy, Policy, Rule};
+use crate::policy::{ApplyRules, Checksum, FailurePolicy, Item, Policy, Rule};
 use crate::report::{Change, Outcome, PolicyReport, Skip};
 use crate::select::{Base, No, choose_containers, select, select_rule};
 use crate::yaml::tree::NodeId;
@@ -44,6 +46,8 @@ pub struct Planned<'t> {
     pub policies: Vec<PolicyReport>,
     /// What is wrong.
     pub diagnostics: Vec<Diagnostic>,
+    /// Ephemeral containers, where the options ask for them.
+    pub ephemeral_containers: Vec<Item>,
 }
 
 /// Folds the policies over a workload, in order; each plans on the result of those before it.
@@ -89,7 +93,8 @@ impl<'r, 't> Run<'r, 't> {
     /// All policies in order, then their checksums, which are of what the pod template names in the end.
     fn fold(&self, failed_late: &BTreeMap<usize, Vec<Diagnostic>>) -> Result<Planned<'t>, FailedLate> {
         let draft = Draft::new(self.workload.tree, self.workload.object.node);
-        let mut planned = Planned { draft, policies: Vec::new(), diagnostics: Vec::new() };
+        let mut planned =
+            Planned { draft, policies: Vec::new(), diagnostics: Vec::new(), ephemeral_containers: Vec::new() };
         let mut checksums = Vec::new();
         for (at, policy) in self.policies.iter().enumerate() {
             let mut found = Found::default();
@@ -140,7 +145,7 @@ fn apply<'t>(subject: Subject<'_, 't>, earlier: &[Policy], planned: &mut Planned
     if let Some(problem) = others::rival(policy, workload, earlier, &planned.policies) {
         return failed(policy, vec![problem], planned);
     }
-    let before = planned.draft.clone();
+    let before = (planned.draft.clone(), planned.ephemeral_containers.len());
     let mut applied = Applied::default();
     for (index, rule) in policy.rules.iter().enumerate() {
         let skips = applied.skips.len();
@@ -153,7 +158,8 @@ fn apply<'t>(subject: Subject<'_, 't>, earlier: &[Policy], planned: &mut Planned
         applied.problems.into_iter().partition(Diagnostic::is_error);
     if !errors.is_empty() {
         // Never half an injection.
-        planned.draft = before;
+        planned.draft = before.0;
+        planned.ephemeral_containers.truncate(before.1);
         return failed(policy, errors, planned);
     }
     planned.diagnostics.extend(others);
@@ -203,8 +209,11 @@ fn apply_rule<'p, 't>(subject: Subject<'p, 't>, rule: &'p Rule, planned: &mut Pl
         Ok(expanded) => expanded,
         Err(found) => return applied.problems.extend(found),
     };
-    applied.problems.extend(expanded.note(policy));
     applied.checksums.extend(expanded.inject.checksums.iter().cloned());
+    match subject.options.ephemeral_containers {
+        true => ephemeral::collect(subject, &expanded.inject.ephemeral_containers, planned, &mut applied.problems),
+        false => applied.problems.extend(expanded.note(policy)),
+    }
     let draft = planned.draft.clone();
     let planner = Planner::new(subject, rule, &expanded, chosen, draft);
     let Planner { draft, done, problems, .. } = planner.run();

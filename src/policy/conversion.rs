@@ -69,6 +69,8 @@ pub struct Conversion {
     pub remarks: Vec<String>,
     /// What is wrong or doubtful about the resource.
     pub problems: Vec<Diagnostic>,
+    /// What to tell the user once a workload is changed.
+    pub effects: Vec<Diagnostic>,
     /// What shows that the operator has been here; an `InjectionPolicy` has no word for it.
     pub foreign_marks: Vec<ForeignMark>,
     /// Whether only one such resource may apply to a workload; an `InjectionPolicy` has no word for it.
@@ -95,6 +97,7 @@ impl Conversion {
             policy,
             remarks: Vec::new(),
             problems: Vec::new(),
+            effects: Vec::new(),
             foreign_marks: Vec::new(),
             is_alone: false,
             name_parts: Vec::new(),
@@ -150,6 +153,7 @@ pub fn translate(document: Document<'_>, given: &Given<'_>, convert: Convert) ->
     let problems = std::mem::take(&mut conversion.problems);
     let foreign_marks = std::mem::take(&mut conversion.foreign_marks);
     let name_parts = std::mem::take(&mut conversion.name_parts);
+    let effects = std::mem::take(&mut conversion.effects);
     let is_alone = conversion.is_alone;
     let mut policy = match native::translate(conversion.document(document), &[]) {
         Ok(policy) if !problems.iter().any(Diagnostic::is_error) => policy,
@@ -158,6 +162,7 @@ pub fn translate(document: Document<'_>, given: &Given<'_>, convert: Convert) ->
     };
     policy.identity = identity;
     policy.foreign_marks = foreign_marks;
+    policy.effects = effects;
     policy.alone_among = is_alone.then(|| kind.into());
     for (rule, part) in policy.rules.iter_mut().zip(name_parts) {
         rule.name_part = part;

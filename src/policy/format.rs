@@ -2,7 +2,7 @@
 
 use super::conversion::{self, Convert, Given, Translated};
 use super::document::Document;
-use super::{native, rookout};
+use super::{native, podbuggertool, rookout};
 use crate::diagnostic::Diagnostic;
 
 /// A format of policy.
@@ -62,7 +62,11 @@ pub const FORMATS: [Format; 6] = [
         translator: Some(Translator::Converting { params: &[], convert: rookout::convert }),
     },
     Format { api_version: "banzaicloud.com/*", kind: "PrometheusJmxExporter", translator: None },
-    Format { api_version: "ualter.com/*", kind: "Podbuggertool", translator: None },
+    Format {
+        api_version: "ualter.com/*",
+        kind: "Podbuggertool",
+        translator: Some(Translator::Converting { params: &[], convert: podbuggertool::convert }),
+    },
     Format { api_version: "magalix.com/*", kind: "ConfigMonitor", translator: None },
     Format { api_version: "opentelemetry.io/*", kind: "Instrumentation", translator: None },
 ];

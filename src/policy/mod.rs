@@ -11,6 +11,7 @@ pub mod names;
 pub mod native;
 pub mod params;
 pub mod places;
+mod podbuggertool;
 pub mod read;
 mod rookout;
 pub mod schema;
@@ -23,6 +24,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::diagnostic::Diagnostic;
 use crate::source::{Place, Source};
 use expression::{Expression, Variable};
 use images::{ImageMirror, mirror_images};
@@ -68,6 +70,8 @@ pub struct Policy {
     pub foreign_marks: Vec<ForeignMark>,
     /// Of all policies of this group, only one may apply to a workload.
     pub alone_among: Option<Arc<str>>,
+    /// What to tell the user once it has changed a workload.
+    pub effects: Vec<Diagnostic>,
     /// The file it came from.
     pub text: Arc<PolicyText>,
 }

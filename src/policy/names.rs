@@ -60,6 +60,15 @@ pub fn check_key(text: &str) -> Rule {
     Ok(())
 }
 
+/// The key of a ConfigMap or Secret.
+pub fn check_config_key(text: &str) -> Rule {
+    let is_body = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if text.is_empty() || text.len() > 253 || !text.bytes().all(is_body) || text == "." || text.starts_with("..") {
+        return Err("must be 1 to 253 letters, digits, `-`, `_` and `.`, and not begin with `..`");
+    }
+    Ok(())
+}
+
 /// The value of a label.
 pub fn check_label_value(text: &str) -> Rule {
     if text.len() > 63 || !(text.is_empty() || is_qualified(text)) {
@@ -116,6 +125,14 @@ mod tests {
         }
         for bad in ["", "/a", "a/", "a/b/c", "-a", "a b", "a_b/c"] {
             assert!(check_key(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn keys_of_config_maps_are_names_of_files() {
+        assert!(check_config_key("config.yaml").is_ok() && check_config_key(".a_B-1").is_ok());
+        for bad in ["", ".", "..", "..a", "a/b", "a b"] {
+            assert!(check_config_key(bad).is_err(), "{bad}");
         }
     }
 

@@ -24,6 +24,7 @@ struct Report<'a> {
     verdict: Verdict,
     totals: Totals,
     files: Vec<File<'a>>,
+    metrics_endpoints: Vec<MetricsEndpoint<'a>>,
     diagnostics: Vec<Problem<'a>>,
 }
 
@@ -36,6 +37,23 @@ struct Totals {
     not_selected: usize,
     left_alone: usize,
     other_objects: usize,
+}
+
+/// Where the pods of a workload serve metrics, as the status of PrometheusJmxExporter says it of pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct MetricsEndpoint<'a> {
+    /// The workload's name.
+    pub workload: &'a str,
+    /// The port.
+    pub port: u16,
+}
+
+/// The workloads that serve metrics, in the order of the files.
+pub fn metrics_endpoints<'a>(files: &[ReportedFile<'a>]) -> Vec<MetricsEndpoint<'a>> {
+    let workloads = files.iter().flat_map(|file| &file.report.workloads);
+    let endpoint =
+        |workload: &'a WorkloadReport| Some(MetricsEndpoint { workload: &workload.name, port: workload.metrics_port? });
+    workloads.filter_map(endpoint).collect()
 }
 
 #[derive(Serialize)]
@@ -107,6 +125,7 @@ pub fn render(files: &[ReportedFile<'_>], diagnostics: &[Diagnostic], verdict: V
         verdict,
         totals: totals(files),
         files: files.iter().map(file).collect(),
+        metrics_endpoints: metrics_endpoints(files),
         diagnostics: diagnostics.iter().map(problem).collect(),
     };
     let text = serde_json::to_string_pretty(&report).expect("strings, numbers and lists of these are always JSON");

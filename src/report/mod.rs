@@ -8,6 +8,7 @@ pub mod text;
 pub mod unified;
 
 use json_patch::Patch;
+use serde_json::Value;
 use std::borrow::Borrow;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -100,7 +101,7 @@ impl Paint {
 }
 
 /// Text from a manifest, fit to stand in one line of a report: control characters are written as escapes.
-fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     if !text.contains(char::is_control) {
         return text.to_owned();
     }
@@ -135,7 +136,7 @@ pub fn say_once(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
 }
 
 /// What happened to one workload.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct WorkloadReport {
     /// `apps/v1`.
     pub api_version: String,
@@ -155,6 +156,10 @@ pub struct WorkloadReport {
     pub patch: Option<Patch>,
     /// One entry a policy, in the order in which they apply.
     pub policies: Vec<PolicyReport>,
+    /// Ephemeral containers for its pods, where they were asked for.
+    pub ephemeral_containers: Vec<Value>,
+    /// Where its pods serve metrics, by the annotations that Prometheus looks for, ours included.
+    pub metrics_port: Option<u16>,
 }
 
 impl WorkloadReport {
@@ -247,8 +252,8 @@ mod tests {
             line: 1,
             document: document..document + 1,
             edits,
-            patch: None,
             policies: vec![PolicyReport { policy: "agent".into(), outcome, rules: Vec::new() }],
+            ..WorkloadReport::default()
         }
     }
 }

@@ -37,6 +37,15 @@ Examples:
 The unified form is a patch for `patch -p1` and `git apply`; it gives what `apply --in-place` gives.
 Exit status: 0 no differences; 1 differences; 2 refused, failed or wrong usage.";
 
+const DEBUG_EXAMPLES: &str = "\
+Examples:
+  podgraft debug -p podbuggertool.yaml manifests/
+  podgraft debug -p debug.yaml -o kubectl deployment.yaml
+  podgraft debug -p debug.yaml -o json deployment.yaml | jq '.[0].patch'
+
+Ephemeral containers go into pods that run, through the subresource pods/ephemeralcontainers; nothing is written into
+a workload. POD in a line stands for the name of one of its pods.";
+
 /// Puts agents, sidecars and settings into Kubernetes manifests before any cluster sees them.
 #[derive(Debug, Parser)]
 #[command(name = "podgraft", version, about, after_help = EXAMPLES, max_term_width = 110)]
@@ -59,6 +68,9 @@ pub enum Command {
     /// Print the page of a diagnostic code: what it means, an example, what to do
     #[command(after_help = "Example:\n  podgraft explain --code conflict")]
     Explain(Explain),
+    /// Ephemeral containers for pods that run: patch bodies and kubectl debug lines
+    #[command(after_help = DEBUG_EXAMPLES)]
+    Debug(Debug),
     /// List and show the built-in policies
     #[command(subcommand)]
     Policy(Policy),
@@ -106,6 +118,28 @@ pub struct Explain {
     pub code: String,
 }
 
+/// `podgraft debug`.
+#[derive(Debug, Args)]
+pub struct Debug {
+    /// What is common to the commands that inject.
+    #[command(flatten)]
+    pub run: Run,
+    /// The form of the result
+    #[arg(short, long, value_enum, default_value_t = DebugFormat::Yaml, value_name = "FORMAT", help_heading = "Output")]
+    pub output: DebugFormat,
+}
+
+/// The forms of ephemeral containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DebugFormat {
+    /// The patch body for each workload, with the kubectl debug line as a comment
+    Yaml,
+    /// A list of workloads, patch bodies and lines
+    Json,
+    /// The kubectl debug lines
+    Kubectl,
+}
+
 /// The forms of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DiffFormat {
@@ -144,6 +178,9 @@ pub struct Run {
     /// The output.
     #[command(flatten)]
     pub output: Output,
+    /// Whether ephemeral containers are asked for.
+    #[arg(skip)]
+    pub ephemeral_containers: bool,
 }
 
 /// Which policies, and with which values.
@@ -162,6 +199,9 @@ pub struct Policies {
     /// Of the given policies, leave this one out; repeatable
     #[arg(long, value_name = "POLICY")]
     pub skip: Vec<String>,
+    /// What a Podbuggertool becomes: ephemeral containers for `podgraft debug`, or a sidecar of the workload
+    #[arg(long, value_enum, default_value_t = DebugMode::Ephemeral, value_name = "MODE")]
+    pub debug_mode: DebugMode,
     /// Do not note the applied policies in the annotation podgraft.dev/applied
     #[arg(long)]
     pub no_marker: bool,
@@ -258,6 +298,15 @@ pub struct Output {
     /// Threads to use [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<std::num::NonZeroUsize>,
+}
+
+/// `--debug-mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DebugMode {
+    /// For pods that run; the workload stays as it is
+    Ephemeral,
+    /// A container of the workload
+    Sidecar,
 }
 
 /// `--diagnostics`.

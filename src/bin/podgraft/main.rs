@@ -30,6 +30,7 @@ fn main() {
     let ended = match &Cli::parse().command {
         Command::Apply(args) => run::apply(args),
         Command::Diff(args) => run::diff(args),
+        Command::Debug(args) => run::debug(args),
         Command::Explain(args) => Ok(explain::code(&args.code)),
         Command::Policy(command) => Ok(pages::policy(command)),
         Command::Completions { shell } => Ok(pages::completions(*shell)),

@@ -7,7 +7,8 @@ use podgraft::config::choose;
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::policy::Policy;
 use podgraft::policy::builtin::{BUILTINS, Builtin, find};
-use podgraft::policy::read::{ParamSetting, PolicyFile, declared, read};
+use podgraft::policy::conversion::{DebugMode, Reading};
+use podgraft::policy::read::{ParamSetting, PolicyFile, declared, read_as};
 use podgraft::policy::schema::nearest;
 
 use crate::args;
@@ -44,7 +45,7 @@ pub fn load(args: &args::Policies, inputs: &[InputText<'_>]) -> Loaded {
     files.extend(args.configured.inline.iter().cloned());
     let names: Vec<Arc<str>> = files.iter().map(|file: &PolicyFile| Arc::clone(&file.name)).collect();
     let (settings, strays) = settings(args, &files);
-    let (policies, diagnostics) = read(files.clone(), &settings);
+    let (policies, diagnostics) = read_as(files.clone(), &settings, reading(args));
     // A broken file hides its parameters: a setting for one of them is not a second mistake.
     if !diagnostics.iter().any(Diagnostic::is_error) && problems.is_empty() {
         problems.extend(strays);
@@ -71,6 +72,14 @@ fn settings(args: &args::Policies, files: &[PolicyFile]) -> (Vec<ParamSetting>, 
         choose(&configured.params, &configured.application_params, configured.given, &declared);
     settings.extend(args.params.iter().cloned());
     (settings, strays)
+}
+
+fn reading(args: &args::Policies) -> Reading {
+    let debug_mode = match args.debug_mode {
+        args::DebugMode::Ephemeral => DebugMode::Ephemeral,
+        args::DebugMode::Sidecar => DebugMode::Sidecar,
+    };
+    Reading { debug_mode }
 }
 
 fn no_policy(names: &[Arc<str>]) -> Diagnostic {

@@ -8,18 +8,19 @@ use std::thread::available_parallelism;
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;
+use podgraft::debug;
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
-use podgraft::graft::across::broad_names;
+use podgraft::graft::across;
 use podgraft::graft::{Options, graft_on_threads};
 use podgraft::inventory::Inventory;
 use podgraft::manifest::workload::PodKinds;
 use podgraft::policy::Policy;
 use podgraft::report::json::Verdict;
-use podgraft::report::say_once;
 use podgraft::report::{FileReport, ReportedFile, json, splice, stat, summary, text, unified, write_spliced};
+use podgraft::report::{Outcome, say_once};
 use podgraft::select::kinds::unknown_kinds;
 
-use crate::args::{self, Cli, DiffFormat};
+use crate::args::{self, Cli, DebugFormat, DiffFormat};
 use crate::facts::{Sources, gather};
 use crate::manifests::manifests_of;
 use crate::policies::{self, InputText, Loaded, builtin_names, stdin_readers};
@@ -73,7 +74,8 @@ pub fn apply(args: &args::Apply) -> Result<Exit, clap::Error> {
     if args.in_place && reads_stdin {
         return Err(usage(ErrorKind::ArgumentConflict, "--in-place needs files or folders: stdin cannot be replaced"));
     }
-    let has_reader = !args.run.output.quiet || args.run.output.report.is_some();
+    let output = &args.run.output;
+    let has_reader = !output.quiet || output.strict || output.report.is_some();
     let grafted = graft_all(&args.run, has_reader)?;
     let voice = Voice::new(&args.run.output);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
@@ -115,6 +117,30 @@ pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
     voice.tell(&[grafted.named_configuration(), text::skipped(&reported), text::totals(&reported)].concat());
     let is_changed = reported.iter().any(|file| !file.report.edits.is_empty());
     Ok(if is_changed { Exit::Differences } else { Exit::Done })
+}
+
+/// `podgraft debug`.
+pub fn debug(args: &args::Debug) -> Result<Exit, clap::Error> {
+    let run = args::Run { ephemeral_containers: true, ..args.run.clone() };
+    let mut grafted = graft_all(&run, true)?;
+    grafted.problems.extend(grafted.without_ephemeral_containers());
+    let voice = Voice::new(&run.output);
+    if let Some(exit) = refuse(&grafted, &run.output, voice) {
+        return Ok(exit);
+    }
+    let reports: Vec<&FileReport> = grafted.files.iter().map(|file| &file.report).collect();
+    let shown = match args.output {
+        DebugFormat::Yaml => debug::yaml(&reports),
+        DebugFormat::Json => debug::json(&reports),
+        DebugFormat::Kubectl => debug::kubectl(&reports),
+    };
+    if let Err(problem) = print(shown.as_bytes()) {
+        voice.show(&[problem]);
+        return Ok(Exit::Refused);
+    }
+    voice.show(&grafted.problems);
+    voice.tell(&[grafted.named_configuration(), text::skipped(&grafted.reported())].concat());
+    Ok(Exit::Done)
 }
 
 /// The result to stdout. That nobody reads it to its end is no error.
@@ -191,8 +217,10 @@ fn graft_all(run: &args::Run, details: bool) -> Result<Grafted, clap::Error> {
         |((input, text), (report, parts))| GraftedFile { path: patch_path(&input), input, text, report, parts };
     let mut files: Vec<GraftedFile> = texts.into_iter().zip(reports).map(graft_file).collect();
     problems.extend(files.iter_mut().flat_map(|file| std::mem::take(&mut file.report.diagnostics)));
-    let all: Vec<&FileReport> = files.iter().map(|file| &file.report).collect();
-    problems.extend(broad_names(&policies, &all));
+    if !problems.iter().any(Diagnostic::is_error) {
+        let reports: Vec<&FileReport> = files.iter().map(|file| &file.report).collect();
+        problems.extend(across::notes(&policies, &reports));
+    }
     problems = say_once(problems);
     if !problems.iter().any(Diagnostic::is_error) {
         problems.extend(find_nothing(&files));
@@ -239,6 +267,7 @@ fn options(run: &args::Run) -> Options {
         kube_minor: run.manifests.kube_version,
         marker: !run.policies.no_marker,
         patches: false,
+        ephemeral_containers: run.ephemeral_containers,
         parse_all: run.manifests.parse_all,
         workloads: run.manifests.workloads.clone(),
         image_env: run.manifests.image_env.clone(),
@@ -284,6 +313,20 @@ fn find_nothing(files: &[GraftedFile]) -> Vec<Diagnostic> {
 }
 
 impl Grafted {
+    /// The policies are for some workload, and have nothing for its pods.
+    fn without_ephemeral_containers(&self) -> Option<Diagnostic> {
+        let mut workloads = self.files.iter().flat_map(|file| &file.report.workloads);
+        let is_met = |outcome: &Outcome| matches!(outcome, Outcome::Injected(_) | Outcome::UpToDate);
+        let is_met = workloads.clone().any(|workload| workload.policies.iter().any(|met| is_met(&met.outcome)));
+        if !is_met || workloads.any(|workload| !workload.ephemeral_containers.is_empty()) {
+            return None;
+        }
+        let note = Diagnostic::note(Code::NothingToWrite, "the policies have no ephemeral containers");
+        Some(
+            note.help("they stand under `inject.ephemeralContainers`; sidecars go into the workload: `podgraft apply`"),
+        )
+    }
+
     /// Nobody named it, so the report does.
     fn named_configuration(&self) -> String {
         self.configuration.as_ref().map_or_else(String::new, |path| format!("settings of {}\n", path.display()))

@@ -17,6 +17,18 @@ pub(super) const NOT_IN_POD_SPEC: [(&str, &str); 5] = [
 ];
 
 const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
+/// What an API server refuses in an ephemeral container (`validateEphemeralContainers` of Kubernetes).
+const NOT_EPHEMERAL: [&str; 8] = [
+    "ports",
+    "resources",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+    "restartPolicy",
+    "resizePolicy",
+];
+
 const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
 
 impl Reader<'_, '_> {
@@ -42,6 +54,18 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// An ephemeral container has no ports, probes and resources: <https://kubernetes.io/docs/concepts/workloads/pods/ephemeral-containers/>.
+    pub(super) fn check_ephemeral_container(&mut self, container: &Value, at: &Path) {
+        let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
+        if container.get("image").and_then(Value::as_str).is_none_or(str::is_empty) {
+            self.invalid(at, format!("the container `{name}` needs an `image`"));
+        }
+        for field in NOT_EPHEMERAL.into_iter().filter(|field| container.get(field).is_some()) {
+            self.invalid(&at.key(field), format!("an ephemeral container has no `{field}`"));
+        }
+        self.check_word(&at.key("imagePullPolicy"), &PULL_POLICIES);
+    }
+
     fn check_word(&mut self, at: &Path, words: &[&str]) {
         let Some(word) = at.get(&self.document.value).and_then(Value::as_str) else { return };
         if !words.contains(&word) {
@@ -54,7 +78,8 @@ impl Reader<'_, '_> {
         let number = at.key("containerPort");
         let port = number.get(&self.document.value).and_then(Value::as_i64).unwrap_or_default();
         if !(1..=65535).contains(&port) {
-            self.invalid(&number, format!("`containerPort` must be between 1 and 65535, not {port}"));
+            let name = self.document.places.name(&number);
+            self.invalid(&number, format!("`{name}` must be between 1 and 65535, not {port}"));
         }
         let name = at.key("name");
         if let Some(text) = name.get(&self.document.value).and_then(Value::as_str) {
@@ -108,7 +133,8 @@ impl Reader<'_, '_> {
 
     /// A second item of one identity would conflict with the first.
     pub(super) fn check_names(&mut self, at: &Path) {
-        let containers = [self.paths(&at.key("initContainers")), self.paths(&at.key("sidecars"))].concat();
+        let lists = ["initContainers", "sidecars", "ephemeralContainers"];
+        let containers = lists.map(|list| self.paths(&at.key(list))).concat();
         self.check_unique(&containers, "name");
         self.check_unique(&self.paths(&at.key("volumes")), "name");
         self.check_unique(&self.paths(&at.key("volumeMounts")), "mountPath");

@@ -97,7 +97,9 @@ impl Reader<'_, '_> {
     /// Its own fields are checked by its type.
     fn ephemeral_container(&mut self, entry: EphemeralContainer, at: &Path) -> Item {
         self.rule(&at.key("name"), names::check_dns_label(&entry.name));
-        self.kubernetes_item(at)
+        let item = self.kubernetes_item(at);
+        self.check_ephemeral_container(&item.value, at);
+        item
     }
 
     fn sidecar(&mut self, entry: types::Sidecar, at: &Path) -> (Item, policy::SidecarType, Position) {

@@ -1,0 +1,198 @@
+//! Ephemeral containers of a run: for each workload the patch body for its pods that run, and the same as a line of
+//! `kubectl debug`. <https://kubernetes.io/docs/concepts/workloads/pods/ephemeral-containers/>
+
+use serde_json::{Value, json};
+
+use crate::edit::emit;
+use crate::policy::functions::image_tag;
+use crate::report::{FileReport, WorkloadReport, one_line};
+
+/// What `kubectl debug` has a flag for, or does by itself.
+const SAID_IN_THE_LINE: [&str; 8] =
+    ["name", "image", "imagePullPolicy", "command", "args", "stdin", "tty", "targetContainerName"];
+
+fn workloads<'r>(reports: &[&'r FileReport]) -> impl Iterator<Item = &'r WorkloadReport> {
+    let all: Vec<&'r WorkloadReport> = reports.iter().flat_map(|report| &report.workloads).collect();
+    all.into_iter().filter(|workload| !workload.ephemeral_containers.is_empty())
+}
+
+fn patch(workload: &WorkloadReport) -> Value {
+    json!({"spec": {"ephemeralContainers": workload.ephemeral_containers}})
+}
+
+/// One YAML document a workload: the patch body, with the lines as a comment.
+pub fn yaml(reports: &[&FileReport]) -> String {
+    let documents: Vec<String> = workloads(reports).map(document).collect();
+    documents.join("---\n")
+}
+
+fn document(workload: &WorkloadReport) -> String {
+    let mut text = format!(
+        "# strategic merge patch for the subresource pods/ephemeralcontainers of a running pod\n\
+         # of {}; the same thing by hand:\n",
+        one_line(&workload.title())
+    );
+    for container in &workload.ephemeral_containers {
+        text.push_str(&format!("#   {}\n", line(workload, container)));
+        let left_out = left_out(container);
+        if !left_out.is_empty() {
+            text.push_str(&format!("#   (which has no flag for {})\n", left_out.join(", ")));
+        }
+    }
+    text + &emit::document(&patch(workload))
+}
+
+/// A JSON list with an entry a workload.
+pub fn json(reports: &[&FileReport]) -> String {
+    let entry = |workload: &WorkloadReport| {
+        let lines = workload.ephemeral_containers.iter().map(|container| line(workload, container));
+        json!({
+            "workload": {
+                "apiVersion": workload.api_version,
+                "kind": workload.kind,
+                "namespace": workload.namespace,
+                "name": workload.name,
+            },
+            "patch": patch(workload),
+            "kubectl": lines.collect::<Vec<_>>(),
+        })
+    };
+    let entries: Vec<Value> = workloads(reports).map(entry).collect();
+    let text = serde_json::to_string_pretty(&entries).expect("values are always JSON");
+    text + "\n"
+}
+
+/// The lines alone, each workload named before its own.
+pub fn kubectl(reports: &[&FileReport]) -> String {
+    let mut text = String::new();
+    for workload in workloads(reports) {
+        text.push_str(&format!("# {}\n", one_line(&workload.title())));
+        for container in &workload.ephemeral_containers {
+            text.push_str(&line(workload, container));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// `kubectl -n shop debug -it POD --image=busybox:1.36 --container=debug --target=app -- sh`
+fn line(workload: &WorkloadReport, container: &Value) -> String {
+    let text = |key: &str| container.get(key).and_then(Value::as_str).unwrap_or_default();
+    let is_true = |key: &str| container.get(key) == Some(&Value::Bool(true));
+    let mut words = vec!["kubectl".to_owned()];
+    if let Some(namespace) = &workload.namespace {
+        words.extend(["-n".to_owned(), namespace.clone()]);
+    }
+    words.push("debug".to_owned());
+    words.extend(match (is_true("stdin"), is_true("tty")) {
+        (true, true) => Some("-it".to_owned()),
+        (true, false) => Some("-i".to_owned()),
+        (false, _) => None,
+    });
+    let is_one_pod = workload.kind == "Pod" && !workload.name.is_empty() && !workload.name.ends_with('*');
+    words.push(if is_one_pod { workload.name.clone() } else { "POD".to_owned() });
+    words.push(format!("--image={}", text("image")));
+    let pull_policy = text("imagePullPolicy");
+    if !pull_policy.is_empty() && pull_policy != default_pull_policy(text("image")) {
+        words.push(format!("--image-pull-policy={pull_policy}"));
+    }
+    words.push(format!("--container={}", text("name")));
+    if !text("targetContainerName").is_empty() {
+        words.push(format!("--target={}", text("targetContainerName")));
+    }
+    words.extend(plain_env(container).map(|(name, value)| format!("--env={name}={value}")));
+    let (command, args) = (texts(container, "command"), texts(container, "args"));
+    if command.is_empty() && !args.is_empty() {
+        words.push("--arguments-only".to_owned());
+    }
+    if !command.is_empty() || !args.is_empty() {
+        words.push("--".to_owned());
+    }
+    words.extend(command.into_iter().chain(args));
+    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// `Always` for `latest` or no tag at all, else `IfNotPresent`, as the API server has it.
+fn default_pull_policy(image: &str) -> &'static str {
+    if !image.contains('@') && image_tag(image) == "latest" { "Always" } else { "IfNotPresent" }
+}
+
+fn texts(container: &Value, key: &str) -> Vec<String> {
+    let list = container.get(key).and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn plain_env(container: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let entries = container.get("env").and_then(Value::as_array).into_iter().flatten();
+    entries.filter_map(|entry| Some((entry.get("name")?.as_str()?, entry.get("value")?.as_str()?)))
+}
+
+/// The fields that the line cannot say.
+fn left_out(container: &Value) -> Vec<&str> {
+    let fields = container.as_object().into_iter().flatten();
+    let is_unsaid = |(key, value): &(&String, &Value)| match key.as_str() {
+        "env" => value.as_array().is_some_and(|entries| entries.len() > plain_env(container).count()),
+        "terminationMessagePolicy" => *value != "File",
+        key => !SAID_IN_THE_LINE.contains(&key),
+    };
+    fields.filter(is_unsaid).map(|(key, _)| key.as_str()).collect()
+}
+
+/// A word as a POSIX shell has to read it.
+fn shell_word(word: &str) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_=./:,@%+".contains(char);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", one_line(word).replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workload(kind: &str, namespace: Option<&str>, container: Value) -> WorkloadReport {
+        WorkloadReport {
+            api_version: "v1".to_owned(),
+            kind: kind.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            name: "orders".to_owned(),
+            ephemeral_containers: vec![container],
+            ..WorkloadReport::default()
+        }
+    }
+
+    fn line_of(kind: &str, namespace: Option<&str>, container: Value) -> String {
+        let workload = workload(kind, namespace, container);
+        line(&workload, &workload.ephemeral_containers[0])
+    }
+
+    #[test]
+    fn the_line_says_what_the_container_does() {
+        let shell = json!({"name": "debug", "image": "busybox:1.36", "imagePullPolicy": "IfNotPresent", "command": ["sh"],
+            "stdin": true, "tty": true, "terminationMessagePolicy": "File", "targetContainerName": "app"});
+        assert_eq!(
+            line_of("Deployment", Some("shop"), shell.clone()),
+            "kubectl -n shop debug -it POD --image=busybox:1.36 --container=debug --target=app -- sh"
+        );
+        assert!(left_out(&shell).is_empty());
+        let script = json!({"name": "d", "image": "a", "imagePullPolicy": "IfNotPresent", "args": ["-c", "it's"],
+            "env": [{"name": "A", "value": "b c"}]});
+        assert_eq!(
+            line_of("Pod", None, script),
+            "kubectl debug orders --image=a --image-pull-policy=IfNotPresent --container=d '--env=A=b c' \
+             --arguments-only -- -c 'it'\\''s'"
+        );
+    }
+
+    #[test]
+    fn what_the_line_cannot_say_is_named() {
+        let container = json!({"name": "d", "image": "a:1", "securityContext": {"runAsUser": 1},
+            "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}]});
+        assert_eq!(left_out(&container), ["securityContext", "env"]);
+        let text = document(&workload("Deployment", None, container));
+        assert!(text.contains(
+            "#   (which has no flag for securityContext, env)\nspec:\n  ephemeralContainers:\n  - name: d\n"
+        ));
+    }
+}

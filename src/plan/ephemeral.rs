@@ -1,0 +1,58 @@
+//! Ephemeral containers for the pods of a workload: collected over the policies, and checked as an API server would.
+
+use serde_json::Value;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::Item;
+
+use super::containers::text_of;
+use super::{Planned, Subject};
+
+/// Adds a rule's ephemeral containers to those of the rules and policies before it.
+pub(super) fn collect(
+    subject: Subject<'_, '_>,
+    items: &[Item],
+    planned: &mut Planned<'_>,
+    problems: &mut Vec<Diagnostic>,
+) {
+    for item in items {
+        let name = text_of(item, "name");
+        let twin = planned.ephemeral_containers.iter().find(|other| text_of(other, "name") == name);
+        match twin {
+            Some(twin) if twin.value == item.value => {}
+            Some(_) => {
+                let message = format!("two ephemeral containers are called `{name}`, with different content");
+                problems.push(problem(subject, Code::Conflict, message, item).help("rename one of them"));
+            }
+            None => match check(subject, item) {
+                Ok(()) => planned.ephemeral_containers.push(item.clone()),
+                Err(problem) => problems.push(*problem),
+            },
+        }
+    }
+}
+
+/// Containers of all sorts share one name space, and the target is one that runs.
+fn check(subject: Subject<'_, '_>, item: &Item) -> Result<(), Box<Diagnostic>> {
+    let containers = subject.workload.containers();
+    let name = text_of(item, "name");
+    let title = subject.workload.title();
+    if containers.iter().any(|container| container.name == name) {
+        let message = format!("{title} has a container `{name}` already");
+        return Err(Box::new(problem(subject, Code::Conflict, message, item).help("rename the ephemeral container")));
+    }
+    let target = item.value.get("targetContainerName").and_then(Value::as_str).unwrap_or_default();
+    if !target.is_empty() && !containers.iter().any(|container| container.name == target) {
+        let message = format!("{title} has no container `{target}` whose processes could be seen");
+        let help = "name one in `targetContainerName`, or write `${containers.first.name}`";
+        return Err(Box::new(problem(subject, Code::Invalid, message, item).help(help)));
+    }
+    Ok(())
+}
+
+fn problem(subject: Subject<'_, '_>, code: Code, message: String, item: &Item) -> Diagnostic {
+    let policy = subject.policy;
+    Diagnostic::error(code, message)
+        .at(subject.workload.own_place(), "this workload")
+        .at(policy.text.place(item.at.clone()), format!("policy `{}` wants this", policy.identity))
+}
