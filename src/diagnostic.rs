@@ -196,6 +196,10 @@ codes! {
     LatestImage = "latest-image",
     /// A token or a password stands in clear text in a policy, and would stand so in every workload.
     ClearSecret = "clear-secret",
+    /// An agent that a JVM loads when it starts: pods restart, where the operator attaches to JVMs that run.
+    PodsRestart = "pods-restart",
+    /// Pods fetch something from elsewhere when they start.
+    FetchedAtStart = "fetched-at-start",
     /// A part of a name fits more than one workload. The operator whose resource this is compares names so; it may be
     /// more than was meant.
     BroadName = "broad-name",

@@ -2,7 +2,7 @@
 
 use super::conversion::{self, Convert, Given, Translated};
 use super::document::Document;
-use super::{native, podbuggertool, rookout};
+use super::{jmx_exporter, native, podbuggertool, rookout};
 use crate::diagnostic::Diagnostic;
 
 /// A format of policy.
@@ -61,7 +61,11 @@ pub const FORMATS: [Format; 6] = [
         kind: "Rookout",
         translator: Some(Translator::Converting { params: &[], convert: rookout::convert }),
     },
-    Format { api_version: "banzaicloud.com/*", kind: "PrometheusJmxExporter", translator: None },
+    Format {
+        api_version: "banzaicloud.com/*",
+        kind: "PrometheusJmxExporter",
+        translator: Some(Translator::Converting { params: jmx_exporter::PARAMS, convert: jmx_exporter::convert }),
+    },
     Format {
         api_version: "ualter.com/*",
         kind: "Podbuggertool",

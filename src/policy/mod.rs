@@ -7,6 +7,7 @@ pub mod expression;
 pub mod format;
 pub mod functions;
 pub mod images;
+mod jmx_exporter;
 pub mod names;
 pub mod native;
 pub mod params;
