@@ -209,6 +209,22 @@ fn twenty_thousand_problems_are_counted_and_bounded() {
 }
 
 #[test]
+fn expressions_that_would_run_for_hours_are_refused() {
+    let list = format!("[{}]", vec!["1"; 1000].join(","));
+    let walk = format!("{list}.all(a, {list}.all(b, a == b))");
+    assert!(walk.len() < 4096);
+    let doubled = (1..40)
+        .map(|level| format!("  - {{name: v{level}, expression: variables.v{0} + variables.v{0}}}\n", level - 1));
+    let doubling = format!("  - {{name: v0, expression: \"'x'\"}}\n{}", doubled.collect::<String>());
+    for (variables, value) in [(String::new(), format!("${{{walk}}}")), (doubling, "${variables.v39}".to_owned())] {
+        let variables = if variables.is_empty() { variables } else { format!("  variables:\n{variables}") };
+        let policy =
+            POLICY.replace("'on'", &format!("'{value}'")).replace("  inject:", &format!("{variables}  inject:"));
+        assert_refused(&apply_with(&policy, &deployment("a", ""), &[]), "has no value");
+    }
+}
+
+#[test]
 fn stdin_that_never_holds_a_document_ends_with_it() {
     let folder = TempDir::new().expect("there is a folder for temporary files");
     fs::write(folder.path().join("policy.yaml"), POLICY).expect("it can be written");

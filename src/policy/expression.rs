@@ -2,8 +2,9 @@
 //! With `expression/library.rs` the only file that knows the CEL crate.
 //!
 //! The crate has no limit of cost, so what an expression may cost is bounded by its form: its length, the depth of its
-//! nesting, and of lists within lists that it walks; and by the length of these lists.
+//! nesting, and of lists within lists that it walks; by the length of these lists; and by the steps of `cost`.
 
+mod cost;
 mod library;
 
 use cel::common::ast::operators::{INDEX, OPT_INDEX, OPT_SELECT};
@@ -11,7 +12,7 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, L
 use cel::objects::{Key, Map, OptionalValue};
 use cel::{Context, ExecutionError, Value as Cel};
 use serde_json::{Number, Value};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use super::functions::MAX_TEXT;
 use super::template::{Fault, Params};
 use super::vocabulary::{Asked, Uses, Vocabulary, check_function, fields_of};
 use crate::diagnostic::Code;
-use library::{ENV, REPLACE, WALKED};
+use library::{CHARGED, CHARGED_EACH, ENV, JOIN, REPLACE, WALKED, is_free};
 
 const MAX_LENGTH: usize = 4096;
 const MAX_NESTING: u16 = 64;
@@ -164,7 +165,7 @@ impl Check<'_> {
             Expr::Select(select) => self.select(select),
             Expr::Call(call) => self.call(call),
             Expr::Comprehension(comprehension) => self.comprehension(comprehension),
-            Expr::List(list) => list.elements.iter_mut().for_each(|entry| self.expression(entry)),
+            Expr::List(list) => list.elements.iter_mut().for_each(|entry| self.charged(entry, CHARGED)),
             Expr::Map(map) => map.entries.iter_mut().for_each(|entry| self.entry(&mut entry.expr)),
             Expr::Struct(message) => {
                 let help = "write a map instead: `{'key': value}`";
@@ -180,7 +181,7 @@ impl Check<'_> {
             EntryExpr::StructField(field) => self.expression(&mut field.value),
             EntryExpr::MapEntry(entry) => {
                 self.expression(&mut entry.key);
-                self.expression(&mut entry.value);
+                self.charged(&mut entry.value, CHARGED);
             }
         }
     }
@@ -243,21 +244,34 @@ impl Check<'_> {
         if !is_operator && let Err(fault) = check_function(&name) {
             self.faults.push(fault);
         }
+        let is_free = is_free(&call.func_name);
         if let Some(target) = call.target.as_mut().filter(|_| !of_optional) {
-            self.expression(target);
+            self.charged(target, if call.func_name == "split" { CHARGED_EACH } else { CHARGED });
         }
-        call.args.iter_mut().for_each(|arg| self.expression(arg));
-        if call.func_name == "replace" {
-            call.func_name = REPLACE.to_owned();
+        for arg in &mut call.args {
+            if is_free { self.expression(arg) } else { self.charged(arg, CHARGED) }
         }
+        match call.func_name.as_str() {
+            "replace" => call.func_name = REPLACE.to_owned(),
+            "join" => call.func_name = JOIN.to_owned(),
+            _ => {}
+        }
+    }
+
+    /// An expression whose value is looked at as a whole, or copied: that has its cost.
+    fn charged(&mut self, tree: &mut IdedExpr, charge: &str) {
+        self.expression(tree);
+        let is_accumulator = free_name(tree).is_some_and(|name| name.starts_with('@'));
+        if is_accumulator || matches!(tree.expr, Expr::Literal(_)) && charge == CHARGED {
+            return;
+        }
+        let inner = std::mem::take(tree);
+        tree.expr = Expr::Call(CallExpr { func_name: charge.to_owned(), target: None, args: vec![inner] });
     }
 
     fn comprehension(&mut self, walk: &mut ComprehensionExpr) {
         self.expression(&mut walk.iter_range);
         self.expression(&mut walk.accu_init);
-        let range = std::mem::take(&mut walk.iter_range);
-        let call = CallExpr { func_name: WALKED.to_owned(), target: None, args: vec![range] };
-        walk.iter_range = IdedExpr { id: 0, expr: Expr::Call(call) };
         let before = self.bound.len();
         self.bound.extend([walk.iter_var.clone(), walk.accu_var.clone()]);
         self.bound.extend(walk.iter_var2.clone());
@@ -272,6 +286,11 @@ impl Check<'_> {
         }
         self.walks -= 1;
         self.bound.truncate(before);
+        let nodes = cost::of_an_entry(walk);
+        let nodes = IdedExpr { id: 0, expr: Expr::Literal(LiteralValue::Int(nodes.into())) };
+        let range = std::mem::take(&mut walk.iter_range);
+        let call = CallExpr { func_name: WALKED.to_owned(), target: None, args: vec![range, nodes] };
+        walk.iter_range = IdedExpr { id: 0, expr: Expr::Call(call) };
     }
 }
 
@@ -307,12 +326,13 @@ pub struct Evaluator<'e> {
     variables: &'e [Variable],
     facts: &'e dyn Facts,
     found: RefCell<BTreeMap<(String, String), Option<Cel>>>,
+    steps_left: Cell<usize>,
 }
 
 impl<'e> Evaluator<'e> {
     /// Evaluates with these names.
     pub fn new(params: &'e Params, variables: &'e [Variable], facts: &'e dyn Facts) -> Self {
-        Evaluator { params, variables, facts, found: RefCell::default() }
+        Evaluator { params, variables, facts, found: RefCell::default(), steps_left: Cell::new(cost::MOST) }
     }
 
     /// The value of an expression.
@@ -334,7 +354,8 @@ impl<'e> Evaluator<'e> {
             let object = self.find("object", "")?.unwrap_or(Cel::Null);
             context.add_variable_from_value("object", object);
         }
-        Cel::resolve(&expression.tree, &context).map_err(|error| failed(expression, &in_words(error)))
+        let resolved = cost::within(&self.steps_left, || Cel::resolve(&expression.tree, &context));
+        resolved.map_err(|error| failed(expression, &in_words(error)))
     }
 
     /// The maps that stand for the names of an expression, with the fields that it asks for.

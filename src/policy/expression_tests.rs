@@ -135,6 +135,66 @@ fn cost_is_bounded_by_form() {
     assert!(refused(&format!("object{}", ".a".repeat(400))).0.contains("nests more than"));
 }
 
+fn list(length: usize) -> String {
+    format!("[{}]", vec!["1"; length].join(","))
+}
+
+/// Each of these would fill the memory, or run for hours.
+#[test]
+fn cost_is_bounded_by_steps() {
+    let (many, long) = (list(1000), format!("'{}'", "a".repeat(3000)));
+    let doubled = |name: &str| format!("[{name}, {name}, {name}, {name}, {name}, {name}, {name}, {name}]");
+    let mut variables = vec![long.clone()];
+    for level in 1..20 {
+        let before = format!("variables.v{}", level - 1);
+        variables.push(match level % 3 {
+            0 => format!("{before} + {before} + {before} + {before}"),
+            1 => format!("{}.join({before})", doubled(&before)),
+            _ => format!("{before}.replace('', {before})"),
+        });
+    }
+    let lists: Vec<String> = std::iter::once(many.clone())
+        .chain((1..20).map(|level| format!("{0} + {0} + {0} + {0}", format!("variables.v{}", level - 1))))
+        .collect();
+    let copies: Vec<String> = std::iter::once("object".to_owned())
+        .chain((1..20).map(|level| doubled(&format!("variables.v{}", level - 1))))
+        .collect();
+    for (variables, text) in [
+        (variables, "variables.v19".to_owned()),
+        (lists, "size(variables.v19)".to_owned()),
+        (copies, "variables.v19 == variables.v19".to_owned()),
+        (vec![many.clone()], "variables.v0.all(a, variables.v0.all(b, a == b && a + b == 2))".to_owned()),
+        (
+            vec![many.clone(), long.clone()],
+            "variables.v0.all(a, variables.v0.all(b, sha256(variables.v1) != ''))".into(),
+        ),
+        (vec![many.clone(), long], "variables.v0.all(a, variables.v1.matches('(a{50}){50}b'))".to_owned()),
+        (vec![many.clone()], "variables.v0.map(a, variables.v0).map(b, b.map(c, variables.v0))".to_owned()),
+        (vec![many], "variables.v0.map(a, object).map(b, variables.v0.map(c, b))".to_owned()),
+    ] {
+        let mut vocabulary = vocabulary();
+        let mut known = Vec::new();
+        for (number, text) in variables.iter().enumerate() {
+            let expression =
+                Expression::compile(text, &vocabulary).unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
+            vocabulary.variables.insert(format!("v{number}"), expression.uses);
+            known.push(Variable { name: format!("v{number}"), expression, at: 0..0 });
+        }
+        let expression = Expression::compile(&text, &vocabulary).unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
+        let evaluator = Evaluator::new(&vocabulary.params, &known, &Pod);
+        // A debug build takes ten times as long for a step.
+        evaluator.steps_left.set(cost::MOST / 20);
+        let fault = evaluator.evaluate(&expression).expect_err(&text);
+        assert!(fault.code == Code::BadExpression, "{fault:?}");
+    }
+}
+
+#[test]
+fn walks_of_a_usual_length_are_far_from_the_limit() {
+    let many = list(200);
+    assert_eq!(value(&format!("{many}.all(a, {many}.all(b, a == b && 'x'.matches('^x$')))")), json!(true));
+}
+
 #[test]
 fn what_cannot_be_known_is_an_error_only_where_it_is_used() {
     assert_eq!(outcome("workload.namespace").unwrap_err().code, Code::UnknownNamespace);

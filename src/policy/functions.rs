@@ -1,7 +1,8 @@
 //! What the functions of expressions do that CEL does not have: pure, on texts.
 
-use regex_lite::Regex;
+use regex_lite::{Regex, RegexBuilder};
 use sha2::{Digest, Sha256};
+use std::cell::RefCell;
 
 use super::names::check_dns_label;
 
@@ -76,8 +77,29 @@ pub fn find_all(text: &str, pattern: &str, most: usize) -> Result<Vec<String>, S
     Ok(regex(pattern)?.find_iter(text).take(most).map(|found| found.as_str().to_owned()).collect())
 }
 
+/// A pattern that compiles to more could take seconds for a text.
+const MAX_REGEX: usize = 64 << 10;
+
+thread_local! {
+    /// A walk over a list asks for the same one each time.
+    static LAST: RefCell<Option<Regex>> = const { RefCell::new(None) };
+}
+
+/// The pattern was the last one too, and need not be compiled.
+pub fn is_compiled(pattern: &str) -> bool {
+    LAST.with_borrow(|last| last.as_ref().is_some_and(|last| last.as_str() == pattern))
+}
+
 fn regex(pattern: &str) -> Result<Regex, String> {
-    Regex::new(pattern).map_err(|error| format!("`{pattern}` is no regular expression: {error}"))
+    if is_compiled(pattern)
+        && let Some(last) = LAST.with_borrow(Clone::clone)
+    {
+        return Ok(last);
+    }
+    let compiled = RegexBuilder::new(pattern).size_limit(MAX_REGEX).build();
+    let compiled = compiled.map_err(|error| format!("`{pattern}` is no regular expression: {error}"))?;
+    LAST.set(Some(compiled.clone()));
+    Ok(compiled)
 }
 
 /// A text with the first `most` of what is looked for replaced; without a number, all.

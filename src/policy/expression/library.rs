@@ -1,11 +1,13 @@
 //! The functions of expressions: those of the CEL crate, and ours, as the crate calls them.
 
-use cel::common::types::{DYN_TYPE, INT_TYPE, STRING_TYPE};
+use cel::common::ast::operators;
+use cel::common::types::{CelString, DYN_TYPE, INT_TYPE, LIST_TYPE, STRING_TYPE};
 use cel::common::value::{CowVal, Val};
 use cel::objects::Key;
 use cel::{Env, ExecutionError, Value as Cel};
 use std::sync::{Arc, LazyLock};
 
+use super::cost::{spend, spend_on, spend_on_text};
 use crate::policy::functions;
 
 const MAX_ENTRIES: i64 = 1024;
@@ -15,8 +17,31 @@ type Returned<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
 /// Our `replace`: the crate's may make a text of any length.
 pub(super) const REPLACE: &str = "@replace";
-/// What a comprehension walks over: a list that is not too long, and a map by its keys in their order.
+/// Our `join`, for the same reason.
+pub(super) const JOIN: &str = "@join";
+/// What a comprehension walks over: a list that is not too long, and a map by its keys in their order. Beside it stands
+/// the number of nodes that are evaluated for each entry.
 pub(super) const WALKED: &str = "@walked";
+/// A value as it is, paid for.
+pub(super) const CHARGED: &str = "@charged";
+/// A text as it is, paid for byte by byte: for what makes a value of each.
+pub(super) const CHARGED_EACH: &str = "@charged_each";
+
+/// Whether a call costs no more than its node: it hands its arguments on, or takes one thing out of them.
+pub(super) fn is_free(function: &str) -> bool {
+    const FREE: [&str; 9] = [
+        operators::CONDITIONAL,
+        operators::LOGICAL_AND,
+        operators::LOGICAL_OR,
+        operators::LOGICAL_NOT,
+        operators::NOT_STRICTLY_FALSE,
+        operators::NEGATE,
+        operators::INDEX,
+        operators::OPT_INDEX,
+        operators::OPT_SELECT,
+    ];
+    FREE.contains(&function)
+}
 
 /// Kubernetes' CEL as far as the crate has it, and our functions.
 pub(super) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
@@ -41,7 +66,11 @@ fn add_functions(env: &mut Env) -> Result<(), cel::DeclarationError> {
         own_text("sha256", &args, |text| Ok(functions::sha256(text)))
     })?;
     env.add_overload("firstPort", "podgraft_first_port", vec![DYN_TYPE, DYN_TYPE], first_port)?;
-    env.add_overload(WALKED, "podgraft_walked", vec![DYN_TYPE], walked)?;
+    env.add_overload(WALKED, "podgraft_walked", vec![DYN_TYPE, INT_TYPE], walked)?;
+    env.add_overload(CHARGED, "podgraft_charged", vec![DYN_TYPE], charged)?;
+    env.add_overload(CHARGED_EACH, "podgraft_charged_each", vec![DYN_TYPE], charged_each)?;
+    env.add_member_overload(JOIN, "podgraft_join", LIST_TYPE, vec![], join)?;
+    env.add_member_overload(JOIN, "podgraft_join_separator", LIST_TYPE, text(), join)?;
     env.add_overload("matches", "podgraft_matches", vec![STRING_TYPE, STRING_TYPE], matches)?;
     env.add_member_overload("matches", "podgraft_matches_member", STRING_TYPE, text(), matches)?;
     env.add_member_overload("find", "podgraft_find", STRING_TYPE, text(), find)?;
@@ -99,20 +128,31 @@ fn first_port<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     returned(arg(&args, 1)?)
 }
 
+/// The worst patterns take as long as some steps for each byte, and as thousands to be compiled.
+fn searched(args: &Args<'_, '_>) -> Result<(String, String), ExecutionError> {
+    let (text, pattern) = (text_arg(args, 0)?, text_arg(args, 1)?);
+    let compiling = if functions::is_compiled(&pattern) { 0 } else { 5_000 };
+    spend(4 * text.len() + compiling)?;
+    Ok((text, pattern))
+}
+
 fn matches<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
-    let found = functions::matches(&text_arg(&args, 0)?, &text_arg(&args, 1)?);
+    let (text, pattern) = searched(&args)?;
+    let found = functions::matches(&text, &pattern);
     returned(found.map_err(|why| ExecutionError::function_error("matches", why))?)
 }
 
 fn find<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
-    let found = functions::find_all(&text_arg(&args, 0)?, &text_arg(&args, 1)?, 1);
+    let (text, pattern) = searched(&args)?;
+    let found = functions::find_all(&text, &pattern, 1);
     let found = found.map_err(|why| ExecutionError::function_error("find", why))?;
     returned(found.into_iter().next().unwrap_or_default())
 }
 
 fn find_all<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     let most = most_arg(&args, 2)?.unwrap_or(usize::MAX);
-    let found = functions::find_all(&text_arg(&args, 0)?, &text_arg(&args, 1)?, most);
+    let (text, pattern) = searched(&args)?;
+    let found = functions::find_all(&text, &pattern, most);
     returned(found.map_err(|why| ExecutionError::function_error("findAll", why))?)
 }
 
@@ -122,13 +162,51 @@ fn replace<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     returned(replaced.map_err(|why| ExecutionError::function_error("replace", why))?)
 }
 
+fn join<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let failed = |why: &str| ExecutionError::function_error("join", why);
+    let separator = if args.len() > 1 { text_arg(&args, 1)? } else { String::new() };
+    let list = args.first().ok_or(ExecutionError::MissingArgumentOrTarget)?;
+    let mut entries = list.as_iterable().ok_or_else(|| failed("takes a list"))?.iter();
+    let mut joined = String::new();
+    let mut is_first = true;
+    while let Some(entry) = entries.next() {
+        let text = entry.downcast_ref::<CelString>().ok_or_else(|| failed("takes a list of texts"))?;
+        if !std::mem::take(&mut is_first) {
+            joined.push_str(&separator);
+        }
+        joined.push_str(text.inner());
+        if joined.len() > functions::MAX_TEXT {
+            return Err(failed("the text would be longer than 1 MiB"));
+        }
+    }
+    spend_on_text(&joined)?;
+    returned(joined)
+}
+
+fn charged<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let value = args.into_iter().next().ok_or(ExecutionError::MissingArgumentOrTarget)?;
+    spend_on(value.as_ref())?;
+    Ok(value)
+}
+
+fn charged_each<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let value = args.into_iter().next().ok_or(ExecutionError::MissingArgumentOrTarget)?;
+    spend(value.downcast_ref::<CelString>().map_or(1, |text| text.inner().len()))?;
+    Ok(value)
+}
+
 fn walked<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let nodes = most_arg(&args, 1)?.unwrap_or(1);
     let range = args.into_iter().next().ok_or(ExecutionError::MissingArgumentOrTarget)?;
     let is_long = range.as_sizer().is_some_and(|sizer| *sizer.size().inner() > MAX_ENTRIES);
     if is_long {
         let why = format!("the list has more than {MAX_ENTRIES} entries");
         return Err(ExecutionError::function_error("all, exists, map and filter", why));
     }
+    // Each entry is copied, and the nodes are evaluated for it.
+    spend_on(range.as_ref())?;
+    let entries = range.as_sizer().map_or(0, |sizer| usize::try_from(*sizer.size().inner()).unwrap_or(0));
+    spend(entries.saturating_mul(nodes))?;
     if range.get_type().name() != "map" {
         return Ok(range);
     }

@@ -1,0 +1,89 @@
+//! What an evaluation may cost: the CEL crate has no limit, and a policy must not be able to fill the memory or to run
+//! for hours. A step is about one node of an expression, or 64 bytes of text that a function looks at.
+
+use cel::ExecutionError;
+use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedExpr};
+use cel::common::types::{CelList, CelMap, CelString};
+use cel::common::value::Val;
+use std::cell::Cell;
+
+use crate::policy::functions::MAX_TEXT;
+
+/// Steps for all expressions of a policy over one container; a second at worst.
+pub(super) const MOST: usize = 2_000_000;
+
+const BYTES_A_STEP: usize = 64;
+
+thread_local! {
+    /// The crate hands its functions nothing of ours, so what is left of the running evaluation stands here.
+    static LEFT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Evaluates with as many steps as are left, and takes those that were used.
+pub(super) fn within<T>(left: &Cell<usize>, evaluate: impl FnOnce() -> T) -> T {
+    let outer = LEFT.replace(left.get());
+    let evaluated = evaluate();
+    left.set(LEFT.replace(outer));
+    evaluated
+}
+
+/// The nodes that are evaluated for each entry of a list that is walked.
+pub(super) fn of_an_entry(walk: &ComprehensionExpr) -> i64 {
+    [&walk.loop_cond, &walk.loop_step, &walk.result].into_iter().map(count).sum()
+}
+
+/// The nodes of an expression, walks within it counted once.
+fn count(tree: &IdedExpr) -> i64 {
+    let inner: i64 = match &tree.expr {
+        Expr::Unspecified | Expr::Literal(_) | Expr::Ident(_) | Expr::Struct(_) => 0,
+        Expr::Select(select) => count(&select.operand),
+        Expr::Call(call) => call.target.iter().map(|target| count(target)).chain(call.args.iter().map(count)).sum(),
+        Expr::Comprehension(walk) => [&walk.iter_range, &walk.loop_step, &walk.result].into_iter().map(count).sum(),
+        Expr::List(list) => list.elements.iter().map(count).sum(),
+        Expr::Map(map) => {
+            let values = map.entries.iter().map(|entry| match &entry.expr {
+                EntryExpr::StructField(field) => count(&field.value),
+                EntryExpr::MapEntry(entry) => count(&entry.key) + count(&entry.value),
+            });
+            values.sum()
+        }
+    };
+    inner + 1
+}
+
+/// Takes steps away.
+pub(super) fn spend(steps: usize) -> Result<(), ExecutionError> {
+    match LEFT.get().checked_sub(steps) {
+        Some(left) => {
+            LEFT.set(left);
+            Ok(())
+        }
+        None => {
+            LEFT.set(0);
+            Err(ExecutionError::function_error("the expression", "it takes too long: walk shorter lists"))
+        }
+    }
+}
+
+/// Steps for a function that looks at every byte of a text a few times.
+pub(super) fn spend_on_text(text: &str) -> Result<(), ExecutionError> {
+    spend(1 + text.len() / BYTES_A_STEP)
+}
+
+/// Steps for looking at all of a value, or copying it.
+pub(super) fn spend_on(value: &dyn Val) -> Result<(), ExecutionError> {
+    if let Some(text) = value.downcast_ref::<CelString>() {
+        if text.inner().len() > MAX_TEXT {
+            return Err(ExecutionError::function_error("the expression", "a text is longer than 1 MiB"));
+        }
+        return spend_on_text(text.inner());
+    }
+    spend(1)?;
+    if let Some(list) = value.downcast_ref::<CelList>() {
+        return list.inner().iter().try_for_each(|entry| spend_on(entry.as_ref()));
+    }
+    if let Some(map) = value.downcast_ref::<CelMap>() {
+        return map.inner().values().try_for_each(|entry| spend_on(entry.as_ref()));
+    }
+    Ok(())
+}
