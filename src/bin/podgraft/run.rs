@@ -16,7 +16,7 @@ use podgraft::inventory::Inventory;
 use podgraft::manifest::workload::PodKinds;
 use podgraft::policy::Policy;
 use podgraft::report::json::Verdict;
-use podgraft::report::{FileReport, ReportedFile, json, splice, stat, summary, text, unified, write_spliced};
+use podgraft::report::{Edit, FileReport, ReportedFile, json, splice, stat, summary, text, unified, write_spliced};
 use podgraft::report::{Outcome, say_once};
 use podgraft::select::kinds::unknown_kinds;
 
@@ -407,14 +407,21 @@ impl GraftedFile {
         }
         let mut stream = Vec::new();
         for part in &self.parts {
-            let is_inside = |at: usize| part.contains(&at) || at == part.end && at == self.text.len();
-            let edits = self.report.edits.iter().filter(|edit| is_inside(edit.at.start)).map(|edit| {
+            let edits = self.report.edits.iter().filter(|edit| is_inside(edit, part)).map(|edit| {
                 let at = edit.at.start - part.start..edit.at.end - part.start;
-                podgraft::report::Edit { at, text: edit.text.clone() }
+                Edit { at, text: edit.text.clone() }
             });
             stream.extend(splice(&self.text[part.clone()], &edits.collect::<Vec<_>>()));
         }
         stream
+    }
+}
+
+/// An insertion between two documents belongs to the first: nothing is put before a `---` line.
+fn is_inside(edit: &Edit, part: &Range<usize>) -> bool {
+    match edit.at.start {
+        start if !edit.at.is_empty() || start == 0 => part.contains(&start),
+        start => part.start < start && start <= part.end,
     }
 }
 
