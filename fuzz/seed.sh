@@ -11,12 +11,30 @@ policies() {
   find ../policies ../testdata ../../shared/cases -type f -size -16k -name '*policy*.yaml' 2>/dev/null || true
   find ../policies -type f -name '*.yaml'
 }
+# One input from stdin.
+add() {
+  local new="corpus/$1/new"
+  cat >"$new"
+  mv "$new" "corpus/$1/seed-$(sha256sum "$new" | cut -c 1-16)"
+}
 
-[ $# -gt 0 ] || set -- parse split policy graft
+[ $# -gt 0 ] || set -- parse split policy graft pair expression
 for target in "$@"; do
   mkdir -p "corpus/$target"
-  { if [ "$target" = policy ]; then policies; else manifests; fi; } | sort -u | while IFS= read -r file; do
-    cp "$file" "corpus/$target/seed-$(sha256sum "$file" | cut -c 1-16)"
+  case "$target" in
+    policy) policies ;;
+    pair) find ../testdata/cases -name 'input.*' ;;
+    expression) find ../testdata ../policies -name '*.yaml' ;;
+    *) manifests ;;
+  esac | sort -u | while IFS= read -r file; do
+    case "$target" in
+      pair) { cat "$(dirname "$file")/policy.yaml"; printf '\n=====\n'; cat "$file"; } | add pair ;;
+      # What stands between `${` and `}`, and behind `expression:`.
+      expression)
+        { grep -ohP '\$\{\K[^}]+(?=\})' "$file" || true; sed -n "s/.*expression: *['\"]\{0,1\}\(.*[^'\"]\)['\"]\{0,1\} *$/\1/p" "$file"; } |
+          while IFS= read -r line; do printf '%s' "$line" | add expression; done ;;
+      *) add "$target" <"$file" ;;
+    esac
   done
   echo "$target: $(find "corpus/$target" -type f | wc -l) inputs"
 done

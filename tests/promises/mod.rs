@@ -1,0 +1,148 @@
+//! What holds for whatever text and whatever policies: refused with a place, or edited so that the output reads again,
+//! has the values of the plan, keeps every byte between the edits, and a second run finds nothing to do.
+//!
+//! The tests and the fuzz targets share this file. Values come from the complete parser, and the plan is carried out a
+//! second time by the `json-patch` crate, which shares no code with the text editor.
+
+use std::sync::Arc;
+
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::graft::{Options, graft};
+use podgraft::policy::Policy;
+use podgraft::policy::read::{PolicyFile, read};
+use podgraft::report::{Edit, FileReport, WorkloadReport, splice};
+use podgraft::yaml::parse::parse_with_granit;
+use podgraft::yaml::tree::{NodeId, Tree};
+use podgraft::yaml::value::to_value;
+use serde_json::Value;
+
+/// What came of a text that kept its promises.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The output; none when the text was refused.
+    pub output: Option<Vec<u8>>,
+    /// How many edits were made.
+    pub edits: usize,
+    /// How many documents had their values compared with the patched ones.
+    pub compared: usize,
+}
+
+/// The policies of a text, or what is wrong with it.
+pub fn policies(text: &str) -> Result<Vec<Policy>, Vec<Diagnostic>> {
+    let (policies, problems) = read(vec![PolicyFile { name: "policy.yaml".into(), text: text.to_owned() }], &[]);
+    if problems.iter().any(Diagnostic::is_error) { Err(problems) } else { Ok(policies) }
+}
+
+/// One run of the engine.
+pub fn run(text: &[u8], policies: &[Policy]) -> FileReport {
+    graft(&Arc::from("input.yaml"), text, policies, &Options { patches: true, ..Options::default() })
+}
+
+/// The errors of a run.
+pub fn errors(report: &FileReport) -> Vec<&Diagnostic> {
+    report.diagnostics.iter().filter(|problem| problem.is_error()).collect()
+}
+
+/// Runs a text and looks at all that is promised.
+///
+/// # Panics
+/// When a promise is broken.
+pub fn check(text: &[u8], policies: &[Policy]) -> Kept {
+    let report = run(text, policies);
+    let refused = errors(&report);
+    let shown = || String::from_utf8_lossy(text);
+    assert!(refused.iter().all(|problem| problem.code != Code::Internal), "{refused:?}\n{}", shown());
+    assert!(refused.iter().all(|problem| !problem.labels.is_empty()), "no place: {refused:?}\n{}", shown());
+    if !refused.is_empty() {
+        return Kept::default();
+    }
+    let output = splice(text, &report.edits);
+    check_bytes(text, &output, &report.edits);
+    let compared = check_values(text, &report);
+    let again = run(&output, policies);
+    let is_quiet = again.edits.is_empty() && errors(&again).is_empty();
+    assert!(is_quiet, "second run: {:?} {:?}\n{}", again.edits, errors(&again), shown());
+    Kept { output: Some(output), edits: report.edits.len(), compared }
+}
+
+/// The edits stand in order and apart; between them stand the input's bytes.
+fn check_bytes(text: &[u8], output: &[u8], edits: &[Edit]) {
+    let (mut read, mut written) = (0, 0);
+    for edit in edits {
+        assert!(read <= edit.at.start && edit.at.start <= edit.at.end, "edits overlap: {edits:?}");
+        let kept = &text[read..edit.at.start];
+        assert_eq!(kept, &output[written..written + kept.len()]);
+        written += kept.len();
+        assert_eq!(edit.text.as_bytes(), &output[written..written + edit.text.len()]);
+        written += edit.text.len();
+        read = edit.at.end;
+    }
+    assert_eq!(&text[read..], &output[written..]);
+}
+
+/// Each document that was edited reads again, and has the values of the input with the plan's patches. Returns how many
+/// have values: aliases that expand to too much, say, have none.
+fn check_values(text: &[u8], report: &FileReport) -> usize {
+    let edited = report.workloads.iter().filter(|workload| workload.is_changed());
+    let mut documents: Vec<_> = edited.map(|workload| workload.document.clone()).collect();
+    documents.dedup();
+    let mut compared = 0;
+    for document in documents {
+        let twins: Vec<_> = report.workloads.iter().filter(|workload| workload.document == document).collect();
+        let within = |edit: &&Edit| document.start <= edit.at.start && edit.at.end <= document.end;
+        let own = twins.iter().flat_map(|twin| &report.edits[twin.edits.clone()]).filter(within);
+        let edits: Vec<Edit> = own.map(|edit| moved(edit, document.start)).collect();
+        let before = std::str::from_utf8(&text[document.clone()]).expect("what is edited is UTF-8");
+        let after = String::from_utf8(splice(before.as_bytes(), &edits)).expect("text in text is UTF-8");
+        let output = parse_with_granit(&after).unwrap_or_else(|error| panic!("it does not read: {error:?}\n{after}"));
+        let input = parse_with_granit(before).expect("what is edited was read");
+        let Some(mut wanted) = values(&input) else { continue };
+        apply_patches(&mut wanted, &twins);
+        let found = values(&output).unwrap_or_else(|| panic!("the output has no values any more\n{after}"));
+        assert_eq!(found, wanted, "the values differ\n{before}\n=>\n{after}");
+        compared += 1;
+    }
+    compared
+}
+
+fn moved(edit: &Edit, by: usize) -> Edit {
+    Edit { at: edit.at.start - by..edit.at.end - by, text: edit.text.clone() }
+}
+
+fn values(tree: &Tree<'_>) -> Option<Vec<Value>> {
+    tree.roots().iter().map(|&root: &NodeId| to_value(tree, root).ok()).collect()
+}
+
+/// Workloads stand in the report in the order of the text, so each is the next object of its kind and name.
+fn apply_patches(values: &mut [Value], workloads: &[&WorkloadReport]) {
+    let mut objects: Vec<&mut Value> = values.iter_mut().flat_map(objects_of).collect();
+    let mut from = 0;
+    for workload in workloads.iter().filter(|workload| workload.is_changed()) {
+        let is_it = |object: &&mut Value| is_object_of(object, workload);
+        let at = objects[from..].iter().position(is_it).expect("the workload is in the input") + from;
+        from = at + 1;
+        let patch = workload.patch.as_ref().expect("it was asked for");
+        json_patch::patch(objects[at], patch).unwrap_or_else(|error| panic!("{error} in {patch:?}"));
+    }
+}
+
+/// A name that is no text (`name: 1`) is taken for any.
+fn is_object_of(object: &Value, workload: &WorkloadReport) -> bool {
+    let metadata = &object["metadata"];
+    let has_name = match (&metadata["name"], &metadata["generateName"]) {
+        (Value::String(name), _) => *name == workload.name,
+        (Value::Null, Value::String(start)) => format!("{start}*") == workload.name,
+        _ => true,
+    };
+    has_name && object["kind"] == *workload.kind
+}
+
+/// The object, or the items of a list of objects.
+fn objects_of(value: &mut Value) -> Vec<&mut Value> {
+    let is_list = value["kind"].as_str().is_some_and(|kind| kind.ends_with("List"));
+    match is_list.then(|| value.get_mut("items")).flatten() {
+        Some(Value::Array(_)) => {}
+        _ => return vec![value],
+    }
+    value["items"].as_array_mut().into_iter().flatten().flat_map(objects_of).collect()
+}
