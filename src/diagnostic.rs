@@ -77,6 +77,15 @@ impl Diagnostic {
         self
     }
 
+    /// Whether it speaks of many places alike, so that saying it once is enough.
+    pub fn is_said_once(&self) -> bool {
+        match self.code {
+            Code::HiddenEnv => true,
+            Code::MissingObject => !self.is_error(),
+            _ => false,
+        }
+    }
+
     /// Whether it fails the run.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error

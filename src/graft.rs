@@ -275,10 +275,10 @@ impl<'a> Chunk<'a, '_> {
     fn add_diagnostics(&mut self, diagnostics: Vec<Diagnostic>) {
         for diagnostic in diagnostics {
             let said = &self.report.diagnostics;
-            let is_said = match diagnostic.code {
-                Code::HiddenEnv => said.iter().any(|other| other.message == diagnostic.message),
+            let is_said = match diagnostic.is_said_once() {
+                true => said.iter().any(|other| other.message == diagnostic.message),
                 // All others speak of a place in their document.
-                _ => said[self.first_problem..].contains(&diagnostic),
+                false => said[self.first_problem..].contains(&diagnostic),
             };
             if !is_said {
                 self.report.diagnostics.push(diagnostic);

@@ -35,7 +35,8 @@ impl Needs {
         };
         Needs {
             namespaces: active().any(asks_namespace),
-            data: active().any(|policy| policy.rules.iter().any(|rule| rule.has_checksums())),
+            data: active()
+                .any(|policy| !policy.config_keys.is_empty() || policy.rules.iter().any(|rule| rule.has_checksums())),
         }
     }
 

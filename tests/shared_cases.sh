@@ -9,3 +9,5 @@ echo "$out"
 for case in 1-rookout-java 3-opentelemetry-java 4-debug-tools 5-config-checksum; do
   grep -q "^ok   $case" <<<"$out" || { echo "case $case does not match" >&2; exit 1; }
 done
+# What other operators do, with their own resources.
+python3 $cases/compare.py $cases/seeds "$podgraft apply -q -p {policy} {args} {input}" -v

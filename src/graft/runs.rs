@@ -4,7 +4,6 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder};
 
-use crate::diagnostic::Code;
 use crate::report::FileReport;
 use crate::yaml::stream::Chunks;
 
@@ -73,8 +72,8 @@ fn join(mut first: FileReport, second: FileReport) -> FileReport {
     }));
     for diagnostic in second.diagnostics {
         // Said once a file: see `Chunk::add_diagnostics`.
-        let is_said = diagnostic.code == Code::HiddenEnv
-            && first.diagnostics.iter().any(|other| other.message == diagnostic.message);
+        let is_said =
+            diagnostic.is_said_once() && first.diagnostics.iter().any(|other| other.message == diagnostic.message);
         if !is_said {
             first.diagnostics.push(diagnostic);
         }

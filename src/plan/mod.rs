@@ -4,6 +4,7 @@ mod base;
 mod check;
 mod checksums;
 mod compose;
+mod config_keys;
 mod containers;
 pub mod draft;
 mod env;
@@ -153,6 +154,9 @@ fn apply<'t>(subject: Subject<'_, 't>, earlier: &[Policy], planned: &mut Planned
         if applied.skips.len() == skips {
             found.rules.push(index);
         }
+    }
+    if applied.skips.len() < policy.rules.len() {
+        applied.problems.extend(config_keys::check(subject));
     }
     let (errors, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
         applied.problems.into_iter().partition(Diagnostic::is_error);

@@ -11,7 +11,7 @@ use super::document::Document;
 use super::params::ParamSetting;
 use super::places::{Origins, Places};
 use super::schema::{Schema, Templates};
-use super::{ForeignMark, Policy, native};
+use super::{ConfigKey, ForeignMark, Policy, native};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::yaml::value::{Path, Step};
 
@@ -69,15 +69,36 @@ pub struct Conversion {
     pub remarks: Vec<String>,
     /// What is wrong or doubtful about the resource.
     pub problems: Vec<Diagnostic>,
+    /// What an `InjectionPolicy` has no word for.
+    pub beyond: Beyond,
+    origins: Vec<(Path, Path)>,
+}
+
+/// What the internal policy says and an `InjectionPolicy` does not.
+#[derive(Debug, Default)]
+pub struct Beyond {
+    /// Keys of ConfigMaps that pods need.
+    pub config_keys: Vec<ConfigKey>,
     /// What to tell the user once a workload is changed.
     pub effects: Vec<Diagnostic>,
-    /// What shows that the operator has been here; an `InjectionPolicy` has no word for it.
+    /// What shows that the operator has been here.
     pub foreign_marks: Vec<ForeignMark>,
-    /// Whether only one such resource may apply to a workload; an `InjectionPolicy` has no word for it.
+    /// Whether only one resource of the kind may apply to a workload.
     pub is_alone: bool,
     /// For each rule, the text that the names of its workloads contain, and its place.
     pub name_parts: Vec<Option<(String, Range<usize>)>>,
-    origins: Vec<(Path, Path)>,
+}
+
+impl Beyond {
+    fn add_to(self, policy: &mut Policy, kind: &str) {
+        policy.config_keys = self.config_keys;
+        policy.effects = self.effects;
+        policy.foreign_marks = self.foreign_marks;
+        policy.alone_among = self.is_alone.then(|| kind.into());
+        for (rule, part) in policy.rules.iter_mut().zip(self.name_parts) {
+            rule.name_part = part;
+        }
+    }
 }
 
 impl Conversion {
@@ -97,10 +118,7 @@ impl Conversion {
             policy,
             remarks: Vec::new(),
             problems: Vec::new(),
-            effects: Vec::new(),
-            foreign_marks: Vec::new(),
-            is_alone: false,
-            name_parts: Vec::new(),
+            beyond: Beyond::default(),
             origins: vec![(Path::default(), pointer("/metadata/name")), (pointer("/metadata"), pointer("/metadata"))],
         }
     }
@@ -151,22 +169,14 @@ pub fn translate(document: Document<'_>, given: &Given<'_>, convert: Convert) ->
     let identity = document.identity();
     let mut conversion = convert(&document, given)?;
     let problems = std::mem::take(&mut conversion.problems);
-    let foreign_marks = std::mem::take(&mut conversion.foreign_marks);
-    let name_parts = std::mem::take(&mut conversion.name_parts);
-    let effects = std::mem::take(&mut conversion.effects);
-    let is_alone = conversion.is_alone;
+    let beyond = std::mem::take(&mut conversion.beyond);
     let mut policy = match native::translate(conversion.document(document), &[]) {
         Ok(policy) if !problems.iter().any(Diagnostic::is_error) => policy,
         Ok(_) => return Err(problems),
         Err(more) => return Err(once(problems.into_iter().chain(more))),
     };
     policy.identity = identity;
-    policy.foreign_marks = foreign_marks;
-    policy.effects = effects;
-    policy.alone_among = is_alone.then(|| kind.into());
-    for (rule, part) in policy.rules.iter_mut().zip(name_parts) {
-        rule.name_part = part;
-    }
+    beyond.add_to(&mut policy, &kind);
     Ok(Translated { policy, warnings: problems })
 }
 

@@ -1,8 +1,8 @@
 //! Which objects are policies, and who translates them: a new format is one file and one row.
 
-use super::conversion::{self, Convert, Given, Translated};
+use super::conversion::{self, Conversion, Convert, Given, Translated};
 use super::document::Document;
-use super::{jmx_exporter, native, podbuggertool, rookout};
+use super::{config_monitor, jmx_exporter, native, podbuggertool, rookout};
 use crate::diagnostic::Diagnostic;
 
 /// A format of policy.
@@ -39,6 +39,17 @@ impl Translator {
         }
     }
 
+    /// What an object becomes; `None` for what is a policy already.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn convert(&self, document: &Document<'_>, given: &Given<'_>) -> Option<Result<Conversion, Vec<Diagnostic>>> {
+        match self {
+            Translator::Native => None,
+            Translator::Converting { convert, .. } => Some(convert(document, given)),
+        }
+    }
+
     /// The policy that an object is.
     ///
     /// # Errors
@@ -71,7 +82,11 @@ pub const FORMATS: [Format; 6] = [
         kind: "Podbuggertool",
         translator: Some(Translator::Converting { params: &[], convert: podbuggertool::convert }),
     },
-    Format { api_version: "magalix.com/*", kind: "ConfigMonitor", translator: None },
+    Format {
+        api_version: "magalix.com/*",
+        kind: "ConfigMonitor",
+        translator: Some(Translator::Converting { params: config_monitor::PARAMS, convert: config_monitor::convert }),
+    },
     Format { api_version: "opentelemetry.io/*", kind: "Instrumentation", translator: None },
 ];
 

@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-use super::ForeignMark;
 use super::conversion::{self, Conversion, Given, literal, literals, pointer};
 use super::document::Document;
 use super::names::{check_config_key, check_dns_subdomain};
+use super::{ConfigKey, ForeignMark};
 use crate::diagnostic::{Code, Diagnostic};
 
 /// The parameters: `image` carries the agent's jar, `container` is the JVM's.
@@ -78,10 +78,15 @@ pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion,
         Conversion::of(document, "Serve JVM metrics for Prometheus, as the Prometheus JMX exporter operator does.");
     check(document, &spec, &mut conversion.problems);
     let port = port(document, &spec, &mut conversion.problems);
-    conversion.is_alone = true;
-    conversion.foreign_marks = vec![ForeignMark {
+    conversion.beyond.is_alone = true;
+    conversion.beyond.foreign_marks = vec![ForeignMark {
         annotation: MARK.to_owned(),
         values: ["verified", "verified-failed"].map(str::to_owned).to_vec(),
+    }];
+    conversion.beyond.config_keys = vec![ConfigKey {
+        name: spec.config.config_map_name.clone(),
+        key: spec.config.config_map_key.clone(),
+        at: document.span(&pointer("/spec/config")),
     }];
     let labels = pointer("/spec/labelSelector");
     let labels = labels.get(&document.value).map(literals).unwrap_or_default();
@@ -214,18 +219,21 @@ fn note(document: &Document<'_>, given: &Given<'_>, conversion: &mut Conversion)
     let restart = "the agent is loaded when a JVM starts, so the pods of the workloads that get it restart";
     let restart = Diagnostic::note(Code::PodsRestart, restart).at(document.place(&name), "by this resource");
     conversion
+        .beyond
         .effects
         .push(restart.help("by the workload's own strategy, and once: the operator attaches to JVMs that run"));
     if given.param("image").is_none() {
         let fetch = "no image with the agent's jar is named, so every pod fetches the jar when it starts";
         let fetch = Diagnostic::note(Code::FetchedAtStart, fetch).at(document.place(&name), "by this resource");
         let help = format!("an image that carries it as `/{JAR}` is the better choice: --param image=IMAGE");
-        conversion.effects.push(fetch.help(help));
+        conversion.beyond.effects.push(fetch.help(help));
         conversion.remarks.push(format!("Better in production: an image that carries /{JAR} (--param image=IMAGE)."));
     }
     conversion.remarks.push(format!(
         "Pods that the operator has marked ({MARK}: verified or verified-failed) are not left alone by this policy."
     ));
+    let unchecked = "This policy does not check that the ConfigMap has the key.";
+    conversion.remarks.push(unchecked.to_owned());
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Policies: every format becomes the one internal [`Policy`] that the later stages know.
 
 pub mod builtin;
+mod config_monitor;
 pub mod conversion;
 pub mod document;
 pub mod expression;
@@ -10,6 +11,7 @@ pub mod images;
 mod jmx_exporter;
 pub mod names;
 pub mod native;
+pub mod operators;
 pub mod params;
 pub mod places;
 mod podbuggertool;
@@ -30,6 +32,7 @@ use crate::source::{Place, Source};
 use expression::{Expression, Variable};
 use images::{ImageMirror, mirror_images};
 pub use native::expand::InjectTemplate;
+pub use operators::{ConfigKey, ForeignMark};
 use template::Params;
 
 /// One policy, checked, its parameters filled in.
@@ -71,6 +74,8 @@ pub struct Policy {
     pub foreign_marks: Vec<ForeignMark>,
     /// Of all policies of this group, only one may apply to a workload.
     pub alone_among: Option<Arc<str>>,
+    /// Keys of ConfigMaps that what it injects reads.
+    pub config_keys: Vec<ConfigKey>,
     /// What to tell the user once it has changed a workload.
     pub effects: Vec<Diagnostic>,
     /// The file it came from.
@@ -102,16 +107,6 @@ impl PolicyText {
     pub fn place(&self, span: Range<usize>) -> Place {
         Source::new(Arc::clone(&self.name), &self.text).place(span)
     }
-}
-
-/// A pod annotation by which an operator says that it is done with a pod. With the policy's own name in podgraft's
-/// marker it is podgraft's work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForeignMark {
-    /// The annotation.
-    pub annotation: String,
-    /// The values that say so.
-    pub values: Vec<String>,
 }
 
 /// `failurePolicy`.

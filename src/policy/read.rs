@@ -34,6 +34,43 @@ pub fn read(files: Vec<PolicyFile>, settings: &[ParamSetting]) -> (Vec<Policy>, 
 
 /// [`read`], with what holds for resources of other formats.
 pub fn read_as(files: Vec<PolicyFile>, settings: &[ParamSetting], reading: Reading) -> (Vec<Policy>, Vec<Diagnostic>) {
+    let (mut policies, mut converted) = (Vec::new(), Vec::new());
+    let problems = read_each(files, settings, reading, &mut policies, &mut converted);
+    policies.sort_by_key(|policy: &Policy| policy.weight);
+    (policies, problems)
+}
+
+/// A resource of another operator and what it becomes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Converted {
+    /// The resource's.
+    pub identity: String,
+    /// The file that it stands in.
+    pub file: Arc<str>,
+    /// The `InjectionPolicy`.
+    pub policy: Value,
+    /// What people who read it should know.
+    pub remarks: Vec<String>,
+}
+
+/// What the resources of other operators become, in the order of the files, and all that is wrong.
+pub fn convert_all(
+    files: Vec<PolicyFile>,
+    settings: &[ParamSetting],
+    reading: Reading,
+) -> (Vec<Converted>, Vec<Diagnostic>) {
+    let (mut policies, mut converted) = (Vec::new(), Vec::new());
+    let problems = read_each(files, settings, reading, &mut policies, &mut converted);
+    (converted, problems)
+}
+
+fn read_each(
+    files: Vec<PolicyFile>,
+    settings: &[ParamSetting],
+    reading: Reading,
+    policies: &mut Vec<Policy>,
+    converted: &mut Vec<Converted>,
+) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     let texts: Vec<Arc<PolicyText>> =
         files.into_iter().map(|file| Arc::new(PolicyText { name: file.name, text: file.text })).collect();
@@ -49,9 +86,10 @@ pub fn read_as(files: Vec<PolicyFile>, settings: &[ParamSetting], reading: Readi
     if problems.is_empty() {
         problems.extend(unassigned);
     }
-    let mut policies = Vec::new();
     for (found, settings) in found.into_iter().zip(&assigned) {
-        match found.translator.translate(found.document, &Given { settings, reading }) {
+        let given = Given { settings, reading };
+        converted.extend(found.converted(&given));
+        match found.translator.translate(found.document, &given) {
             Ok(translated) => {
                 policies.push(translated.policy);
                 problems.extend(translated.warnings);
@@ -59,8 +97,7 @@ pub fn read_as(files: Vec<PolicyFile>, settings: &[ParamSetting], reading: Readi
             Err(reasons) => problems.extend(reasons),
         }
     }
-    policies.sort_by_key(|policy: &Policy| policy.weight);
-    (policies, problems)
+    problems
 }
 
 /// What the policies of the files declare, as far as they can be read.
@@ -81,6 +118,17 @@ struct Found<'t> {
 }
 
 impl Found<'_> {
+    /// What a resource of another operator becomes; what is wrong with it is said where it is translated.
+    fn converted(&self, given: &Given<'_>) -> Option<Converted> {
+        let conversion = self.translator.convert(&self.document, given)?.ok()?;
+        Some(Converted {
+            identity: self.document.identity(),
+            file: Arc::clone(&self.document.file.name),
+            policy: conversion.policy,
+            remarks: conversion.remarks,
+        })
+    }
+
     fn declared(&self) -> Declared {
         let names = self.translator.declared(&self.document);
         let params = self.document.value.pointer("/spec/params").and_then(Value::as_array);

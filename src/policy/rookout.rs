@@ -191,6 +191,12 @@ impl Reader<'_, '_> {
         self.conversion.set("match", json!({"kinds": ["Deployment"]}));
         self.conversion.set("matchConditions", json!([{"name": NO_OTHER, "expression": expression}]));
         self.rules(&spec.matchers, &at.key("matchers"));
+        self.conversion.remarks.push("Only Deployments, as the operator: widen `kinds` for others.".to_owned());
+        if spec.matchers.iter().any(|matcher| !matcher.deployment.is_empty() || !matcher.container.is_empty()) {
+            let remark =
+                "Names are compared by their parts, as the operator does: write `app` for `*app*` to mean one.";
+            self.conversion.remarks.push(remark.to_owned());
+        }
     }
 
     /// One matcher is the policy itself; of several the first that fits a container counts.
@@ -262,8 +268,11 @@ impl Reader<'_, '_> {
         }
         let name_part = (!matcher.deployment.is_empty())
             .then(|| (matcher.deployment.clone(), self.document.span(&at.key("deployment"))));
-        self.conversion.name_parts.push(name_part);
-        let mut rule = json!({"name": at.name(), "match": filter});
+        self.conversion.beyond.name_parts.push(name_part);
+        let mut rule = json!({"name": at.name()});
+        if !filter.is_empty() {
+            rule["match"] = Value::Object(filter);
+        }
         if !matcher.container.is_empty() {
             rule["containers"] = json!({"names": [part(&matcher.container)]});
         }

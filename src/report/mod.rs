@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 
 /// What happened to one file.
 #[derive(Debug, Clone, Default)]
@@ -120,7 +120,7 @@ pub fn say_once(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut once: Vec<(Diagnostic, usize)> = Vec::new();
     for diagnostic in diagnostics {
         let is_twin = |(other, _): &&mut (Diagnostic, usize)| other.message == diagnostic.message;
-        match once.iter_mut().filter(|_| diagnostic.code == Code::HiddenEnv).find(is_twin) {
+        match once.iter_mut().filter(|_| diagnostic.is_said_once()).find(is_twin) {
             Some((_, twins)) => *twins += 1,
             None => once.push((diagnostic, 0)),
         }

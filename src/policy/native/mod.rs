@@ -172,6 +172,7 @@ impl<'d, 't> Reader<'d, 't> {
             image_mirrors: Arc::default(),
             foreign_marks: Vec::new(),
             alone_among: None,
+            config_keys: Vec::new(),
             effects: Vec::new(),
             text: Arc::clone(&self.document.file),
         }
