@@ -7,6 +7,7 @@
 //! The library is text in, text out: files, environment, terminal and exit codes are the program's (`src/bin/podgraft`).
 
 pub mod config;
+pub mod convert;
 pub mod debug;
 pub mod diagnostic;
 pub mod edit;

@@ -17,6 +17,7 @@ const ORDER: &[&str] = &[
     "select",
     "plan",
     "edit",
+    "convert",
     "debug",
     "verify",
     "graft",

@@ -46,6 +46,13 @@ Examples:
 Ephemeral containers go into pods that run, through the subresource pods/ephemeralcontainers; nothing is written into
 a workload. POD in a line stands for the name of one of its pods.";
 
+const CONVERT_EXAMPLES: &str = "\
+Examples:
+  podgraft policy convert -p rookout.yaml > policy.yaml
+  kubectl get prometheusjmxexporters -o yaml | podgraft policy convert --param image=jmx-agent:1.6.0 -p -
+
+The policy does what the resource does; what it cannot say stands in a comment.";
+
 /// Puts agents, sidecars and settings into Kubernetes manifests before any cluster sees them.
 #[derive(Debug, Parser)]
 #[command(name = "podgraft", version, about, after_help = EXAMPLES, max_term_width = 110)]
@@ -161,6 +168,23 @@ pub enum Policy {
         /// Its name, with or without `builtin:`
         name: String,
     },
+    /// Print the InjectionPolicy that another operator's resource becomes
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(Convert),
+}
+
+/// `podgraft policy convert`.
+#[derive(Debug, Args)]
+pub struct Convert {
+    /// The resource: a file, a folder, or `-` (stdin); repeatable
+    #[arg(short = 'p', long = "policy", value_name = "FILE", required = true)]
+    pub given: Vec<PathBuf>,
+    /// Set a parameter of the resources; repeatable
+    #[arg(long = "param", value_name = "[POLICY:]NAME=VALUE", value_parser = parse_param)]
+    pub params: Vec<ParamSetting>,
+    /// What a Podbuggertool becomes: ephemeral containers for `podgraft debug`, or a sidecar of the workload
+    #[arg(long, value_enum, default_value_t = DebugMode::Ephemeral, value_name = "MODE")]
+    pub debug_mode: DebugMode,
 }
 
 /// What `apply` and `diff` have in common.

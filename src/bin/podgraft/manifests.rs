@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use podgraft::policy::format::{FORMATS, find};
 use podgraft::report::FileReport;
 use podgraft::yaml::parse::parse;
 use podgraft::yaml::stream::{Chunk, chunks};
@@ -46,14 +47,17 @@ fn is_touched(chunk: &Range<usize>, report: &FileReport) -> bool {
     report.workloads.iter().any(|workload| chunk.contains(&workload.document.start))
 }
 
-/// The text with every document but podgraft's own blanked, so that places in it are those of the file; none when it
-/// holds no such object.
+/// The text with every document but policies blanked, so that places in it are those of the file; none when it holds no
+/// policy. Resources of other operators are policies and manifests both.
 pub fn policies_in(text: &[u8]) -> Option<String> {
-    memchr::memmem::find(text, GROUP.as_bytes())?;
+    let groups = FORMATS.iter().map(|format| format.api_version.split('/').next().unwrap_or_default());
+    if !groups.into_iter().any(|group| memchr::memmem::find(text, group.as_bytes()).is_some()) {
+        return None;
+    }
     let mut kept = Vec::with_capacity(text.len());
     let mut is_empty = true;
     for chunk in chunks(text) {
-        if role(&chunk) == Role::Own {
+        if role(&chunk) == Role::Own || is_policy(&chunk) {
             kept.extend_from_slice(chunk.text);
             is_empty = false;
         } else {
@@ -61,6 +65,16 @@ pub fn policies_in(text: &[u8]) -> Option<String> {
         }
     }
     if is_empty { None } else { String::from_utf8(kept).ok() }
+}
+
+/// Whether a document is an object of some format of policy.
+fn is_policy(chunk: &Chunk<'_>) -> bool {
+    let may_be = FORMATS.iter().any(|format| memchr::memmem::find(chunk.text, format.kind.as_bytes()).is_some());
+    let Some(tree) = std::str::from_utf8(chunk.text).ok().filter(|_| may_be).and_then(|text| parse(text).ok()) else {
+        return false;
+    };
+    let text = |root, key| tree.get(root, key).and_then(|value| tree.scalar(value)).unwrap_or_default();
+    tree.roots().iter().any(|&root| find(text(root, "apiVersion"), text(root, "kind")).is_some())
 }
 
 fn role(chunk: &Chunk<'_>) -> Role {
@@ -158,5 +172,10 @@ mod tests {
         let text = "apiVersion: v1\nkind: A\n---\napiVersion: podgraft.dev/v1alpha1\nkind: X\n";
         assert_eq!(policies_in(text.as_bytes()).unwrap(), "\n\n---\napiVersion: podgraft.dev/v1alpha1\nkind: X\n");
         assert_eq!(policies_in(b"apiVersion: v1\nkind: A\ndata: {a: podgraft.dev/}\n"), None);
+        let text = "kind: A\napiVersion: v1\n---\nkind: Rookout\napiVersion: rookout.rookout.com/v1alpha1\n";
+        assert_eq!(
+            policies_in(text.as_bytes()).unwrap(),
+            "\n\n---\nkind: Rookout\napiVersion: rookout.rookout.com/v1alpha1\n"
+        );
     }
 }

@@ -5,7 +5,8 @@ use clap_mangen::Man;
 use podgraft::diagnostic::Diagnostic;
 use podgraft::policy::builtin::{BUILTINS, find};
 
-use crate::args::{Cli, Policy};
+use crate::args::{Cli, Convert, Policy};
+use crate::policies::{files_of, reading};
 use crate::run::{Exit, print};
 
 /// `podgraft policy`.
@@ -15,6 +16,32 @@ pub fn policy(command: &Policy) -> Exit {
         Policy::Show { name } => {
             let name = name.strip_prefix("builtin:").unwrap_or(name);
             give(find(name).map(|builtin| builtin.text.as_bytes().to_vec()).map_err(|problem| *problem))
+        }
+        Policy::Convert(args) => convert(args),
+    }
+}
+
+/// `podgraft policy convert`.
+fn convert(args: &Convert) -> Exit {
+    let (mut files, mut problems) = (Vec::new(), Vec::new());
+    for given in &args.given {
+        match files_of(given, &[]) {
+            Ok(found) => files.extend(found),
+            Err(found) => problems.extend(found),
+        }
+    }
+    let converted = match problems.is_empty() {
+        true => podgraft::convert::convert(files, &args.params, reading(args.debug_mode)),
+        false => Err(problems),
+    };
+    match converted {
+        Ok((text, warnings)) => {
+            warnings.iter().for_each(crate::show::show_plainly);
+            give(Ok(text.into_bytes()))
+        }
+        Err(problems) => {
+            problems.iter().for_each(crate::show::show_plainly);
+            Exit::Refused
         }
     }
 }

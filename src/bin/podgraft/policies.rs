@@ -45,7 +45,7 @@ pub fn load(args: &args::Policies, inputs: &[InputText<'_>]) -> Loaded {
     files.extend(args.configured.inline.iter().cloned());
     let names: Vec<Arc<str>> = files.iter().map(|file: &PolicyFile| Arc::clone(&file.name)).collect();
     let (settings, strays) = settings(args, &files);
-    let (policies, diagnostics) = read_as(files.clone(), &settings, reading(args));
+    let (policies, diagnostics) = read_as(files.clone(), &settings, reading(args.debug_mode));
     // A broken file hides its parameters: a setting for one of them is not a second mistake.
     if !diagnostics.iter().any(Diagnostic::is_error) && problems.is_empty() {
         problems.extend(strays);
@@ -74,8 +74,9 @@ fn settings(args: &args::Policies, files: &[PolicyFile]) -> (Vec<ParamSetting>, 
     (settings, strays)
 }
 
-fn reading(args: &args::Policies) -> Reading {
-    let debug_mode = match args.debug_mode {
+/// What the flags say of resources of other operators.
+pub fn reading(debug_mode: args::DebugMode) -> Reading {
+    let debug_mode = match debug_mode {
         args::DebugMode::Ephemeral => DebugMode::Ephemeral,
         args::DebugMode::Sidecar => DebugMode::Sidecar,
     };
@@ -92,7 +93,8 @@ fn no_policy(names: &[Arc<str>]) -> Diagnostic {
         .help("a policy is an object such as `apiVersion: podgraft.dev/v1alpha1`, `kind: InjectionPolicy`")
 }
 
-fn files_of(given: &Path, inputs: &[InputText<'_>]) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
+/// The files that a `-p` names.
+pub fn files_of(given: &Path, inputs: &[InputText<'_>]) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     let text = given.to_string_lossy();
     if let Some(name) = text.strip_prefix("builtin:") {
         return builtin(name).map(|file| vec![file]).map_err(|problem| vec![problem]);

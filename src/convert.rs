@@ -1,0 +1,89 @@
+//! Resources of other operators as the `InjectionPolicy` that says the same: text, for people to keep and to change.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::emit;
+use crate::policy::conversion::Reading;
+use crate::policy::params::ParamSetting;
+use crate::policy::read::{Converted, PolicyFile, convert_all};
+use crate::report::one_line;
+
+/// Longest line of a comment.
+const WIDTH: usize = 118;
+
+/// One document a resource, and what is doubtful about the resources.
+///
+/// # Errors
+/// All that is wrong with them, or that there is none.
+pub fn convert(
+    files: Vec<PolicyFile>,
+    settings: &[ParamSetting],
+    reading: Reading,
+) -> Result<(String, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (converted, mut problems) = convert_all(files, settings, reading);
+    if converted.is_empty() && !problems.iter().any(Diagnostic::is_error) {
+        let problem = Diagnostic::error(Code::BadPolicy, "there is nothing to convert: all of it is InjectionPolicy");
+        problems.push(problem.help("`podgraft policy convert` is for the resources of other operators"));
+    }
+    if problems.iter().any(Diagnostic::is_error) {
+        return Err(problems);
+    }
+    let documents: Vec<String> = converted.iter().map(document).collect();
+    Ok((documents.join("---\n"), problems))
+}
+
+fn document(converted: &Converted) -> String {
+    let origin = format!("Converted from {} ({}).", converted.identity, one_line(&converted.file));
+    let remarks = converted.remarks.iter().map(String::as_str);
+    let comments: Vec<String> = std::iter::once(origin.as_str()).chain(remarks).map(comment).collect();
+    comments.concat() + &emit::document(&converted.policy)
+}
+
+/// A paragraph as lines of a comment.
+fn comment(text: &str) -> String {
+    let mut lines = String::new();
+    let mut line = String::from("#");
+    for word in text.split(' ') {
+        if line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push_str(&line);
+            lines.push('\n');
+            line = String::from("#  ");
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    lines + &line + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn convert_text(text: &str) -> Result<String, Vec<Diagnostic>> {
+        let file = PolicyFile { name: "p.yaml".into(), text: text.to_owned() };
+        convert(vec![file], &[], Reading::default()).map(|(text, _)| text)
+    }
+
+    #[test]
+    fn a_resource_becomes_a_policy_with_its_origin() {
+        let text = "apiVersion: ualter.com/v1beta1\nkind: Podbuggertool\nmetadata: {name: shell, namespace: shop}\n\
+                    spec: {label: app=payment, image: \"busybox:1.36\"}\n";
+        let converted = convert_text(text).unwrap();
+        assert!(
+            converted.starts_with("# Converted from Podbuggertool/shop/shell (p.yaml).\napiVersion: podgraft.dev/")
+        );
+        assert!(converted.contains("\n        app: payment\n") && converted.contains("${containers.first.name}"));
+    }
+
+    #[test]
+    fn what_is_a_policy_already_is_not_converted() {
+        let text = "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {name: a}\n\
+                    spec: {inject: {podLabels: {a: b}}}\n";
+        assert_eq!(convert_text(text).unwrap_err()[0].code, Code::BadPolicy);
+    }
+
+    #[test]
+    fn a_long_remark_is_wrapped() {
+        let text = comment(&"word ".repeat(60));
+        assert!(text.lines().all(|line| line.starts_with('#') && line.len() <= WIDTH) && text.lines().count() > 2);
+    }
+}
