@@ -1,0 +1,186 @@
+//! The pages of `docs` tell the truth: their examples run, and say what the pages show.
+//!
+//! A fenced block with a file name (`yaml orders.yaml`) is a file; a `console` block of a page with such files holds
+//! commands behind `$`, each with what it prints on stdout and stderr; `[...]` stands for lines that are left out.
+//! `BLESS=1 cargo test --test docs` writes what the commands print into the pages, for you to review.
+
+use podgraft::policy::format::{FORMATS, Translator};
+use podgraft::policy::native::SCHEMA;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(folder).expect("docs is readable") {
+        let path = entry.expect("the entry is readable").path();
+        if path.is_dir() {
+            pages.extend(self::pages(&path));
+        } else if path.extension().is_some_and(|ending| ending == "md") {
+            pages.push(path);
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// A part of a page.
+enum Part {
+    /// Anything else.
+    Text(String),
+    /// A fenced block: what stands behind the fence, and the lines.
+    Block { info: String, body: String },
+}
+
+fn parts(page: &str) -> Vec<Part> {
+    let mut parts = vec![Part::Text(String::new())];
+    let mut is_block = false;
+    for line in page.split_inclusive('\n') {
+        match (line.strip_prefix("```"), is_block) {
+            (Some(info), false) => parts.push(Part::Block { info: info.trim_end().to_owned(), body: String::new() }),
+            (Some(_), true) => parts.push(Part::Text(String::new())),
+            (None, _) => match parts.last_mut() {
+                Some(Part::Text(text) | Part::Block { body: text, .. }) => text.push_str(line),
+                None => {}
+            },
+        }
+        is_block ^= line.starts_with("```");
+    }
+    assert!(!is_block, "a fenced block is not closed");
+    parts
+}
+
+/// The file that a block is.
+fn file_name(info: &str) -> Option<&str> {
+    let (_, name) = info.split_once(' ')?;
+    (!name.is_empty() && !name.contains(['/', ' '])).then_some(name)
+}
+
+/// What a command prints, run by a shell where `podgraft` is on the path.
+fn run(command: &str, folder: &Path) -> String {
+    let program = Path::new(env!("CARGO_BIN_EXE_podgraft")).parent().expect("a program is in a folder");
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").expect("there is a PATH"));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{{ {command}\n}} 2>&1")]).current_dir(folder).env("PATH", path).env("NO_COLOR", "1");
+    let output = shell.stdin(Stdio::null()).output().expect("sh runs");
+    assert!(matches!(output.status.code(), Some(0..=2)), "`{command}` ended with {}", output.status);
+    String::from_utf8(output.stdout).expect("the program prints text")
+}
+
+/// The commands of a console block, each with the lines that follow it.
+fn commands(body: &str) -> Vec<(String, String)> {
+    let mut commands: Vec<(String, String)> = Vec::new();
+    for line in body.split_inclusive('\n') {
+        match (line.strip_prefix("$ "), commands.last_mut()) {
+            (Some(command), _) => commands.push((command.trim_end().to_owned(), String::new())),
+            (None, Some((_, shown))) => shown.push_str(line),
+            (None, None) => panic!("a console block begins with `{line}`, not with a command"),
+        }
+    }
+    commands
+}
+
+/// Whether all lines stand in what was printed, in order and without a gap but where one is marked.
+fn shows(shown: &str, printed: &str) -> bool {
+    let mut rest = printed;
+    for (at, piece) in shown.split("[...]\n").enumerate() {
+        match (at, rest.find(piece)) {
+            (0, Some(0)) => rest = &rest[piece.len()..],
+            (0, _) | (_, None) => return false,
+            (_, Some(start)) => rest = &rest[start + piece.len()..],
+        }
+    }
+    rest.is_empty() || shown.ends_with("[...]\n")
+}
+
+/// Runs a page's commands; what they print now, in the page.
+fn run_page(path: &Path, problems: &mut Vec<String>) -> String {
+    let page = fs::read_to_string(path).expect("the page is readable");
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let mut has_files = false;
+    let mut written = String::new();
+    for part in parts(&page) {
+        let (info, body) = match part {
+            Part::Text(text) => {
+                written.push_str(&text);
+                continue;
+            }
+            Part::Block { info, body } => (info, body),
+        };
+        let mut shown = body.clone();
+        if let Some(name) = file_name(&info) {
+            fs::write(folder.path().join(name), &body).expect("the folder is writable");
+            has_files = true;
+        } else if info == "console" && has_files {
+            shown.clear();
+            for (command, expected) in commands(&body) {
+                let printed = run(&command, folder.path());
+                let is_right = shows(&expected, &printed);
+                if !is_right {
+                    problems.push(format!("{}: `{command}` prints\n{printed}", path.display()));
+                }
+                shown.push_str(&format!("$ {command}\n{}", if is_right { &expected } else { &printed }));
+            }
+        }
+        written.push_str(&format!("```{info}\n{shown}```\n"));
+    }
+    written
+}
+
+#[test]
+fn examples_print_what_the_pages_show() {
+    let mut problems = Vec::new();
+    for path in pages(Path::new("docs")) {
+        let written = run_page(&path, &mut problems);
+        if std::env::var_os("BLESS").is_some() {
+            fs::write(&path, written).expect("the page is writable");
+        }
+    }
+    assert!(problems.is_empty() || std::env::var_os("BLESS").is_some(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn every_format_of_policy_has_a_page_with_an_example() {
+    for format in FORMATS.iter().filter(|format| matches!(format.translator, Some(Translator::Converting { .. }))) {
+        let mut name = String::new();
+        for char in format.kind.chars() {
+            if char.is_uppercase() && !name.is_empty() {
+                name.push('-');
+            }
+            name.push(char.to_ascii_lowercase());
+        }
+        let page = fs::read_to_string(format!("docs/formats/{name}.md"));
+        let page = page.unwrap_or_else(|error| panic!("docs/formats/{name}.md: {error}"));
+        assert!(page.contains(&format!("kind: {}", format.kind)) && page.contains("\n$ podgraft "), "{name}");
+    }
+}
+
+/// The names of our own fields, those of Kubernetes' types left out.
+fn own_fields(schema: &Value, found: &mut BTreeSet<String>) {
+    let definitions = schema["$defs"].as_object().expect("the schema has definitions");
+    let own = definitions.iter().filter(|(name, _)| !name.contains('.') && name.as_str() != "PartOfPodSpec");
+    for (_, definition) in own {
+        let is_kubernetes = definition["properties"].get("image").is_some_and(|image| image.is_object());
+        let fields = definition["properties"].as_object().into_iter().flatten();
+        found.extend(fields.filter(|_| !is_kubernetes).map(|(field, _)| field.clone()));
+    }
+}
+
+#[test]
+fn the_page_on_policies_names_every_word() {
+    let page = fs::read_to_string("docs/policy.md").expect("the page is there");
+    let mut fields = BTreeSet::new();
+    own_fields(SCHEMA.as_value(), &mut fields);
+    assert!(fields.len() > 60, "{fields:?}");
+    let is_named = |field: &String| page.split(|char: char| !char.is_ascii_alphanumeric()).any(|word| word == field);
+    let missing: Vec<&String> = fields.iter().filter(|field| !is_named(field)).collect();
+    assert!(missing.is_empty(), "docs/policy.md does not name {missing:?}");
+}
+
+#[test]
+fn gaps_are_marked() {
+    assert!(shows("a\n[...]\nc\n", "a\nb\nc\n") && shows("a\n[...]\n", "a\nb\n") && shows("", ""));
+    assert!(!shows("a\nc\n", "a\nb\nc\n") && !shows("b\n", "a\nb\n") && !shows("a\n", "a\nb\n"));
+}
