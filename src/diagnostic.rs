@@ -194,6 +194,11 @@ codes! {
     CannotCompose = "cannot-compose",
     /// A policy has only ephemeral containers. They go into pods that run, never into a workload.
     NothingToWrite = "nothing-to-write",
+    /// A JSON patch of a policy cannot be carried out: it is not written rightly, there is nothing where it wants to change
+    /// something, it would change its own result again, or it would touch what podgraft goes by.
+    BadPatch = "bad-patch",
+    /// A `test` of a JSON patch does not hold, so the patch does not apply to this workload.
+    PatchNotApplied = "patch-not-applied",
     /// `explain --code` was given a code that no diagnostic has.
     UnknownCode = "unknown-code",
     /// A resource of another operator that does nothing: it chooses no workload, or says so in a way that its operator

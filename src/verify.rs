@@ -106,10 +106,14 @@ impl Check<'_, '_> {
             Part::Node(node) => self.same(out, *node),
             Part::New(value) | Part::Instead { value, .. } => self.value(out, value),
             Part::Open(id) => match draft.opened(*id) {
-                Opened::Mapping { fields, origin } => {
-                    if fields.is_empty() && origin.is_some_and(|origin| self.input.is_null(origin)) {
-                        return if self.output.is_null(out) { Ok(()) } else { differ(out, "no null") };
+                _ if draft.stays_null(*id) => {
+                    if self.output.is_null(out) {
+                        Ok(())
+                    } else {
+                        differ(out, "no null")
                     }
+                }
+                Opened::Mapping { fields, .. } => {
                     if !self.output.kind(out).is_mapping() {
                         return differ(out, "no mapping");
                     }
@@ -126,10 +130,7 @@ impl Check<'_, '_> {
                     }
                     if entries.next().is_some() { differ(out, "a field too many") } else { Ok(()) }
                 }
-                Opened::List { items, origin } => {
-                    if items.is_empty() && origin.is_some_and(|origin| self.input.is_null(origin)) {
-                        return if self.output.is_null(out) { Ok(()) } else { differ(out, "no null") };
-                    }
+                Opened::List { items, .. } => {
                     if !self.output.kind(out).is_sequence() {
                         return differ(out, "no list");
                     }

@@ -176,6 +176,16 @@ fn fits_on_one_line(items: &[Value], column: usize) -> bool {
     are_scalars && column + flow_items_width(items) <= ONE_LINE && !items.iter().any(has_line_end)
 }
 
+/// Whether the text of a value ends in a block whose last line end is part of it.
+pub fn needs_line_end(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => map.values().next_back().is_some_and(needs_line_end),
+        Value::Array(items) => items.last().is_some_and(needs_line_end),
+        Value::String(text) => scalar::is_literal_safe(text) && text.ends_with('\n'),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
 fn has_line_end(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.contains('\n'))
 }

@@ -7,7 +7,7 @@ use crate::plan::draft::{Draft, Field, Key, OpenId, Opened, Part};
 use crate::report::Edit;
 use crate::yaml::tree::{Kind, NodeId, Tree};
 
-use super::emit::{block_item, block_value};
+use super::emit::{block_item, block_value, needs_line_end};
 use super::layout::{
     Layout, behind_own_comments, column, column_of, comments_above, line_end, line_end_at, line_start, next_line,
 };
@@ -76,7 +76,7 @@ impl Lowering<'_, '_> {
                 match self.tree.kind(*origin) {
                     Kind::BlockMapping if keeps_some => self.block_mapping(*origin, fields),
                     Kind::FlowMapping if keeps_some => flow::mapping(self, *origin, fields),
-                    _ if fields.is_empty() && self.tree.is_null(*origin) => Ok(()),
+                    _ if draft.stays_null(id) => Ok(()),
                     _ => self.rewrite(id, *origin, around),
                 }
             }
@@ -85,7 +85,7 @@ impl Lowering<'_, '_> {
                 match self.tree.kind(*origin) {
                     Kind::BlockSequence if keeps_some => self.block_sequence(*origin, items),
                     Kind::FlowSequence if keeps_some => flow::sequence(self, *origin, items),
-                    _ if items.is_empty() && self.tree.is_null(*origin) => Ok(()),
+                    _ if draft.stays_null(id) => Ok(()),
                     _ => self.rewrite(id, *origin, around),
                 }
             }
@@ -123,16 +123,25 @@ impl Lowering<'_, '_> {
             Around::BlockField(key) => {
                 let from = self.behind_colon(key, of)?;
                 let text = block_value(value, column(self.tree, key), style);
-                self.put_from(from, end, &text);
+                self.put_from(from, end, &self.closed(text, end, value));
                 Ok(())
             }
             Around::BlockItem(dash) => {
                 let width = self.item_width(dash, of);
                 let text = block_item(value, column_of(self.tree.text(), dash), width, style);
-                self.put_from(dash + 1, end, &text[1..]);
+                self.put_from(dash + 1, end, &self.closed(text, end, value)[1..]);
                 Ok(())
             }
         }
+    }
+
+    /// A block scalar at the very end of the text keeps its last line end.
+    fn closed(&self, mut text: String, end: usize, value: &Value) -> String {
+        let source = self.tree.text();
+        if needs_line_end(value) && line_end(source, end) == source.len() {
+            text.push_str(self.layout.block.line_end);
+        }
+        text
     }
 
     /// Behind the `:` of a field, and behind the properties of a value that keeps them.
@@ -175,6 +184,7 @@ impl Lowering<'_, '_> {
     }
 
     fn block_mapping(&mut self, origin: NodeId, fields: &[Field]) -> Result<(), CannotWrite> {
+        self.remove_fields(origin, fields)?;
         let own_column = column(self.tree, origin);
         let mut previous: Option<NodeId> = None;
         let mut pending: Vec<(&str, Fresh)> = Vec::new();

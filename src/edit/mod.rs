@@ -4,6 +4,7 @@ pub mod emit;
 mod flow;
 mod layout;
 mod lower;
+mod remove;
 mod scalar;
 mod written;
 

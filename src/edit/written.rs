@@ -4,7 +4,7 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use super::emit::{BlockStyle, Entry, block_fields, block_items};
+use super::emit::{BlockStyle, Entry, block_fields, block_items, needs_line_end};
 
 /// More different texts than a run with many policies needs; a run in which every workload gets values of its own must
 /// not keep them all.
@@ -95,6 +95,17 @@ impl Lines<'_> {
     }
 }
 
+impl<'l> Lines<'l> {
+    /// The value that stands last.
+    fn last(self) -> Option<&'l Value> {
+        let last = match self {
+            Lines::Fields(fields) => fields.last().and_then(|(_, fresh)| fresh.values().last()),
+            Lines::Items(items, _) => items.last(),
+        };
+        last.map(Arc::as_ref)
+    }
+}
+
 impl Fresh {
     fn values(&self) -> &[Arc<Value>] {
         match self {
@@ -151,7 +162,10 @@ fn write(lines: Lines<'_>, site: Site) -> String {
     let pad = " ".repeat(column);
     match frame {
         Frame::Whole => [&pad, &body, line_end].concat(),
-        Frame::Behind => [line_end, &pad, &body].concat(),
+        Frame::Behind => {
+            let last = if lines.last().is_some_and(needs_line_end) { style.line_end } else { "" };
+            [line_end, &pad, &body, last].concat()
+        }
         Frame::Before => [&body, line_end, &pad].concat(),
     }
 }

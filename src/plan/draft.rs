@@ -6,7 +6,7 @@
 
 mod open;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -104,13 +104,15 @@ pub struct Draft<'t> {
     /// The input.
     pub tree: &'t Tree<'t>,
     opened: Vec<Opened>,
+    /// Nulls of the input that another value took the place of, before that was opened.
+    replaced_nulls: Vec<NodeId>,
     root: Part,
 }
 
 impl<'t> Draft<'t> {
     /// The input's object, nothing changed.
     pub fn new(tree: &'t Tree<'t>, root: NodeId) -> Self {
-        Draft { tree, opened: Vec::new(), root: Part::Node(root) }
+        Draft { tree, opened: Vec::new(), replaced_nulls: Vec::new(), root: Part::Node(root) }
     }
 
     /// The object.
@@ -126,6 +128,15 @@ impl<'t> Draft<'t> {
     /// What an opened part holds.
     pub fn opened(&self, id: OpenId) -> &Opened {
         &self.opened[id.0]
+    }
+
+    /// Whether a null was opened to put something into it, and nothing came of it.
+    pub fn stays_null(&self, id: OpenId) -> bool {
+        let (origin, is_empty) = match self.opened(id) {
+            Opened::Mapping { origin, fields } => (*origin, fields.is_empty()),
+            Opened::List { origin, items } => (*origin, items.is_empty()),
+        };
+        is_empty && origin.is_some_and(|node| self.tree.is_null(node) && !self.replaced_nulls.contains(&node))
     }
 
     /// The value under a key; aliases and merge keys are followed in what is the input's.
@@ -185,6 +196,29 @@ impl<'t> Draft<'t> {
                 let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
                 items.iter().map(|item| Part::New(Arc::new(item.clone()))).collect()
             }
+        }
+    }
+
+    /// Whether a list stands there.
+    pub fn is_list(&self, part: &Part) -> bool {
+        match part {
+            Part::Node(node) => self.tree.kind(self.tree.follow(*node)).is_sequence(),
+            Part::New(value) | Part::Instead { value, .. } => value.is_array(),
+            Part::Open(id) => matches!(self.opened(*id), Opened::List { .. }),
+        }
+    }
+
+    /// Whether something stands there that holds nothing: a text, a number, a boolean.
+    pub fn is_scalar(&self, part: &Part) -> bool {
+        match part {
+            Part::Node(node) => {
+                let node = self.tree.follow(*node);
+                !self.tree.kind(node).is_collection() && !self.tree.is_null(node)
+            }
+            Part::New(value) | Part::Instead { value, .. } => {
+                !matches!(**value, Value::Null | Value::Array(_) | Value::Object(_))
+            }
+            Part::Open(_) => false,
         }
     }
 
@@ -287,11 +321,23 @@ impl<'t> Draft<'t> {
                 Opened::List { items, .. } => {
                     items.iter().map(|item| self.value(item)).collect::<Option<_>>().map(Value::Array)
                 }
-                Opened::Mapping { fields, .. } => {
-                    let pairs = fields
-                        .iter()
-                        .map(|field| Some((self.key_text(&field.key)?.to_owned(), self.value(&field.value)?)));
-                    pairs.collect::<Option<_>>().map(Value::Object)
+                Opened::Mapping { fields, origin } => {
+                    let is_merge =
+                        |field: &&Field| matches!(field.key, Key::Node(node) if self.tree.is_merge_key(node));
+                    let own = fields.iter().filter(|field| !is_merge(field));
+                    let pairs =
+                        own.map(|field| Some((self.key_text(&field.key)?.to_owned(), self.value(&field.value)?)));
+                    let mut map: Map<String, Value> = pairs.collect::<Option<_>>()?;
+                    if let Some(origin) = origin.filter(|_| fields.iter().any(|field| is_merge(&field))) {
+                        let Value::Object(all) = to_value(self.tree, origin).ok()? else { return None };
+                        let merged = all
+                            .into_iter()
+                            .filter(|(key, _)| self.tree.entry(origin, key).is_some_and(|entry| entry.is_merged));
+                        merged.for_each(|(key, value)| {
+                            map.entry(key).or_insert(value);
+                        });
+                    }
+                    Some(Value::Object(map))
                 }
             },
         }

@@ -6,6 +6,7 @@ use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOp
 use serde_json::Value;
 
 use super::draft::{Draft, Field, Key, Opened, Part};
+use crate::yaml::tree::NodeId;
 
 /// The operations that turn the input's object into the draft's; empty when nothing changes.
 pub fn patch_of(draft: &Draft<'_>) -> Patch {
@@ -27,7 +28,10 @@ impl Patcher<'_, '_> {
             Part::Open(id) => match self.draft.opened(*id).clone() {
                 Opened::Mapping { origin, fields } => {
                     let has_own = fields.iter().any(|field| matches!(field.key, Key::Node(_)));
-                    if has_own { self.mapping(&fields, path) } else { self.rewrite(part, origin.is_some(), path) }
+                    match origin.filter(|_| has_own) {
+                        Some(origin) => self.mapping(origin, &fields, path),
+                        None => self.rewrite(part, origin.is_some(), path),
+                    }
                 }
                 Opened::List { origin, items } => {
                     let has_own = items.iter().any(|item| self.draft.origin(item).is_some());
@@ -39,15 +43,23 @@ impl Patcher<'_, '_> {
 
     /// A value that was empty, or of which nothing stays.
     fn rewrite(&mut self, part: &Part, was_there: bool, path: &[String]) {
-        let is_untouched_null =
-            self.draft.is_empty(part) && self.draft.origin(part).is_some_and(|origin| self.draft.tree.is_null(origin));
+        let is_untouched_null = matches!(part, Part::Open(id) if self.draft.stays_null(*id));
         if was_there && !is_untouched_null {
             let value = self.draft.value(part).unwrap_or(Value::Null);
             self.replace(path, value);
         }
     }
 
-    fn mapping(&mut self, fields: &[Field], path: &mut Vec<String>) {
+    fn mapping(&mut self, origin: NodeId, fields: &[Field], path: &mut Vec<String>) {
+        let tree = self.draft.tree;
+        // First, for a key that goes may come again in another place.
+        for (key, _) in tree.entries(origin).filter(|(key, _)| !fields.iter().any(|field| field.key == Key::Node(*key)))
+        {
+            let Some(text) = tree.scalar(key) else { continue };
+            path.push(text.to_owned());
+            self.operations.push(PatchOperation::Remove(RemoveOperation { path: pointer(path) }));
+            path.pop();
+        }
         for field in fields {
             let Some(key) = self.draft.key_text(&field.key).map(str::to_owned) else { continue };
             path.push(key);

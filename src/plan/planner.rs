@@ -79,12 +79,13 @@ impl<'c, 't> Planner<'c, 't> {
             self.container_level(container, inject);
         }
         self.pod_level();
+        self.patches();
         self.check_result();
         self
     }
 
     /// What goes into the chosen containers, in their order.
-    fn container_injects(&self) -> Vec<&'c Inject> {
+    pub(super) fn container_injects(&self) -> Vec<&'c Inject> {
         let of_all = self.inject;
         (0..self.chosen.len()).map(|at| self.of_containers.get(at).unwrap_or(of_all)).collect()
     }
@@ -145,6 +146,17 @@ impl<'c, 't> Planner<'c, 't> {
             id = self.draft.open_mapping(id, key, order::OBJECT)?;
         }
         Ok(id)
+    }
+
+    /// Goes on with another draft, and gives back the one so far.
+    pub(super) fn go_on_with(&mut self, draft: Draft<'t>) -> Draft<'t> {
+        self.forget_opened();
+        std::mem::replace(&mut self.draft, draft)
+    }
+
+    /// Something else may stand where the pod template stood.
+    pub(super) fn forget_opened(&mut self) {
+        self.opened = None;
     }
 
     pub(super) fn template_part(&self) -> Part {

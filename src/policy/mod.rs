@@ -11,8 +11,10 @@ pub mod images;
 mod jmx_exporter;
 pub mod names;
 pub mod native;
+pub mod objects;
 pub mod operators;
 pub mod params;
+mod patches;
 pub mod places;
 mod podbuggertool;
 pub mod read;
@@ -33,6 +35,7 @@ use expression::{Expression, Variable};
 use images::{ImageMirror, mirror_images};
 pub use native::expand::InjectTemplate;
 pub use operators::{ConfigKey, ForeignMark};
+pub use patches::{PatchEntry, PatchScope};
 use template::Params;
 
 /// One policy, checked, its parameters filled in.
@@ -395,6 +398,8 @@ pub struct Inject {
     pub pod_security_context: Option<Item>,
     /// Checksums of ConfigMaps and Secrets, on the pod template.
     pub checksums: Vec<Checksum>,
+    /// JSON patches, planned last.
+    pub patches: Vec<PatchEntry>,
 }
 
 /// One entry of `checksums`.

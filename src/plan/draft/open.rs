@@ -40,8 +40,20 @@ impl Draft<'_> {
     /// # Errors
     /// When it may not be edited.
     pub fn open_item(&mut self, list: OpenId, index: usize) -> Result<OpenId, Refusal> {
+        self.open_item_as(list, index, Shape::Mapping)
+    }
+
+    /// Opens an item of an opened list, which must be a list itself.
+    ///
+    /// # Errors
+    /// When it may not be edited.
+    pub fn open_item_list(&mut self, list: OpenId, index: usize) -> Result<OpenId, Refusal> {
+        self.open_item_as(list, index, Shape::List)
+    }
+
+    fn open_item_as(&mut self, list: OpenId, index: usize, shape: Shape) -> Result<OpenId, Refusal> {
         let part = self.list_items(list)[index].clone();
-        let (id, part) = self.open(part, Shape::Mapping)?;
+        let (id, part) = self.open(part, shape)?;
         self.list_items(list)[index] = part;
         Ok(id)
     }
@@ -92,7 +104,12 @@ impl Draft<'_> {
             Part::Open(id) => return Ok((id, part)),
             Part::Node(node) => self.open_node(node, shape)?,
             Part::New(value) => open_value(None, &value, shape),
-            Part::Instead { of, value } => open_value(Some(of), &value, shape),
+            Part::Instead { of, value } => {
+                if self.tree.is_null(of) {
+                    self.replaced_nulls.push(of);
+                }
+                open_value(Some(of), &value, shape)
+            }
         };
         let id = OpenId(self.opened.len());
         self.opened.push(opened);
@@ -218,14 +235,34 @@ impl Draft<'_> {
     /// When an alias elsewhere shows it.
     pub fn remove(&mut self, list: OpenId, index: usize) -> Result<(), Refusal> {
         let item = self.list_items(list)[index].clone();
-        if let Some(node) = self.origin(&item) {
-            let within = node.0..self.tree.after(node).0;
-            if within.into_iter().any(|id| self.tree.is_aliased(NodeId(id))) {
-                return Err(Refusal { node, why: WhyNot::IsShared });
-            }
-        }
+        self.refuse_shared(&item)?;
         self.list_items(list).remove(index);
         Ok(())
+    }
+
+    /// Takes a field out of an opened mapping, if it is there.
+    ///
+    /// # Errors
+    /// When an alias elsewhere shows it, or a merge key may bring another of its name.
+    pub fn remove_field(&mut self, within: OpenId, key: &str) -> Result<(), Refusal> {
+        self.refuse_merged(within, key)?;
+        let Opened::Mapping { fields, origin } = self.opened(within) else { return Ok(()) };
+        let Some(at) = self.position_of(fields, key) else { return Ok(()) };
+        self.refuse_shared(&fields[at].value)?;
+        let has_merge = fields.iter().any(|field| matches!(field.key, Key::Node(key) if self.tree.is_merge_key(key)));
+        if let (true, Some(node)) = (has_merge, *origin) {
+            return Err(Refusal { node, why: WhyNot::IsShown });
+        }
+        self.fields(within).remove(at);
+        Ok(())
+    }
+
+    /// What goes must not be shown elsewhere.
+    fn refuse_shared(&self, part: &Part) -> Result<(), Refusal> {
+        let Some(node) = self.origin(part) else { return Ok(()) };
+        let within = node.0..self.tree.after(node).0;
+        let is_shared = within.into_iter().any(|id| self.tree.is_aliased(NodeId(id)));
+        if is_shared { Err(Refusal { node, why: WhyNot::IsShared }) } else { Ok(()) }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::Reader;
 use super::fill::{Unfilled, put, write_as_text};
+use super::patches;
 use super::types;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
@@ -13,7 +14,7 @@ use crate::policy::places::{KeptPlaces, Places};
 use crate::policy::schema::{Problem, Schema, Templates};
 use crate::policy::template::{Fault, Template};
 use crate::policy::vocabulary::Vocabulary;
-use crate::policy::{Inject, PolicyText};
+use crate::policy::{Inject, PatchScope, PolicyText};
 use crate::yaml::value::{Path, Step};
 
 static INJECT: LazyLock<Schema> = LazyLock::new(Schema::of::<types::Inject>);
@@ -56,7 +57,10 @@ pub(super) fn entry_of(path: &Path, injects: &[Path]) -> Path {
     Path(path.0[..path.0.len().min(inject.0.len() + depth)].to_vec())
 }
 
-fn is_in_containers(path: &Path, inject: &Path) -> bool {
+fn is_in_containers(document: &Value, path: &Path, inject: &Path) -> bool {
+    if patches::is_of_container(document, path, inject) {
+        return true;
+    }
     match &path.0[inject.0.len()..] {
         [Step::Key(key), Step::Key(inner), ..] if key == DEFAULTS => inner != OF_POD,
         [Step::Key(key), ..] => IN_CONTAINERS.contains(&key.as_str()),
@@ -68,7 +72,8 @@ impl Reader<'_, '_> {
     /// The `inject` at a path, if something in it waits for a workload.
     pub(super) fn template(&mut self, at: &Path) -> Option<Arc<InjectTemplate>> {
         let own = self.unfilled.waiting.iter().filter(|(path, _)| path.starts_with(at)).cloned();
-        let (container, pod): (Vec<_>, Vec<_>) = own.partition(|(path, _)| is_in_containers(path, at));
+        let document = &self.document.value;
+        let (container, pod): (Vec<_>, Vec<_>) = own.partition(|(path, _)| is_in_containers(document, path, at));
         if container.is_empty() && pod.is_empty() {
             return None;
         }
@@ -151,7 +156,12 @@ impl InjectTemplate {
         }
         let unfilled = Unfilled { waiting: Vec::new(), of_each: self.of_each.clone() };
         let mut reader = Reader::of(&document, Vocabulary::default(), unfilled);
-        let inject = reader.inject(&self.at);
+        let mut inject = reader.inject(&self.at);
+        inject.patches.retain(|entry| match level {
+            Level::Both => true,
+            Level::Pod => entry.scope != PatchScope::Container,
+            Level::Container => entry.scope == PatchScope::Container,
+        });
         if reader.problems.is_empty() { Ok(inject) } else { Err(reader.problems) }
     }
 
@@ -175,7 +185,8 @@ impl InjectTemplate {
                 _ => is_for_pod(key),
             }),
             Level::Container => {
-                inject.retain(|key, _| !is_for_pod(key));
+                // Patches keep their places in the list; those of the pod are left out when they are read.
+                inject.retain(|key, _| !is_for_pod(key) || key == "patches");
                 inject.get_mut(DEFAULTS).and_then(Value::as_object_mut).map(|defaults| defaults.shift_remove(OF_POD));
             }
         }

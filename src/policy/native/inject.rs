@@ -36,6 +36,7 @@ impl Reader<'_, '_> {
             container_defaults: self.container_defaults(&at.key("defaults")),
             pod_security_context: self.item(&at.key("defaults").key("podSecurityContext")),
             checksums: self.read_each(&at.key("checksums"), Self::checksum),
+            patches: self.patches(&at.key("patches")),
         }
     }
 
@@ -77,7 +78,7 @@ impl Reader<'_, '_> {
     }
 
     /// The mapping at a path, without podgraft's own words.
-    fn kubernetes_item(&self, at: &Path) -> Item {
+    pub(super) fn kubernetes_item(&self, at: &Path) -> Item {
         let value = at.get(&self.document.value).expect("the caller walks the entries that are there");
         let mut map = value.as_object().cloned().expect("the schema checked that it is a mapping");
         map.retain(|key, _| !OUR_WORDS.contains(&key.as_str()));

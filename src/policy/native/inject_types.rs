@@ -235,8 +235,39 @@ pub struct Patch {
     pub patch_type: PatchType,
     /// What the paths begin at.
     pub scope: PatchScope,
-    /// RFC 6902 operations.
-    pub patch: Vec<Value>,
+    /// RFC 6902 operations, all or none of them.
+    pub patch: Vec<Operation>,
+}
+
+/// An operation of RFC 6902.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Operation {
+    /// What to do.
+    pub op: OperationKind,
+    /// A JSON pointer (RFC 6901): `/` before every key, `~1` for a `/` in a key.
+    pub path: String,
+    /// Where to take the value, for `move` and `copy`.
+    pub from: Option<String>,
+    /// The value, for `add`, `replace` and `test`.
+    pub value: Option<Value>,
+}
+
+/// The operations of RFC 6902.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OperationKind {
+    /// Put a value there; missing parents are made.
+    Add,
+    /// Take out what is there.
+    Remove,
+    /// Another value for what is there.
+    Replace,
+    /// Take out there, put here.
+    Move,
+    /// What is there, here as well.
+    Copy,
+    /// Unless this value is there, the patch does not apply; null: nothing is there.
+    Test,
 }
 
 /// The kinds of patch.
@@ -248,7 +279,7 @@ pub enum PatchType {
 }
 
 /// What a patch's paths begin at.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 pub enum PatchScope {
     /// The whole object.
     Workload,

@@ -3,22 +3,17 @@
 
 use serde_json::Value;
 
-use super::rules;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
 use crate::yaml::value::Path;
 
 const OF_SPEC: [&str; 1] = ["generate"];
-const OF_INJECT: [&str; 1] = ["patches"];
 
 /// Every such word of a policy.
 pub fn refuse(document: &Document<'_>) -> Vec<Diagnostic> {
     let spec = Path::of(&["spec"]);
     let mut found = Vec::new();
     refuse_keys(document, &spec, &OF_SPEC, &mut found);
-    for inject in rules::injects(document) {
-        refuse_keys(document, &inject, &OF_INJECT, &mut found);
-    }
     found
 }
 

@@ -9,6 +9,7 @@ mod fill;
 mod inject;
 mod inject_types;
 mod later;
+mod patches;
 mod rules;
 mod select;
 pub mod types;
@@ -80,6 +81,7 @@ fn refuse_elsewhere(document: &Document<'_>, problems: &mut Vec<Diagnostic>) {
     let words = ["match", "exclude", "containers", "optIn", "optOut"];
     let holders = rules::entries(document).into_iter().chain([spec]);
     let paths = holders.flat_map(|holder| words.map(|word| holder.key(word)));
+    let paths = paths.chain(patches::no_values(document));
     for path in [Path::of(&["metadata"])].into_iter().chain(paths) {
         if let Some(value) = path.get(&document.value) {
             refuse_in(document, value, &path, problems);

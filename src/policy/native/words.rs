@@ -83,6 +83,16 @@ impl From<Position> for policy::Position {
     }
 }
 
+impl From<PatchScope> for policy::PatchScope {
+    fn from(word: PatchScope) -> Self {
+        match word {
+            PatchScope::Workload => Self::Workload,
+            PatchScope::PodTemplate => Self::PodTemplate,
+            PatchScope::Container => Self::Container,
+        }
+    }
+}
+
 impl From<OptFrom> for policy::OptFrom {
     fn from(word: OptFrom) -> Self {
         match word {

@@ -1,0 +1,65 @@
+//! Taking fields out of block mappings: whole lines, comments above them stay.
+
+use crate::plan::draft::{Field, Key};
+use crate::report::Edit;
+use crate::yaml::tree::NodeId;
+
+use super::layout::{line_start, next_line};
+use super::lower::{CannotWrite, Lowering};
+
+type Entry = (NodeId, NodeId);
+
+impl Lowering<'_, '_> {
+    /// Takes out the fields of the input that the draft does not have, each run of them at once.
+    pub(super) fn remove_fields(&mut self, origin: NodeId, fields: &[Field]) -> Result<(), CannotWrite> {
+        let kept = fields.iter().filter(|field| matches!(field.key, Key::Node(_))).count();
+        if kept == self.tree.entries(origin).count() {
+            return Ok(());
+        }
+        let entries: Vec<Entry> = self.tree.entries(origin).collect();
+        let is_kept = |(key, _): &&Entry| fields.iter().any(|field| field.key == Key::Node(*key));
+        let mut at = 0;
+        while at < entries.len() {
+            let length = entries[at..].iter().take_while(|entry| !is_kept(entry)).count();
+            if length > 0 {
+                self.remove_run(&entries[at..at + length], entries.get(at + length))?;
+            }
+            at += length + 1;
+        }
+        Ok(())
+    }
+
+    fn remove_run(&mut self, run: &[Entry], next: Option<&Entry>) -> Result<(), CannotWrite> {
+        let [(first, _), ..] = run else { return Ok(()) };
+        let text = self.tree.text();
+        let start = self.tree.start_with_properties(*first);
+        if text[start..].starts_with('?') {
+            return Err(CannotWrite { node: *first, why: "is not written as `key: value`" });
+        }
+        let own_line = line_start(text, start);
+        if text[own_line..start].bytes().all(|byte| byte == b' ') {
+            let end = run.iter().map(|&(key, value)| self.end_of(key, value)).max().unwrap_or(start);
+            self.edits.push(Edit { at: own_line..end, text: "".into() });
+            return Ok(());
+        }
+        // The first field of an item stands on the line of its dash, where the next one goes.
+        let cannot = |why| Err(CannotWrite { node: *first, why });
+        let Some(&(next, _)) = next else { return cannot("shares its line with what is around it") };
+        let to = self.tree.start_with_properties(next);
+        let last = run.last().map_or(start, |&(_, value)| self.tree.span(value).end);
+        if text[last.min(to)..to].contains('#') {
+            return cannot("shares its line with a dash, and a comment follows it");
+        }
+        self.edits.push(Edit { at: start..to, text: "".into() });
+        Ok(())
+    }
+
+    /// The start of the line behind a field.
+    fn end_of(&self, key: NodeId, value: NodeId) -> usize {
+        let text = self.tree.text();
+        let end = self.tree.span(value).end.max(self.tree.span(key).end);
+        // The text of a block goes up to the start of the next line.
+        let is_past_line_end = !self.tree.span(value).is_empty() && text.as_bytes()[end - 1] == b'\n';
+        if is_past_line_end { end } else { next_line(text, end) }
+    }
+}

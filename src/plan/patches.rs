@@ -1,0 +1,348 @@
+//! JSON patches (RFC 6902), carried out on the draft like everything else that is planned: the edits, the report and the
+//! checks are the same as for any other item.
+
+use json_patch::PatchOperation;
+use json_patch::jsonptr::Pointer;
+use serde_json::Value;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::pod::Container;
+use crate::policy::{PatchEntry, PatchScope};
+
+use super::draft::{OpenId, Opened, Part};
+use super::order;
+use super::planner::{Planner, Step};
+
+/// What a patch's paths begin at.
+#[derive(Debug, Clone)]
+enum Target<'t> {
+    Workload,
+    PodTemplate,
+    Container(Box<Container<'t>>),
+}
+
+/// Why a patch was not carried out to its end.
+enum Stop {
+    /// A `test` does not hold: its path.
+    Test(String),
+    Problem(Box<Diagnostic>),
+}
+
+/// Whether an operation changed something.
+type Done = Result<bool, Stop>;
+
+/// How a value is put somewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Put {
+    Add,
+    Replace,
+}
+
+impl<'c, 't> Planner<'c, 't> {
+    pub(super) fn patches(&mut self) {
+        let has_patches = self.all_injects().iter().any(|inject| !inject.patches.is_empty());
+        // On half a plan, a patch would fail for reasons that are not its own.
+        if !has_patches || self.problems.iter().any(Diagnostic::is_error) {
+            return;
+        }
+        for (target, entry) in self.patch_jobs() {
+            self.attempt(|planner| planner.patch(&target, entry));
+        }
+    }
+
+    /// In the order of the policy's list; a patch of containers for one after the other.
+    fn patch_jobs(&self) -> Vec<(Target<'t>, &'c PatchEntry)> {
+        let mut jobs = Vec::new();
+        for entry in &self.inject.patches {
+            match entry.scope {
+                PatchScope::Workload => jobs.push((Target::Workload, entry)),
+                PatchScope::PodTemplate => jobs.push((Target::PodTemplate, entry)),
+                PatchScope::Container => {}
+            }
+        }
+        for (container, inject) in self.chosen.iter().zip(self.container_injects()) {
+            let own = inject.patches.iter().filter(|entry| entry.scope == PatchScope::Container);
+            jobs.extend(own.map(|entry| (Target::Container(Box::new(container.clone())), entry)));
+        }
+        jobs.sort_by_key(|(_, entry)| entry.index);
+        jobs
+    }
+
+    /// All of a patch, or nothing of it.
+    fn patch(&mut self, target: &Target<'t>, entry: &PatchEntry) -> Step {
+        let before = self.draft.clone();
+        let (identity, faults) = (self.identity(), self.faults());
+        let done = match self.carry_out(target, entry) {
+            Ok(done) if !done.is_empty() => done,
+            Ok(_) => {
+                self.go_on_with(before);
+                return Ok(());
+            }
+            Err(Stop::Test(path)) => {
+                self.go_on_with(before);
+                self.problems.push(self.not_applied(target, entry, &path));
+                return Ok(());
+            }
+            Err(Stop::Problem(problem)) => {
+                self.go_on_with(before);
+                return Err(problem);
+            }
+        };
+        let allowed = self
+            .refuse_another(&identity, entry)
+            .and_then(|()| self.refuse_endless(target, entry))
+            .and_then(|()| self.refuse_new_faults(&faults, entry));
+        if allowed.is_err() {
+            // The next patch is judged for itself.
+            self.go_on_with(before);
+            return allowed;
+        }
+        self.report_change(format!("{}: {}", title(target, entry), done.join(" and ")));
+        Ok(())
+    }
+
+    fn not_applied(&self, target: &Target<'t>, entry: &PatchEntry, path: &str) -> Diagnostic {
+        let message = format!("{} does not apply to {}", title(target, entry), self.workload.title());
+        Diagnostic::note(Code::PatchNotApplied, message)
+            .at(self.workload.own_place(), "this workload")
+            .at(self.policy.text.place(entry.item.at.clone()), format!("its test of `{path}` does not hold"))
+    }
+
+    /// What the operations changed, each as `replace /spec/replicas`.
+    fn carry_out(&mut self, target: &Target<'t>, entry: &PatchEntry) -> Result<Vec<String>, Stop> {
+        let mut done = Vec::new();
+        for operation in &entry.patch.0 {
+            let is_done = self.operation(target, operation, entry)?;
+            self.forget_opened();
+            if is_done {
+                done.push(format!("{} {}", word(operation), operation.path()));
+            }
+        }
+        Ok(done)
+    }
+
+    fn operation(&mut self, target: &Target<'t>, operation: &PatchOperation, entry: &PatchEntry) -> Done {
+        let path = tokens(operation.path());
+        match operation {
+            PatchOperation::Add(add) => self.put(target, &path, &add.value, Put::Add, entry),
+            PatchOperation::Replace(replace) => self.put(target, &path, &replace.value, Put::Replace, entry),
+            PatchOperation::Remove(_) => self.take(target, &path, entry),
+            PatchOperation::Copy(copy) => {
+                let value = self.value_at(target, &copy.from, entry)?;
+                self.put(target, &path, &value, Put::Add, entry)
+            }
+            PatchOperation::Move(from_to) if from_to.from == from_to.path => Ok(false),
+            PatchOperation::Move(from_to) => {
+                let value = self.value_at(target, &from_to.from, entry)?;
+                self.take(target, &tokens(&from_to.from), entry)?;
+                self.put(target, &path, &value, Put::Add, entry)?;
+                Ok(true)
+            }
+            PatchOperation::Test(test) => {
+                let there = self.find(target, &path).and_then(|part| self.draft.value(&part));
+                // As the API server's own patches have it: null says that nothing is there.
+                let holds = there.unwrap_or(Value::Null) == test.value;
+                if holds { Ok(false) } else { Err(Stop::Test(test.path.to_string())) }
+            }
+        }
+    }
+
+    fn target_part(&self, target: &Target<'t>) -> Option<Part> {
+        match target {
+            Target::Workload => Some(self.draft.root()),
+            Target::PodTemplate => Some(self.template_part()),
+            Target::Container(container) => self.container_part(container),
+        }
+    }
+
+    fn open_target(&mut self, target: &Target<'t>) -> Result<OpenId, Box<Diagnostic>> {
+        match target {
+            Target::Workload => self.draft.open_root().map_err(|refusal| self.refused(&refusal)),
+            Target::PodTemplate => self.open_template(),
+            Target::Container(container) => self.open_container(container),
+        }
+    }
+
+    fn find(&self, target: &Target<'t>, path: &[String]) -> Option<Part> {
+        path.iter().try_fold(self.target_part(target)?, |part, token| {
+            if self.draft.is_list(&part) {
+                self.draft.items(&part).into_iter().nth(index(token)?)
+            } else {
+                self.draft.get(&part, token)
+            }
+        })
+    }
+
+    fn value_at(&self, target: &Target<'t>, path: &Pointer, entry: &PatchEntry) -> Result<Value, Stop> {
+        let found = self.find(target, &tokens(path)).and_then(|part| self.draft.value(&part));
+        found.ok_or_else(|| self.stop(target, entry, format!("there is nothing at `{path}`")))
+    }
+
+    fn stop(&self, target: &Target<'t>, entry: &PatchEntry, why: String) -> Stop {
+        let message = format!("{} does not fit {}: {why}", title(target, entry), self.workload.title());
+        let help = "narrow `match`, or put a `test` first: the patch then applies only where it holds";
+        Stop::Problem(Box::new(self.problem(Code::BadPatch, message, &entry.item).help(help)))
+    }
+
+    fn put(&mut self, target: &Target<'t>, path: &[String], value: &Value, how: Put, entry: &PatchEntry) -> Done {
+        let Some((last, parents)) = path.split_last() else { return Ok(false) };
+        let there = self.find(target, path);
+        if how == Put::Replace && there.is_none() {
+            return Err(self.stop(target, entry, format!("there is nothing at `{}` to replace", pointer(path))));
+        }
+        let is_list = self.find(target, parents).is_some_and(|parent| self.draft.is_list(&parent));
+        let is_new_item = how == Put::Add && is_list;
+        if !is_new_item && there.and_then(|part| self.draft.value(&part)).as_ref() == Some(value) {
+            return Ok(false);
+        }
+        let id = self.open_parents(target, parents, last, entry)?;
+        let changed = match self.draft.opened(id) {
+            Opened::Mapping { .. } => self.draft.set(id, last, value.clone(), self.order(target, parents)),
+            Opened::List { items, .. } => {
+                let length = items.len();
+                let at = if last == "-" { Some(length) } else { index(last) };
+                let Some(at) = at.filter(|at| *at <= length) else {
+                    let why = format!("`{}` is no place in a list of {length}", pointer(path));
+                    return Err(self.stop(target, entry, why));
+                };
+                match how {
+                    Put::Replace => self.draft.replace(id, at, value.clone()),
+                    Put::Add => {
+                        self.draft.insert(id, at, value.clone());
+                        Ok(())
+                    }
+                }
+            }
+        };
+        changed.map_err(|refusal| Stop::Problem(self.refused(&refusal)))?;
+        Ok(true)
+    }
+
+    fn take(&mut self, target: &Target<'t>, path: &[String], entry: &PatchEntry) -> Done {
+        let Some((last, parents)) = path.split_last() else { return Ok(false) };
+        if self.find(target, path).is_none() {
+            return Err(self.stop(target, entry, format!("there is nothing at `{}` to take out", pointer(path))));
+        }
+        let id = self.open_parents(target, parents, last, entry)?;
+        let taken = match (self.draft.opened(id), index(last)) {
+            (Opened::List { .. }, Some(at)) => self.draft.remove(id, at),
+            _ => self.draft.remove_field(id, last),
+        };
+        taken.map_err(|refusal| Stop::Problem(self.refused(&refusal)))?;
+        Ok(true)
+    }
+
+    /// Opens what holds the end of a path; parents that are missing are made.
+    fn open_parents(
+        &mut self,
+        target: &Target<'t>,
+        parents: &[String],
+        last: &str,
+        entry: &PatchEntry,
+    ) -> Result<OpenId, Stop> {
+        let mut id = self.open_target(target).map_err(Stop::Problem)?;
+        for (depth, token) in parents.iter().enumerate() {
+            let path = &parents[..=depth];
+            let there = self.find(target, path);
+            if there.as_ref().is_some_and(|part| self.draft.is_scalar(part)) {
+                let why = format!("`{}` is neither a mapping nor a list", pointer(path));
+                return Err(self.stop(target, entry, why));
+            }
+            let is_null = there.as_ref().is_none_or(|part| self.draft.value(part) == Some(Value::Null));
+            let next = parents.get(depth + 1).map_or(last, String::as_str);
+            // A place at the beginning or the end of what is not there can only be one of a list.
+            let is_list =
+                if is_null { matches!(next, "-" | "0") } else { there.is_some_and(|part| self.draft.is_list(&part)) };
+            let opened = match self.draft.opened(id) {
+                Opened::List { items, .. } => match index(token).filter(|at| *at < items.len()) {
+                    Some(at) if is_list => self.draft.open_item_list(id, at),
+                    Some(at) => self.draft.open_item(id, at),
+                    None => return Err(self.stop(target, entry, format!("there is no item `{}`", pointer(path)))),
+                },
+                Opened::Mapping { .. } => {
+                    let order = self.order(target, &parents[..depth]);
+                    match is_list {
+                        true => self.draft.open_list(id, token, order),
+                        false => self.draft.open_mapping(id, token, order),
+                    }
+                }
+            };
+            id = opened.map_err(|refusal| Stop::Problem(self.refused(&refusal)))?;
+        }
+        Ok(id)
+    }
+
+    /// Where new keys of the mapping at a path go.
+    fn order(&self, target: &Target<'t>, path: &[String]) -> &'static [&'static str] {
+        let template = &self.workload.pod_kind.path;
+        let of_template: Option<&[String]> = match target {
+            Target::Workload => path.strip_prefix(template.as_slice()),
+            Target::PodTemplate => Some(path),
+            Target::Container(_) => None,
+        };
+        let words: Vec<&str> = path.iter().map(String::as_str).collect();
+        match (target, words.as_slice()) {
+            (Target::Container(_), []) | (_, [.., "containers" | "initContainers", _]) => order::CONTAINER,
+            (Target::Workload, []) => order::OBJECT,
+            (_, [.., "metadata"]) => order::METADATA,
+            (_, [.., "env", _]) => order::ENV_VAR,
+            _ => match of_template {
+                Some([]) if template.is_empty() => order::OBJECT,
+                Some([]) => order::TEMPLATE,
+                Some([spec]) if spec == "spec" => order::POD_SPEC,
+                Some(_) | None => &[],
+            },
+        }
+    }
+
+    /// The next run would find the result of this one: nothing must come of it again.
+    fn refuse_endless(&mut self, target: &Target<'t>, entry: &PatchEntry) -> Step {
+        let after = self.draft.clone();
+        let outcome = self.carry_out(target, entry);
+        let again = self.go_on_with(after);
+        let is_settled = match outcome {
+            Err(Stop::Test(_)) => true,
+            Err(Stop::Problem(_)) => false,
+            Ok(done) => done.is_empty() || again.value(&again.root()) == self.draft.value(&self.draft.root()),
+        };
+        if is_settled {
+            return Ok(());
+        }
+        let message = format!("{} would change its own result again with every run", title(target, entry));
+        let help = "add a `test` before it, so that it applies once; `value: null` says that nothing is there";
+        Err(Box::new(self.problem(Code::BadPatch, message, &entry.item).help(help)))
+    }
+}
+
+fn title(target: &Target<'_>, entry: &PatchEntry) -> String {
+    let number = entry.index + 1;
+    match target {
+        Target::Container(container) => format!("{}: patch {number}", container.name),
+        Target::Workload | Target::PodTemplate => format!("patch {number}"),
+    }
+}
+
+fn word(operation: &PatchOperation) -> &'static str {
+    match operation {
+        PatchOperation::Add(_) => "add",
+        PatchOperation::Remove(_) => "remove",
+        PatchOperation::Replace(_) => "replace",
+        PatchOperation::Move(_) => "move",
+        PatchOperation::Copy(_) => "copy",
+        PatchOperation::Test(_) => "test",
+    }
+}
+
+fn tokens(pointer: &Pointer) -> Vec<String> {
+    pointer.tokens().map(|token| token.decoded().into_owned()).collect()
+}
+
+fn pointer(path: &[String]) -> String {
+    json_patch::jsonptr::PointerBuf::from_tokens(path).to_string()
+}
+
+/// A place in a list: digits without leading zeros (RFC 6901).
+fn index(token: &str) -> Option<usize> {
+    let is_index = token == "0" || !token.starts_with('0') && token.bytes().all(|byte| byte.is_ascii_digit());
+    token.parse().ok().filter(|_| is_index)
+}

@@ -1,0 +1,123 @@
+//! `patches`: RFC 6902 operations as the `json-patch` crate has them.
+
+use json_patch::jsonptr::PointerBuf;
+use serde_json::Value;
+
+use super::Reader;
+use super::rules;
+use super::types::{Operation, OperationKind, Patch};
+use crate::diagnostic::Code;
+use crate::policy::PatchEntry;
+use crate::policy::document::Document;
+use crate::yaml::value::{Path, Step};
+
+/// Everything of the patches that is no value, where `${...}` has no place.
+pub(super) fn no_values(document: &Document<'_>) -> Vec<Path> {
+    let entries = |at: &Path| at.get(&document.value).and_then(Value::as_array).map_or(0, Vec::len);
+    let mut paths = Vec::new();
+    for patches in rules::injects(document).into_iter().map(|inject| inject.key("patches")) {
+        for patch in (0..entries(&patches)).map(|index| patches.index(index)) {
+            let list = patch.key("patch");
+            let operations = (0..entries(&list)).map(|index| list.index(index));
+            paths.extend(operations.flat_map(|operation| ["op", "path", "from"].map(|word| operation.key(word))));
+            paths.extend(["patchType", "scope"].map(|word| patch.key(word)));
+        }
+    }
+    paths
+}
+
+/// Whether a path leads into a patch of containers.
+pub(super) fn is_of_container(document: &Value, path: &Path, inject: &Path) -> bool {
+    let [Step::Key(key), Step::Index(index), ..] = &path.0[inject.0.len()..] else { return false };
+    let scope = inject.key("patches").index(*index).key("scope");
+    key == "patches" && scope.get(document).and_then(Value::as_str) == Some("Container")
+}
+
+impl Reader<'_, '_> {
+    pub(super) fn patches(&mut self, at: &Path) -> Vec<PatchEntry> {
+        let mut patches = Vec::new();
+        for path in self.paths(at) {
+            let item = self.kubernetes_item(&path);
+            let before = self.problems.len();
+            let entry: Patch = match serde_json::from_value((*item.value).clone()) {
+                Ok(entry) => entry,
+                Err(error) => {
+                    let message = format!("`{}` cannot be read: {error}", path.name());
+                    self.problems.push(self.document.error(Code::WrongType, &path, message));
+                    continue;
+                }
+            };
+            self.check_operations(&entry, &path.key("patch"));
+            if self.problems.len() > before {
+                continue;
+            }
+            let patch = item.value.get("patch").cloned().map(serde_json::from_value).transpose();
+            let Some(Step::Index(index)) = path.0.last().cloned() else { continue };
+            match patch {
+                Ok(patch) => {
+                    let patch = patch.unwrap_or_default();
+                    patches.push(PatchEntry { item, index, scope: entry.scope.into(), patch });
+                }
+                Err(error) => {
+                    let message = format!("the patch cannot be read: {error}");
+                    self.problems.push(self.document.error(Code::BadPatch, &path.key("patch"), message));
+                }
+            }
+        }
+        patches
+    }
+
+    fn bad_patch(&mut self, at: &Path, message: impl Into<String>, help: &str) {
+        self.problems.push(self.document.error(Code::BadPatch, at, message).help(help));
+    }
+
+    fn check_operations(&mut self, entry: &Patch, at: &Path) {
+        if entry.patch.iter().all(|operation| operation.op == OperationKind::Test) {
+            let help = "add an operation: add, remove, replace, move or copy";
+            self.bad_patch(at, "the patch changes nothing", help);
+        }
+        for (index, operation) in entry.patch.iter().enumerate() {
+            self.check_operation(operation, &at.index(index));
+        }
+    }
+
+    fn check_operation(&mut self, operation: &Operation, at: &Path) {
+        use OperationKind::{Add, Copy, Move, Remove, Replace, Test};
+        let word = format!("{:?}", operation.op).to_lowercase();
+        self.check_pointer(&operation.path, &at.key("path"));
+        if operation.path.is_empty() && operation.op != Test {
+            let help = "name what is to change: `/` and a key";
+            self.bad_patch(&at.key("path"), format!("`{word}` must not change all at once"), help);
+        }
+        // A null is a value, too, so the key decides.
+        let has_value = at.key("value").get(&self.document.value).is_some();
+        match (operation.op, has_value) {
+            (Add | Replace | Test, false) => self.bad_patch(at, format!("`{word}` needs a `value`"), "add `value`"),
+            (Remove | Move | Copy, true) => {
+                self.bad_patch(&at.key("value"), format!("`{word}` takes no `value`"), "take it out");
+            }
+            (Add | Replace | Test, true) | (Remove | Move | Copy, false) => {}
+        }
+        match (operation.op, &operation.from) {
+            (Move | Copy, None) => self.bad_patch(at, format!("`{word}` needs `from`"), "say where the value stands"),
+            (Add | Remove | Replace | Test, Some(_)) => {
+                self.bad_patch(&at.key("from"), format!("`{word}` takes no `from`"), "take it out");
+            }
+            (Move | Copy, Some(from)) => {
+                self.check_pointer(from, &at.key("from"));
+                if operation.op == Move && operation.path.starts_with(&format!("{from}/")) {
+                    self.bad_patch(at, "a value cannot be moved into itself", "copy it, or move something else");
+                }
+            }
+            (Add | Remove | Replace | Test, None) => {}
+        }
+    }
+
+    fn check_pointer(&mut self, text: &str, at: &Path) {
+        if PointerBuf::parse(text.to_owned()).is_err() {
+            let message = format!("`{text}` is no JSON pointer");
+            let help = "write `/` before every key: `/metadata/annotations`; a `/` in a key is `~1`, a `~` is `~0`";
+            self.bad_patch(at, message, help);
+        }
+    }
+}

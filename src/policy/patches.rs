@@ -1,0 +1,27 @@
+//! JSON patches of a policy.
+
+use super::Item;
+
+/// One entry of `patches`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PatchEntry {
+    /// The entry as it stands in the policy.
+    pub item: Item,
+    /// Its place in the list, from 0: patches are carried out in this order.
+    pub index: usize,
+    /// What its paths begin at.
+    pub scope: PatchScope,
+    /// What to do, all or nothing.
+    pub patch: json_patch::Patch,
+}
+
+/// What the paths of a patch begin at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatchScope {
+    /// The whole object.
+    Workload,
+    /// Its pod template.
+    PodTemplate,
+    /// Each chosen container.
+    Container,
+}
