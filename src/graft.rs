@@ -1,6 +1,7 @@
 //! The pipeline: one file's text and the policies in, edits and a report out.
 
 pub mod across;
+mod check;
 mod refusals;
 mod runs;
 
@@ -22,17 +23,18 @@ use crate::plan::draft::Draft;
 use crate::plan::patch::patch_of;
 use crate::plan::{self, Planned, plan};
 use crate::policy::Policy;
-use crate::report::{Edit, FileReport, Outcome, PolicyReport, Skip, WorkloadReport, splice};
+use crate::report::{Edit, FileReport, Outcome, PolicyReport, Skip, WorkloadReport};
 use crate::source::{Lines, Source};
-use crate::verify::verify;
 use crate::yaml::doubt::{Doubt, Place, find_doubt, find_doubt_in_tree};
 use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::scalar_value;
 
+use check::check;
 use refusals::{duplicate, not_rendered, parse_problem, untyped};
-use runs::{Run, on_threads};
+pub use runs::Run;
+use runs::on_threads;
 
 /// Without it no document holds anything like a pod template.
 static CONTAINERS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"containers:"));
@@ -78,6 +80,23 @@ struct Setting<'s> {
     options: &'s Options,
     inventory: &'s Inventory,
     kinds: &'s PodKinds,
+}
+
+/// Plans and edits a part of a file, with places and lines of the whole.
+pub fn graft_part(
+    name: &Arc<str>,
+    part: Run<'_>,
+    policies: &[Policy],
+    options: &Options,
+    inventory: &Inventory,
+) -> FileReport {
+    if part.start == 0
+        && let Some(problem) = refuse_encoding(name, part.text)
+    {
+        return FileReport { diagnostics: vec![problem], documents: 1, ..FileReport::default() };
+    }
+    let kinds = PodKinds::of(options);
+    graft_run(part, Setting { name, policies, options, inventory, kinds: &kinds })
 }
 
 fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
@@ -197,7 +216,7 @@ impl<'a> Chunk<'a, '_> {
         }
         let is_refused = self.report.diagnostics[self.first_problem..].iter().any(Diagnostic::is_error);
         if !drafts.is_empty() && !is_refused {
-            self.check(tree, source, &drafts, &edits);
+            self.report.diagnostics.extend(check(tree, source, &drafts, &edits));
         }
         let start = self.place.start;
         let in_file = |edit: Edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text };
@@ -369,30 +388,6 @@ impl<'a> Chunk<'a, '_> {
             let problem = Diagnostic::error(Code::CannotEdit, message).at(workload.place(refusal.node), "here");
             Box::new(problem.help("write it in block style, `key: value` lines and `- item` lines"))
         })
-    }
-
-    /// The edited document is parsed again and compared with the plan before it leaves.
-    fn check(&mut self, tree: &Tree<'_>, source: &Source<'_>, drafts: &[(NodeId, Draft<'_>)], edits: &[Edit]) {
-        let mut ordered: Vec<&Edit> = edits.iter().collect();
-        ordered.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
-        let edited = String::from_utf8(splice(source.text.as_bytes(), &ordered));
-        let what = match edited.as_deref().map(parse) {
-            Err(_) => "it is not UTF-8".to_owned(),
-            Ok(Err(error)) => format!("it cannot be parsed ({:?})", error.kind),
-            Ok(Ok(output)) => match verify(&output, tree, drafts) {
-                Ok(()) => return,
-                Err(difference) => {
-                    let at = difference.node.map_or(String::new(), |node| format!(" at `{}`", output.slice(node)));
-                    format!("there is {}{at}", difference.what)
-                }
-            },
-        };
-        let message = format!("the edited document is not what was planned: {what}");
-        let node = drafts.first().map_or(0..0, |(node, _)| tree.span(*node));
-        let problem = Diagnostic::error(Code::Internal, message).at(source.place(node), "in this document");
-        self.report
-            .diagnostics
-            .push(problem.help("this is a bug of podgraft; nothing was written. Please report it with the document"));
     }
 }
 

@@ -15,11 +15,12 @@ const STACK: usize = 8 << 20;
 
 /// Documents of a text that follow each other.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Run<'a> {
+pub struct Run<'a> {
     /// Byte offset in the whole text.
     pub start: usize,
+    /// Its bytes.
     pub text: &'a [u8],
-    /// The line of the whole text on which it begins.
+    /// The line of the whole text on which it begins, from 1.
     pub first_line: usize,
 }
 
@@ -59,26 +60,7 @@ pub(super) fn on_threads(
         done
     });
     done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, report)| report).reduce(join).unwrap_or_default()
-}
-
-/// The report of a text from those of its first and its second part.
-fn join(mut first: FileReport, second: FileReport) -> FileReport {
-    let edits_before = first.edits.len();
-    first.edits.extend(second.edits);
-    first.workloads.extend(second.workloads.into_iter().map(|mut workload| {
-        workload.edits = workload.edits.start + edits_before..workload.edits.end + edits_before;
-        workload
-    }));
-    for diagnostic in second.diagnostics {
-        // Said once a file: see `Chunk::add_diagnostics`.
-        let is_said =
-            diagnostic.is_said_once() && first.diagnostics.iter().any(|other| other.message == diagnostic.message);
-        if !is_said {
-            first.diagnostics.push(diagnostic);
-        }
-    }
-    first.documents += second.documents;
-    first.objects += second.objects;
-    first
+    let mut whole = FileReport::default();
+    done.into_iter().for_each(|(_, report)| whole.append(report));
+    whole
 }

@@ -10,11 +10,13 @@ pub mod unified;
 use json_patch::Patch;
 use serde_json::Value;
 use std::borrow::Borrow;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
+pub use text::Fate;
 
 /// What happened to one file.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +31,31 @@ pub struct FileReport {
     pub documents: usize,
     /// Documents that are Kubernetes objects (have an apiVersion and a kind).
     pub objects: usize,
+    /// Workloads that are only counted, where there were too many to list.
+    pub unlisted: BTreeMap<Fate, usize>,
+}
+
+impl FileReport {
+    /// Adds what happened to the next part of the same file.
+    pub fn append(&mut self, next: FileReport) {
+        let edits_before = self.edits.len();
+        self.edits.extend(next.edits);
+        self.workloads.extend(next.workloads.into_iter().map(|mut workload| {
+            workload.edits = workload.edits.start + edits_before..workload.edits.end + edits_before;
+            workload
+        }));
+        for diagnostic in next.diagnostics {
+            // Said once a file, not once a workload.
+            let is_said =
+                diagnostic.is_said_once() && self.diagnostics.iter().any(|other| other.message == diagnostic.message);
+            if !is_said {
+                self.diagnostics.push(diagnostic);
+            }
+        }
+        self.documents += next.documents;
+        self.objects += next.objects;
+        next.unlisted.into_iter().for_each(|(fate, number)| *self.unlisted.entry(fate).or_default() += number);
+    }
 }
 
 /// One replacement of bytes.
@@ -48,6 +75,23 @@ pub fn splice<E: Borrow<Edit>>(text: &[u8], edits: &[E]) -> Vec<u8> {
     let added: usize = edits.iter().map(|edit| edit.borrow().text.len()).sum();
     let mut spliced = Vec::with_capacity(text.len() + added);
     write_spliced(text, edits, &mut spliced).expect("memory takes all that is written");
+    spliced
+}
+
+/// [`splice`] for text.
+///
+/// # Panics
+/// As [`splice`], and when an edit cuts a character.
+pub fn splice_text<E: Borrow<Edit>>(text: &str, edits: &[E]) -> String {
+    let added: usize = edits.iter().map(|edit| edit.borrow().text.len()).sum();
+    let mut spliced = String::with_capacity(text.len() + added);
+    let mut from = 0;
+    for edit in edits.iter().map(Borrow::borrow) {
+        spliced.push_str(&text[from..edit.at.start]);
+        spliced.push_str(&edit.text);
+        from = edit.at.end;
+    }
+    spliced.push_str(&text[from..]);
     spliced
 }
 

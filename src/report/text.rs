@@ -2,12 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::{Outcome, ReportedFile, Skip, WorkloadReport, count, list, one_line};
+use super::{FileReport, Outcome, ReportedFile, Skip, WorkloadReport, count, list, one_line};
 
 /// So many different reasons of one policy are spelled out; the others are counted.
 const MOST_REASONS: usize = 20;
 /// So many workloads are named in each part; the others are counted. `--report` has all.
 const MOST_WORKLOADS: usize = 500;
+/// So many workloads of a very large text are listed in its report at all.
+const MOST_LISTED: usize = 20_000;
 /// So many changes of one policy to one workload are spelled out.
 const MOST_CHANGES: usize = 50;
 
@@ -69,6 +71,7 @@ pub fn injected(files: &[ReportedFile<'_>]) -> String {
             lines.add(|| format!("{}{}: injected by {}", name(workload), place(workload), joined()));
         }
     }
+    lines.number += unlisted(files, Fate::Injected);
     lines.finish("injected")
 }
 
@@ -150,7 +153,7 @@ fn render_reasons(policy: &str, reasons: &[(&str, Vec<&WorkloadReport>)], lines:
 }
 
 /// What became of a workload, over all policies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
     /// Changed.
     Injected,
@@ -160,6 +163,19 @@ pub enum Fate {
     Failed,
     /// No policy wanted it.
     NotSelected,
+}
+
+/// Counts the workloads of a very large text that nobody would read the names of, instead of listing them.
+pub fn shorten(report: &mut FileReport) {
+    if report.workloads.len() > MOST_LISTED {
+        for workload in report.workloads.drain(MOST_LISTED..) {
+            *report.unlisted.entry(fate(&workload)).or_default() += 1;
+        }
+    }
+}
+
+fn unlisted(files: &[ReportedFile<'_>], fate: Fate) -> usize {
+    files.iter().filter_map(|file| file.report.unlisted.get(&fate)).sum()
 }
 
 /// What became of a workload.
@@ -178,13 +194,14 @@ pub fn fate(workload: &WorkloadReport) -> Fate {
 
 /// Objects that are no workload. The items of a List are objects of their own, the List is none.
 pub fn other_objects(files: &[ReportedFile<'_>]) -> usize {
-    files.iter().map(|file| file.report.objects.saturating_sub(file.report.workloads.len())).sum()
+    let workloads = |report: &FileReport| report.workloads.len() + report.unlisted.values().sum::<usize>();
+    files.iter().map(|file| file.report.objects.saturating_sub(workloads(file.report))).sum()
 }
 
 /// `3 workloads: 1 injected, 1 unchanged, 1 not selected; 4 other objects`.
 pub fn totals(files: &[ReportedFile<'_>]) -> String {
     let fates: Vec<Fate> = workloads(files).map(fate).collect();
-    let with = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count();
+    let with = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count() + unlisted(files, wanted);
     let parts = [
         (Fate::Injected, "injected"),
         (Fate::Unchanged, "unchanged"),
@@ -192,11 +209,12 @@ pub fn totals(files: &[ReportedFile<'_>]) -> String {
         (Fate::Failed, "left alone"),
     ];
     let parts = parts.map(|(fate, word)| (with(fate), word));
+    let all: usize = parts.iter().map(|(number, _)| number).sum();
     let parts: Vec<String> =
         parts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
     let colon = if parts.is_empty() { "" } else { ": " };
     let others = count(other_objects(files), "other object");
-    format!("{}{colon}{}; {others}\n", count(fates.len(), "workload"), parts.join(", "))
+    format!("{}{colon}{}; {others}\n", count(all, "workload"), parts.join(", "))
 }
 
 #[cfg(test)]

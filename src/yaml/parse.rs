@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+pub use super::fast::Change;
 use super::tree::Tree;
 use super::{fast, granit};
 
@@ -39,6 +40,14 @@ pub fn parse(text: &str) -> Result<Tree<'_>, ParseError> {
 /// Parses a text if it is one document of the plain YAML that programs write; `None` says nothing about the text.
 pub fn parse_fast(text: &str) -> Option<Tree<'_>> {
     if is_too_long(text) { None } else { fast::parse(text) }
+}
+
+/// Parses a text that came from a parsed one by changes: bytes of the old text, in order, and how many stand there
+/// instead. What lies between the changes is taken over from the old tree where that makes no difference.
+pub fn parse_again<'t>(old: &Tree<'_>, text: &'t str, changes: &[Change]) -> Result<Tree<'t>, ParseError> {
+    let again = if old.is_plain && !is_too_long(text) { fast::parse_again(old, text, changes) } else { None };
+    debug_assert!(again.is_none() || again == parse_fast(text), "what is taken over is what is there");
+    again.map_or_else(|| parse(text), Ok)
 }
 
 fn is_too_long(text: &str) -> bool {

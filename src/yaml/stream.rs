@@ -3,7 +3,7 @@
 //! A `---` at the start of a line, before a blank or the line's end, begins a document in every YAML reader: inside
 //! a block scalar all lines are indented, and inside quotes or brackets it is an error (YAML 1.2.2, 9.2).
 
-use memchr::memmem::Finder;
+use memchr::memmem::{Finder, FinderRev};
 use std::sync::LazyLock;
 
 /// The chunks of a text, in order; together they are the text, byte for byte. A chunk begins with its own `---` line,
@@ -52,6 +52,23 @@ impl<'a> Chunks<'a> {
         Some(Chunk { start, text: &self.text[start..end] })
     }
 }
+
+/// Where a text that may go on can be cut: the start of its last separator line behind its beginning. Dashes at the very
+/// end may go on, too.
+pub fn last_boundary(text: &[u8]) -> Option<usize> {
+    let mut end = text.len();
+    while let Some(found) = LAST_SEPARATOR.rfind(&text[..end]) {
+        let line = found + 1;
+        if line + 3 < text.len() && is_separator(&text[line..]) && !ends_in_directive(&text[..line]) {
+            return Some(line);
+        }
+        end = found + 3;
+    }
+    None
+}
+
+/// [`SEPARATOR`], looked for from the end.
+static LAST_SEPARATOR: LazyLock<FinderRev<'static>> = LazyLock::new(|| FinderRev::new(b"\n---"));
 
 /// Made once: to prepare a search takes as long as to search a document.
 static SEPARATOR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\n---"));
@@ -113,6 +130,16 @@ mod tests {
                 std::iter::from_fn(|| rest.next_run(bytes)).map(|run| run.start + run.text.len()).collect();
             assert!(runs.iter().all(|end| ends.contains(end)), "{bytes}: {runs:?} of {ends:?}");
             assert_eq!(runs.last(), Some(&text.len()));
+        }
+    }
+
+    #[test]
+    fn the_last_boundary_is_where_a_chunk_begins_whatever_follows() {
+        let text = b"a: 1\n---\nb: 2\n%YAML 1.1\n---\nc: |\n  ---\n---x\n--- # d\nd: 4\n---\n";
+        let starts: Vec<usize> = chunks(text).map(|chunk| chunk.start).collect();
+        for end in 0..=text.len() {
+            let known = starts.iter().copied().filter(|&start| start > 0 && start + 3 < end).max();
+            assert_eq!(last_boundary(&text[..end]), known, "{end}");
         }
     }
 

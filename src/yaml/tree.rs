@@ -12,6 +12,8 @@
 
 use std::ops::Range;
 
+use super::fast::Mark;
+
 /// A node of a [`Tree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub(crate) u32);
@@ -105,6 +107,18 @@ pub struct Tree<'a> {
     pub(crate) roots: Vec<NodeId>,
     /// Read by the parser of plain YAML, which gives up on all that readers disagree about.
     pub(crate) is_plain: bool,
+    /// Of a plain tree: the parser's state before each line.
+    pub(super) marks: Vec<Mark>,
+    /// Of a text that was read again: nodes that were taken from the tree before.
+    pub(super) taken: Vec<Taken>,
+}
+
+/// Nodes of another tree that were taken over, with all their descendants but those of the ones that were still open.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taken {
+    pub from: NodeId,
+    pub to: NodeId,
+    pub count: u32,
 }
 
 impl PartialEq for Tree<'_> {
@@ -128,6 +142,8 @@ impl<'a> Tree<'a> {
             properties: Vec::new(),
             roots: Vec::new(),
             is_plain: false,
+            marks: Vec::new(),
+            taken: Vec::new(),
         }
     }
 
@@ -210,6 +226,15 @@ impl<'a> Tree<'a> {
         let span = self.span(id);
         let quoted = matches!(node.kind, Kind::SingleQuoted | Kind::DoubleQuoted);
         Some(if quoted { &self.text[span.start + 1..span.end - 1] } else { &self.text[span] })
+    }
+
+    /// Whether a node and all that it holds was taken over, unread, from a node of the tree that this one was made from:
+    /// same bytes, same nodes.
+    pub fn is_taken_from(&self, id: NodeId, original: NodeId) -> bool {
+        let Some(at) = self.taken.partition_point(|taken| taken.to <= id).checked_sub(1) else { return false };
+        let taken = self.taken[at];
+        let place = id.0 - taken.to.0;
+        self.node(id).after <= taken.to.0 + taken.count && original.0.checked_sub(taken.from.0) == Some(place)
     }
 
     /// Whether an alias of the document points at the node.

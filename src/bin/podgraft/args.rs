@@ -104,6 +104,10 @@ pub struct Apply {
     /// Write all manifests, changed or not, into this folder; named folders are mirrored
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output_dir: Option<PathBuf>,
+    /// Let the result through as it comes instead of at the end, for a text that is larger than the machine; an error
+    /// then ends it in the middle
+    #[arg(long, conflicts_with_all = ["in_place", "output_dir", "report"], help_heading = "Output")]
+    pub stream: bool,
 }
 
 /// `podgraft diff`.

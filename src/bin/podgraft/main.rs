@@ -1,15 +1,19 @@
 //! The program: arguments, files, terminal and exit status around the library.
 
 mod args;
+mod blocks;
 mod explain;
 mod facts;
+mod hold;
 mod manifests;
 mod pages;
+mod pipeline;
 mod policies;
 mod run;
 mod settings;
 mod show;
 mod stream;
+mod texts;
 mod threads;
 mod walk;
 mod write;

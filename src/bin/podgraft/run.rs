@@ -11,7 +11,7 @@ use clap::error::ErrorKind;
 use podgraft::debug;
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
 use podgraft::graft::across;
-use podgraft::graft::{Options, graft_on_threads};
+use podgraft::graft::{Options, graft_on_threads, graft_part};
 use podgraft::inventory::Inventory;
 use podgraft::manifest::workload::PodKinds;
 use podgraft::policy::Policy;
@@ -23,10 +23,12 @@ use podgraft::select::kinds::unknown_kinds;
 use crate::args::{self, Cli, DebugFormat, DiffFormat};
 use crate::facts::{Sources, gather};
 use crate::manifests::manifests_of;
-use crate::policies::{self, InputText, Loaded, builtin_names, stdin_readers};
+use crate::pipeline::{Piped, Release, pipe};
+use crate::policies::{self, Loaded, builtin_names, stdin_readers};
 use crate::settings::{self, Role};
 use crate::show::Voice;
 use crate::stream::join;
+use crate::texts::{keep_for_facts, named, texts_of};
 use crate::threads::map_in_order;
 use crate::walk::{Input, InputPlace, PathFilter, Walk, no_manifest, walk, would_wait_for_typing};
 use crate::write::{NewFile, Replacement, create, replace, sweep};
@@ -66,6 +68,17 @@ struct Grafted {
     problems: Vec<Diagnostic>,
     /// The `podgraft.yaml` that was read.
     configuration: Option<PathBuf>,
+    /// Where the result is, when the one text was not kept.
+    piped: Option<Piped>,
+}
+
+/// What a command wants of the run.
+#[derive(Debug, Clone, Copy)]
+struct Wish {
+    /// Every workload with words about it.
+    details: bool,
+    /// The result goes to stdout, so one text need not be kept.
+    pipe: Option<Release>,
 }
 
 /// `podgraft apply`.
@@ -75,13 +88,20 @@ pub fn apply(args: &args::Apply) -> Result<Exit, clap::Error> {
         return Err(usage(ErrorKind::ArgumentConflict, "--in-place needs files or folders: stdin cannot be replaced"));
     }
     let output = &args.run.output;
-    let has_reader = !output.quiet || output.strict || output.report.is_some();
-    let grafted = graft_all(&args.run, has_reader)?;
+    let details = !output.quiet || output.strict || output.report.is_some();
+    let release = if args.stream { Release::Immediately } else { Release::AtTheEnd };
+    let is_for_stdout = !args.in_place && args.output_dir.is_none();
+    let pipe = (is_for_stdout && output.report.is_none()).then_some(release);
+    let mut grafted = graft_all(&args.run, Wish { details, pipe })?;
     let voice = Voice::new(&args.run.output);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
         return Ok(exit);
     }
-    if let Err(problems) = write_result(args, &grafted.files) {
+    let written = match grafted.piped.take() {
+        Some(piped) => release_piped(piped, &grafted.files),
+        None => write_result(args, &grafted.files),
+    };
+    if let Err(problems) = written {
         write_report(&args.run.output, &grafted, &problems, Verdict::Refused)
             .unwrap_or_else(|problem| voice.show(&[problem]));
         voice.show(&problems);
@@ -97,7 +117,7 @@ pub fn apply(args: &args::Apply) -> Result<Exit, clap::Error> {
 
 /// `podgraft diff`.
 pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
-    let grafted = graft_all(&args.run, true)?;
+    let grafted = graft_all(&args.run, Wish { details: true, pipe: None })?;
     let voice = Voice::new(&args.run.output);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
         return Ok(exit);
@@ -122,7 +142,7 @@ pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
 /// `podgraft debug`.
 pub fn debug(args: &args::Debug) -> Result<Exit, clap::Error> {
     let run = args::Run { ephemeral_containers: true, ..args.run.clone() };
-    let mut grafted = graft_all(&run, true)?;
+    let mut grafted = graft_all(&run, Wish { details: true, pipe: None })?;
     grafted.problems.extend(grafted.without_ephemeral_containers());
     let voice = Voice::new(&run.output);
     if let Some(exit) = refuse(&grafted, &run.output, voice) {
@@ -159,7 +179,7 @@ fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
 }
 
 /// With the usage line of `apply`, which `diff` shares but for its output.
-fn usage(kind: ErrorKind, message: impl std::fmt::Display) -> clap::Error {
+pub fn usage(kind: ErrorKind, message: impl std::fmt::Display) -> clap::Error {
     Cli::command().override_usage("podgraft apply|diff -p POLICY... [OPTIONS] [PATH]...").error(kind, message)
 }
 
@@ -184,34 +204,34 @@ fn check_usage(run: &args::Run) -> Result<PathFilter, clap::Error> {
         .map_err(|error| usage(ErrorKind::ValueValidation, error))
 }
 
-fn graft_all(run: &args::Run, details: bool) -> Result<Grafted, clap::Error> {
+fn graft_all(run: &args::Run, wish: Wish) -> Result<Grafted, clap::Error> {
     let run = &match settings::complete(run, Role::CommandLine) {
         Ok(run) => run,
-        Err(problems) => return Ok(Grafted { files: Vec::new(), problems, configuration: None }),
+        Err(problems) => return Ok(Grafted { files: Vec::new(), problems, configuration: None, piped: None }),
     };
     let filter = check_usage(run)?;
     let Walk { inputs, mut problems, .. } = walk(&run.paths, &filter);
     let threads = run.output.threads;
-    let read: Vec<_> = map_in_order(&inputs, threads, Input::read);
-    let mut texts = Vec::new();
-    for (input, text) in inputs.into_iter().zip(read) {
-        match text {
-            Ok(text) => texts.push((input, text)),
-            Err(problem) => problems.push(problem),
-        }
-    }
-    let named: Vec<InputText<'_>> = texts.iter().map(|(input, text)| InputText { name: &input.name, text }).collect();
-    let Loaded { policies, files, problems: policy_problems } = policies::load(&run.policies, &named);
+    let (texts, pipe) = texts_of(run, inputs, wish.pipe, &mut problems)?;
+    let Loaded { policies, files, problems: policy_problems } = policies::load(&run.policies, &named(&texts));
     problems.extend(policy_problems);
-    let options = Options { details, ..options(run) };
-    let sources = Sources { manifests: &named, policy_files: &files, context: &run.manifests.context };
+    let (texts, pipe) = keep_for_facts(texts, pipe, &policies, threads, &mut problems);
+    let options = Options { details: wish.details, ..options(run) };
+    let sources = Sources { manifests: &named(&texts), policy_files: &files, context: &run.manifests.context };
     let (inventory, fact_problems) = gather(&sources, &policies, &options, threads);
     problems.extend(fact_problems);
     problems.extend(unknown_kinds(&policies, &PodKinds::of(&options)));
     let may_graft = !problems.iter().any(|problem| problem.is_error() && problem.code != Code::File);
-    let reports = match may_graft {
-        true => graft_texts(&texts, threads, &policies, &options, &inventory),
-        false => Vec::new(),
+    let (reports, piped) = match pipe {
+        _ if !may_graft => (Vec::new(), None),
+        None => (graft_texts(&texts, threads, &policies, &options, &inventory), None),
+        Some(release) => match pipe_text(&texts, threads, release, &policies, &options, &inventory) {
+            Ok((report, piped)) => (vec![(report, std::iter::once(0..piped.length).collect())], Some(piped)),
+            Err(problem) => {
+                problems.push(problem);
+                (Vec::new(), None)
+            }
+        },
     };
     let graft_file =
         |((input, text), (report, parts))| GraftedFile { path: patch_path(&input), input, text, report, parts };
@@ -227,7 +247,25 @@ fn graft_all(run: &args::Run, details: bool) -> Result<Grafted, clap::Error> {
         problems.extend(find_no_object(&files));
     }
     files.retain(|file| !file.parts.is_empty() || !file.input.is_found());
-    Ok(Grafted { files, problems, configuration: run.policies.configured.file.clone() })
+    Ok(Grafted { files, problems, configuration: run.policies.configured.file.clone(), piped })
+}
+
+fn pipe_text(
+    texts: &[(Input, Vec<u8>)],
+    threads: Option<NonZeroUsize>,
+    release: Release,
+    policies: &[Policy],
+    options: &Options,
+    inventory: &Inventory,
+) -> Result<(FileReport, Piped), Diagnostic> {
+    let (input, _) = texts.first().expect("a pipe has one text");
+    let threads = threads.or_else(|| available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    pipe(input, threads, release, |run| graft_part(&input.name, run, policies, options, inventory))
+}
+
+fn release_piped(piped: Piped, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+    let Some(file) = files.first() else { return Ok(()) };
+    piped.release(&file.input.name, &file.report.edits).map_err(|problem| vec![problem])
 }
 
 /// What came of a text, and its parts that belong in a stream.
@@ -356,7 +394,15 @@ fn refuse(grafted: &Grafted, output: &args::Output, voice: Voice) -> Option<Exit
     problems.extend(reported.err());
     voice.show(&problems);
     let is_strict = !problems.iter().any(Diagnostic::is_error);
-    voice.conclude(&problems, if is_strict { "nothing was written (--strict)" } else { "nothing was written" });
+    let is_gone = grafted.piped.as_ref().is_some_and(Piped::is_gone);
+    voice.conclude(
+        &problems,
+        match (is_gone, is_strict) {
+            (true, _) => "what came before it is on stdout (--stream)",
+            (false, true) => "nothing was written (--strict)",
+            (false, false) => "nothing was written",
+        },
+    );
     let is_bug = problems.iter().any(|problem| problem.code == Code::Internal && problem.is_error());
     Some(if is_bug { Exit::Internal } else { Exit::Refused })
 }

@@ -7,8 +7,9 @@
 //! here is narrower than YAML's, never wider: in doubt it gives up.
 //!
 //! This file has the lines and the indentation; [`scalar`], [`folding`], [`block_scalar`] and [`flow`] have what stands
-//! on a line.
+//! on a line; [`again`] reads an edited text around its edits.
 
+mod again;
 mod block_scalar;
 mod characters;
 mod flow;
@@ -16,6 +17,9 @@ mod folding;
 mod scalar;
 
 use super::tree::{Kind, Node, NodeId, Tree, VERBATIM};
+pub use again::Change;
+use again::NOTHING_DUE;
+pub(super) use again::{Mark, parse_again};
 use scalar::Scanned;
 
 /// Far below the complete parser's limit, so that both agree on what is too deep.
@@ -31,8 +35,8 @@ pub(super) fn parse(text: &str) -> Option<Tree<'_>> {
     }
     let mut parser = Parser::new(text);
     parser.skip_separator()?;
-    parser.read_document()?;
-    Some(parser.tree)
+    while parser.read_next()? {}
+    Some(parser.finish())
 }
 
 /// An open block collection.
@@ -75,6 +79,7 @@ impl<'a> Parser<'a> {
     fn new(text: &'a str) -> Self {
         let mut tree = Tree { is_plain: true, ..Tree::empty(text) };
         tree.nodes.reserve(text.len() / 12);
+        tree.marks.reserve(text.len() / 24);
         Parser { bytes: text.as_bytes(), tree, open: Vec::with_capacity(16), next: 0, end: 0, due: None }
     }
 
@@ -136,17 +141,25 @@ impl<'a> Parser<'a> {
         self.end_line(line.at + 3)
     }
 
-    fn read_document(&mut self) -> Option<()> {
-        while let Some(line) = self.next_line() {
-            let place = self.find_place(&line)?;
-            self.read_line(place, line)?;
-        }
+    /// Reads the next line with content, with the lines that belong to it; `false` where there is none.
+    fn read_next(&mut self) -> Option<bool> {
+        let at = offset(self.next);
+        let due = self.due.map_or(NOTHING_DUE, offset);
+        let mark = Mark { at, nodes: offset(self.tree.nodes.len()), due, end: self.end };
+        let Some(line) = self.next_line() else { return Some(false) };
+        self.tree.marks.push(mark);
+        let place = self.find_place(&line)?;
+        self.read_line(place, line)?;
+        Some(true)
+    }
+
+    fn finish(mut self) -> Tree<'a> {
         self.end_value();
         self.close_while(|_| true);
         if !self.tree.nodes.is_empty() {
             self.tree.roots.push(NodeId(0));
         }
-        Some(())
+        self.tree
     }
 
     /// Closes what a line's indentation ends, and says what the line may hold.

@@ -1,0 +1,113 @@
+//! A file or stdin in blocks that end where a document ends: a text of any size is worked on in little memory.
+
+use std::io::{self, Read};
+
+use podgraft::yaml::stream::last_boundary;
+
+/// Long enough that handing it out costs nothing, short enough to stay in the cache and to keep all threads busy.
+const LENGTH: usize = 1 << 20;
+
+/// Documents of a text that follow each other.
+#[derive(Debug, Default)]
+pub struct Block {
+    /// Which one, from 0.
+    pub index: usize,
+    /// Byte offset in the whole text.
+    pub start: usize,
+    /// The line of the whole text on which it begins, from 1.
+    pub first_line: usize,
+    /// Its bytes.
+    pub text: Vec<u8>,
+}
+
+/// Cuts what a reader gives.
+#[derive(Debug)]
+pub struct Blocks<R> {
+    reader: R,
+    /// What was read behind the last block.
+    rest: Vec<u8>,
+    next: Block,
+    is_at_end: bool,
+}
+
+impl<R: Read> Blocks<R> {
+    /// Nothing is read yet.
+    pub fn new(reader: R) -> Self {
+        let next = Block { first_line: 1, ..Block::default() };
+        Blocks { reader, rest: Vec::new(), next, is_at_end: false }
+    }
+
+    /// The next block, in the room of a buffer that is not needed any more.
+    ///
+    /// # Errors
+    /// Those of the reader.
+    pub fn next(&mut self, buffer: Vec<u8>) -> io::Result<Option<Block>> {
+        let mut text = buffer;
+        text.clear();
+        text.append(&mut self.rest);
+        let mut wanted = LENGTH;
+        let end = loop {
+            self.fill(&mut text, wanted)?;
+            if self.is_at_end {
+                break text.len();
+            }
+            if let Some(end) = last_boundary(&text) {
+                break end;
+            }
+            // One document is longer than that.
+            wanted = text.len() * 2;
+        };
+        self.rest.extend_from_slice(&text[end..]);
+        text.truncate(end);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let Block { index, start, first_line, .. } = self.next;
+        let lines = memchr::memchr_iter(b'\n', &text).count();
+        self.next = Block { index: index + 1, start: start + end, first_line: first_line + lines, text: Vec::new() };
+        Ok(Some(Block { index, start, first_line, text }))
+    }
+
+    fn fill(&mut self, text: &mut Vec<u8>, wanted: usize) -> io::Result<()> {
+        let missing = wanted.saturating_sub(text.len());
+        text.reserve(missing);
+        let got = self.reader.by_ref().take(missing as u64).read_to_end(text)?;
+        self.is_at_end = got < missing;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_the_text_and_begin_where_documents_do() {
+        let document = format!("---\na: |\n{}", "  ---\n  x\n".repeat(40_000));
+        let text = format!("# first\n{}", document.repeat(6));
+        let mut blocks = Blocks::new(text.as_bytes());
+        let (mut joined, mut count) = (Vec::new(), 0);
+        while let Some(block) = blocks.next(Vec::new()).unwrap() {
+            assert_eq!((block.index, block.start), (count, joined.len()));
+            assert_eq!(block.first_line, 1 + joined.iter().filter(|&&byte| byte == b'\n').count());
+            assert!(count == 0 || block.text.starts_with(b"---\na"));
+            joined.extend(block.text);
+            count += 1;
+        }
+        assert_eq!(joined, text.as_bytes());
+        assert!(count > 2, "{count}");
+    }
+
+    #[test]
+    fn a_document_longer_than_a_block_is_one() {
+        let text = "a: |\n".to_owned() + &"  x\n".repeat(LENGTH);
+        let mut blocks = Blocks::new(text.as_bytes());
+        assert_eq!(blocks.next(Vec::new()).unwrap().unwrap().text.len(), text.len());
+        assert!(blocks.next(Vec::new()).unwrap().is_none());
+    }
+
+    #[test]
+    fn nothing_has_no_block() {
+        assert!(Blocks::new(&b""[..]).next(Vec::new()).unwrap().is_none());
+    }
+}

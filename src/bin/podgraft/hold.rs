@@ -1,0 +1,101 @@
+//! A result that must not be seen before the run has succeeded: in memory, and where that is too much in a temporary
+//! file without a name, which is gone with the process.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, Write};
+
+/// So much is kept in memory.
+pub const IN_MEMORY: usize = 256 << 20;
+
+/// Memory is taken in pieces of this size: a growing one would be copied, and be there twice.
+const PIECE: usize = 1 << 20;
+
+/// See the module's text.
+#[derive(Debug, Default)]
+pub struct Hold {
+    pieces: Vec<Vec<u8>>,
+    length: usize,
+    file: Option<BufWriter<File>>,
+}
+
+impl Hold {
+    /// Writes all of it.
+    ///
+    /// # Errors
+    /// Those of the file or of the writer.
+    pub fn release(mut self, out: &mut impl Write) -> io::Result<()> {
+        match self.file.take() {
+            Some(file) => {
+                let mut file = file.into_inner()?;
+                file.rewind()?;
+                io::copy(&mut file, out)?;
+            }
+            None => self.pieces.iter().try_for_each(|piece| out.write_all(piece))?,
+        }
+        Ok(())
+    }
+
+    /// Forgets all of it.
+    pub fn clear(&mut self) {
+        *self = Hold::default();
+    }
+
+    fn spill(&mut self) -> io::Result<BufWriter<File>> {
+        let mut file = BufWriter::with_capacity(PIECE, tempfile::tempfile()?);
+        for piece in self.pieces.drain(..) {
+            file.write_all(&piece)?;
+        }
+        Ok(file)
+    }
+}
+
+impl Write for Hold {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(file) = &mut self.file {
+            return file.write(bytes);
+        }
+        if self.length + bytes.len() > IN_MEMORY {
+            let mut file = self.spill()?;
+            file.write_all(bytes)?;
+            self.file = Some(file);
+            return Ok(bytes.len());
+        }
+        let room = self.pieces.last().map_or(0, |piece| piece.capacity() - piece.len());
+        if room == 0 {
+            self.pieces.push(Vec::with_capacity(PIECE));
+        }
+        let piece = self.pieces.last_mut().expect("one was made where there was none");
+        let taken = bytes.len().min(piece.capacity() - piece.len());
+        piece.extend_from_slice(&bytes[..taken]);
+        self.length += taken;
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_comes_out_as_it_went_in_from_memory_and_from_a_file() {
+        for length in [0, 10, 3 * PIECE + 5, IN_MEMORY + 5] {
+            let mut hold = Hold::default();
+            let line = b"0123456789abcdef-";
+            let mut left = length;
+            while left > 0 {
+                let part = &line[..left.min(line.len())];
+                hold.write_all(part).unwrap();
+                left -= part.len();
+            }
+            assert_eq!(hold.file.is_some(), length > IN_MEMORY);
+            let mut out = Vec::new();
+            hold.release(&mut out).unwrap();
+            assert_eq!(out.len(), length);
+            assert!(out.iter().zip(line.iter().cycle()).all(|(own, wanted)| own == wanted));
+        }
+    }
+}

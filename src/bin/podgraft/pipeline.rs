@@ -1,0 +1,356 @@
+//! One text of any size from its reader to stdout: read in blocks, grafted on several threads, put together in order.
+//!
+//! A named file is read a second time when the run has succeeded, so only its edits are kept in between. What can be
+//! read only once is written to a [`Hold`], or with `--stream` to stdout as it comes. The result of either is
+//! [`Piped`].
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Stdout, Write};
+use std::num::NonZeroUsize;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Builder};
+use std::time::SystemTime;
+
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::graft::Run;
+use podgraft::report::text::shorten;
+use podgraft::report::{Edit, FileReport};
+
+use crate::blocks::{Block, Blocks};
+use crate::hold::Hold;
+use crate::walk::{Input, unreadable};
+
+/// As the main thread has it: parsing goes as deep as the text nests.
+const STACK: usize = 8 << 20;
+
+/// Files are read and written in blocks of as many bytes.
+const BUFFER: usize = 256 << 10;
+
+/// A gap between edits of as many bytes is left to the system to copy.
+const LONG_GAP: usize = 1 << 20;
+
+/// So many finished blocks may wait for one before them.
+const MOST_WAITING: usize = 16;
+
+/// How the result gets to stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    /// When the run has succeeded.
+    AtTheEnd,
+    /// As it comes.
+    Immediately,
+}
+
+/// A text that went through.
+#[derive(Debug)]
+pub struct Piped {
+    /// Its bytes.
+    pub length: usize,
+    result: Kept,
+}
+
+/// Where a result is.
+#[derive(Debug)]
+enum Kept {
+    /// In the file and the report's edits.
+    InFile(Original),
+    /// Here.
+    Held(Hold),
+    /// On stdout.
+    Gone,
+}
+
+/// A file to read again, and what tells that it is still the same.
+#[derive(Debug)]
+struct Original {
+    file: File,
+    length: u64,
+    changed: Option<SystemTime>,
+}
+
+/// Reads and grafts a whole text.
+///
+/// # Errors
+/// When it cannot be read, or its result cannot be kept.
+pub fn pipe(
+    input: &Input,
+    threads: NonZeroUsize,
+    release: Release,
+    graft: impl Fn(Run<'_>) -> FileReport + Sync,
+) -> Result<(FileReport, Piped), Diagnostic> {
+    let (source, original) = open(input).map_err(|error| unreadable(&input.name, &error))?;
+    let sink = match (release, original) {
+        (Release::Immediately, _) => Sink::Stdout(BufWriter::with_capacity(BUFFER, io::stdout())),
+        (Release::AtTheEnd, Some(original)) => Sink::Original(original),
+        (Release::AtTheEnd, None) => Sink::Hold(Hold::default()),
+    };
+    let line = Line {
+        blocks: Mutex::new(Blocks::new(source)),
+        order: Mutex::new(Order::new(sink)),
+        has_moved: Condvar::new(),
+        buffers: Mutex::new(Vec::new()),
+        graft,
+    };
+    thread::scope(|scope| {
+        // Where the system gives no more threads, those that run do the work.
+        for _ in 1..threads.get() {
+            let _ = Builder::new().stack_size(STACK).spawn_scoped(scope, || line.work());
+        }
+        line.work();
+    });
+    line.order.into_inner().unwrap_or_else(PoisonError::into_inner).finish(&input.name)
+}
+
+type Source = Box<dyn Read + Send>;
+
+fn open(input: &Input) -> io::Result<(Source, Option<Original>)> {
+    let Some(path) = input.path() else { return Ok((Box::new(io::stdin()), None)) };
+    let file = File::open(path)?;
+    let original = Original::of(&file)?;
+    Ok((Box::new(file), original))
+}
+
+impl Original {
+    /// `None` for what can be read only once.
+    fn of(file: &File) -> io::Result<Option<Self>> {
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        Ok(Some(Original { file: file.try_clone()?, length: metadata.len(), changed: metadata.modified().ok() }))
+    }
+
+    /// Somebody may have edited the file while the result was computed.
+    fn is_unchanged(&self, read: usize) -> io::Result<bool> {
+        let metadata = self.file.metadata()?;
+        Ok(metadata.len() == self.length && read as u64 == self.length && metadata.modified().ok() == self.changed)
+    }
+
+    /// Writes the file with its edits.
+    fn write(&self, edits: &[Edit], out: &mut BufWriter<Stdout>) -> io::Result<()> {
+        (&self.file).rewind()?;
+        let mut text = BufReader::with_capacity(BUFFER, &self.file);
+        let mut at = 0;
+        for edit in edits {
+            copy(&mut text, edit.at.start - at, out)?;
+            out.write_all(edit.text.as_bytes())?;
+            skip(&mut text, edit.at.len())?;
+            at = edit.at.end;
+        }
+        io::copy(&mut text, out)?;
+        out.flush()
+    }
+}
+
+fn copy(text: &mut BufReader<&File>, length: usize, out: &mut BufWriter<Stdout>) -> io::Result<()> {
+    if length >= LONG_GAP {
+        // From file to file the bytes need not come here.
+        return io::copy(&mut text.take(length as u64), out).map(drop);
+    }
+    pass(text, length, |bytes| out.write_all(bytes))
+}
+
+fn skip(text: &mut BufReader<&File>, length: usize) -> io::Result<()> {
+    pass(text, length, |_| Ok(()))
+}
+
+fn pass(text: &mut BufReader<&File>, length: usize, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut left = length;
+    while left > 0 {
+        let bytes = text.fill_buf()?;
+        let bytes = &bytes[..bytes.len().min(left)];
+        if bytes.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        take(bytes)?;
+        let length = bytes.len();
+        text.consume(length);
+        left -= length;
+    }
+    Ok(())
+}
+
+impl Piped {
+    /// Whether the result is on stdout already.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.result, Kept::Gone)
+    }
+
+    /// Writes the result to stdout.
+    ///
+    /// # Errors
+    /// When the input's file is another by now, or stdout takes nothing.
+    pub fn release(self, name: &str, edits: &[Edit]) -> Result<(), Diagnostic> {
+        let mut stdout = BufWriter::with_capacity(BUFFER, io::stdout());
+        let written = match self.result {
+            Kept::Gone => Ok(()),
+            Kept::Held(hold) => hold.release(&mut stdout).and_then(|()| stdout.flush()),
+            Kept::InFile(original) => {
+                if !original.is_unchanged(self.length).map_err(|error| unreadable(name, &error))? {
+                    return Err(changed_meanwhile(name));
+                }
+                original.write(edits, &mut stdout)
+            }
+        };
+        unless_closed(written).map_err(|error| not_written(&error))
+    }
+}
+
+fn changed_meanwhile(name: &str) -> Diagnostic {
+    Diagnostic::error(Code::File, format!("`{name}` was changed by somebody else during the run"))
+        .help("run podgraft again")
+}
+
+fn not_written(error: &io::Error) -> Diagnostic {
+    Diagnostic::error(Code::File, format!("stdout cannot be written: {error}"))
+}
+
+/// That nobody reads stdout to its end is no error.
+fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// What all threads share.
+struct Line<G> {
+    blocks: Mutex<Blocks<Source>>,
+    order: Mutex<Order>,
+    has_moved: Condvar,
+    /// Rooms of blocks that are done.
+    buffers: Mutex<Vec<Vec<u8>>>,
+    graft: G,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<G: Fn(Run<'_>) -> FileReport> Line<G> {
+    /// Takes blocks until there are no more.
+    fn work(&self) {
+        loop {
+            let buffer = lock(&self.buffers).pop().unwrap_or_default();
+            let block = match lock(&self.blocks).next(buffer) {
+                Ok(Some(block)) => block,
+                Ok(None) => return,
+                Err(error) => {
+                    lock(&self.order).stop(Fault::Read(error));
+                    return self.has_moved.notify_all();
+                }
+            };
+            let part = Run { start: block.start, first_line: block.first_line, text: &block.text };
+            let report = (self.graft)(part);
+            let mut order = lock(&self.order);
+            order.put(block, report, |buffer| lock(&self.buffers).push(buffer));
+            self.has_moved.notify_all();
+            // Whoever holds the next block puts it there without waiting.
+            while order.waiting.len() > MOST_WAITING && order.fault.is_none() {
+                order = self.has_moved.wait(order).unwrap_or_else(PoisonError::into_inner);
+            }
+            if order.fault.is_some() {
+                self.has_moved.notify_all();
+                return;
+            }
+        }
+    }
+}
+
+/// Why a text did not get to its end.
+#[derive(Debug)]
+enum Fault {
+    Read(io::Error),
+    Write(io::Error),
+    /// With `--stream` nothing goes out behind an error.
+    Refused,
+}
+
+/// Puts what comes of the blocks together, in their order.
+struct Order {
+    next: usize,
+    waiting: BTreeMap<usize, (Block, FileReport)>,
+    sink: Sink,
+    report: FileReport,
+    length: usize,
+    has_errors: bool,
+    fault: Option<Fault>,
+}
+
+enum Sink {
+    Original(Original),
+    Hold(Hold),
+    Stdout(BufWriter<Stdout>),
+}
+
+impl Order {
+    fn new(sink: Sink) -> Self {
+        let report = FileReport::default();
+        Order { next: 0, waiting: BTreeMap::new(), sink, report, length: 0, has_errors: false, fault: None }
+    }
+
+    fn stop(&mut self, fault: Fault) {
+        self.fault.get_or_insert(fault);
+    }
+
+    fn put(&mut self, block: Block, report: FileReport, recycle: impl Fn(Vec<u8>)) {
+        self.waiting.insert(block.index, (block, report));
+        while self.fault.is_none()
+            && let Some((block, report)) = self.waiting.remove(&self.next)
+        {
+            self.next += 1;
+            self.add(&block, report);
+            recycle(block.text);
+        }
+    }
+
+    fn add(&mut self, block: &Block, mut report: FileReport) {
+        self.length += block.text.len();
+        self.has_errors |= report.diagnostics.iter().any(Diagnostic::is_error);
+        let written = match &mut self.sink {
+            Sink::Original(_) => Ok(()),
+            Sink::Hold(hold) if self.has_errors => {
+                hold.clear();
+                report.edits.clear();
+                Ok(())
+            }
+            Sink::Stdout(_) if self.has_errors => {
+                self.fault = Some(Fault::Refused);
+                Ok(())
+            }
+            Sink::Hold(hold) => write_spliced(block, std::mem::take(&mut report.edits), hold),
+            Sink::Stdout(out) => write_spliced(block, std::mem::take(&mut report.edits), out),
+        };
+        self.report.append(report);
+        shorten(&mut self.report);
+        if let Err(error) = written {
+            self.stop(Fault::Write(error));
+        }
+    }
+
+    fn finish(self, name: &str) -> Result<(FileReport, Piped), Diagnostic> {
+        match self.fault {
+            Some(Fault::Read(error)) => return Err(unreadable(name, &error)),
+            Some(Fault::Write(error)) if error.kind() != io::ErrorKind::BrokenPipe => return Err(not_written(&error)),
+            Some(Fault::Write(_) | Fault::Refused) | None => {}
+        }
+        let result = match self.sink {
+            Sink::Original(original) => Kept::InFile(original),
+            Sink::Hold(hold) => Kept::Held(hold),
+            Sink::Stdout(mut stdout) => {
+                unless_closed(stdout.flush()).map_err(|error| not_written(&error))?;
+                Kept::Gone
+            }
+        };
+        Ok((self.report, Piped { length: self.length, result }))
+    }
+}
+
+/// Writes a block with its edits, whose places are the whole text's.
+fn write_spliced(block: &Block, mut edits: Vec<Edit>, out: &mut impl Write) -> io::Result<()> {
+    for edit in &mut edits {
+        edit.at = edit.at.start - block.start..edit.at.end - block.start;
+    }
+    podgraft::report::write_spliced(&block.text, &edits, out)
+}

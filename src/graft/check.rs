@@ -1,0 +1,36 @@
+//! The edited document, read again and compared with the plan before it leaves.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::plan::draft::Draft;
+use crate::report::{Edit, splice_text};
+use crate::source::Source;
+use crate::verify::verify;
+use crate::yaml::parse::{Change, parse_again};
+use crate::yaml::tree::{NodeId, Tree};
+
+/// What is wrong with the edits, which would be a bug.
+pub(super) fn check(
+    tree: &Tree<'_>,
+    source: &Source<'_>,
+    drafts: &[(NodeId, Draft<'_>)],
+    edits: &[Edit],
+) -> Option<Diagnostic> {
+    let mut ordered: Vec<&Edit> = edits.iter().collect();
+    if !ordered.is_sorted_by_key(|edit| (edit.at.start, !edit.at.is_empty())) {
+        ordered.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
+    }
+    let changes: Vec<Change> = ordered.iter().map(|edit| (edit.at.clone(), edit.text.len())).collect();
+    let edited = splice_text(source.text, &ordered);
+    let what = match parse_again(tree, &edited, &changes) {
+        Err(error) => format!("it cannot be parsed ({:?})", error.kind),
+        Ok(output) => {
+            let difference = verify(&output, tree, drafts).err()?;
+            let at = difference.node.map_or(String::new(), |node| format!(" at `{}`", output.slice(node)));
+            format!("there is {}{at}", difference.what)
+        }
+    };
+    let message = format!("the edited document is not what was planned: {what}");
+    let node = drafts.first().map_or(0..0, |(node, _)| tree.span(*node));
+    let problem = Diagnostic::error(Code::Internal, message).at(source.place(node), "in this document");
+    Some(problem.help("this is a bug of podgraft; nothing was written. Please report it with the document"))
+}

@@ -1,0 +1,227 @@
+//! The tree of an edited text, read again around its edits only.
+//!
+//! What the parser makes of a line depends on the lines from there on and on its own state, which is small: the open
+//! collections, and where a value is due. Behind an edit, once it stands at a line of the old text in the state in which
+//! it stood there before, it would do again what it did: so the nodes up to shortly before the next edit are taken over,
+//! with their places moved. A line may be looked at while the one before it is read, so reading begins a line earlier.
+
+use std::ops::Range;
+
+use super::super::tree::{Kind, Node, NodeId, Taken, Tree, VERBATIM};
+use super::{Open, Parser, characters, offset};
+
+/// The parser's state before a line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    /// Where the line starts.
+    pub at: u32,
+    /// How many nodes there are.
+    pub nodes: u32,
+    /// Where a value is due, or [`NOTHING_DUE`].
+    pub due: u32,
+    /// The end of the last content.
+    pub end: u32,
+}
+
+pub(super) const NOTHING_DUE: u32 = u32::MAX;
+
+/// A replacement: bytes of the old text, and how many are there instead.
+pub type Change = (Range<usize>, usize);
+
+/// The tree of a text that came from another by changes, in order: the same that [`super::parse`] makes of it.
+pub(crate) fn parse_again<'o>(old: &Tree<'_>, text: &'o str, changes: &[Change]) -> Option<Tree<'o>> {
+    if !characters::are_known(text) {
+        return None;
+    }
+    let mut parser = Parser::new(text);
+    parser.skip_separator()?;
+    let again = Again { old, parser, changes, passed: 0, moved: 0, path: Vec::with_capacity(16), known: None };
+    again.run()
+}
+
+/// A collection around the line of the old text that is looked at.
+#[derive(Debug, Clone, Copy)]
+struct Around {
+    id: u32,
+    column: usize,
+    is_sequence: bool,
+    /// Its child that is looked at.
+    child: u32,
+}
+
+struct Again<'t, 'i, 'o> {
+    old: &'t Tree<'i>,
+    parser: Parser<'o>,
+    changes: &'t [Change],
+    /// The changes that lie behind the parser.
+    passed: usize,
+    /// How far they have moved the text.
+    moved: isize,
+    /// The block collections that were open before the mark that was looked at last. Marks are looked at in order, so
+    /// that the way there is found by going on.
+    path: Vec<Around>,
+    /// That mark.
+    known: Option<usize>,
+}
+
+impl<'o> Again<'_, '_, 'o> {
+    fn run(mut self) -> Option<Tree<'o>> {
+        loop {
+            if let Some(mark) = self.find_known_state() {
+                match self.last_safe_mark() {
+                    None => {
+                        self.take_over(mark, None);
+                        self.parser.tree.roots.push(NodeId(0));
+                        return Some(self.parser.tree);
+                    }
+                    Some(until) if until > mark => self.take_over(mark, Some(until)),
+                    Some(_) => {}
+                }
+            }
+            if !self.parser.read_next()? {
+                return Some(self.parser.finish());
+            }
+            self.pass_changes();
+        }
+    }
+
+    fn pass_changes(&mut self) {
+        while let Some((at, length)) = self.changes.get(self.passed) {
+            let end = at.start.checked_add_signed(self.moved).map(|start| start + length);
+            if end.is_none_or(|end| end > self.parser.next) {
+                return;
+            }
+            self.passed += 1;
+            self.moved += length.cast_signed() - at.len().cast_signed();
+        }
+    }
+
+    fn to_new(&self, at: u32) -> u32 {
+        offset((at as usize).wrapping_add_signed(self.moved))
+    }
+
+    /// The mark of the old text at which the parser stood as it does now, with all of the old text from there to the
+    /// next change before it.
+    fn find_known_state(&mut self) -> Option<usize> {
+        let at = self.parser.next.checked_add_signed(-self.moved)?;
+        let is_inside = self.changes.get(self.passed).is_some_and(|(change, _)| change.start < at);
+        let is_behind = self.passed.checked_sub(1).is_none_or(|last| self.changes[last].0.end <= at);
+        if is_inside || !is_behind {
+            return None;
+        }
+        let from = self.known.unwrap_or(0);
+        let marks = &self.old.marks;
+        let index = from + marks[from..].binary_search_by_key(&at, |mark| mark.at as usize).ok()?;
+        let due = marks[index].due;
+        let is_same_due = match self.parser.due {
+            None => due == NOTHING_DUE,
+            Some(place) => due != NOTHING_DUE && self.to_new(due) as usize == place,
+        };
+        if !is_same_due {
+            return None;
+        }
+        self.go_to(index);
+        let is_same = |(old, new): (&Around, &Open)| old.column == new.column && old.is_sequence == new.is_sequence;
+        let is_known =
+            self.path.len() == self.parser.open.len() && self.path.iter().zip(&self.parser.open).all(is_same);
+        is_known.then_some(index)
+    }
+
+    /// Two lines before the next change begins, counted from the start of the line that it is in; none without a change.
+    fn last_safe_mark(&self) -> Option<usize> {
+        let (change, _) = self.changes.get(self.passed)?;
+        let marks = &self.old.marks;
+        let from = self.known.unwrap_or(0);
+        let behind = from + marks[from..].partition_point(|mark| mark.at as usize <= change.start);
+        Some(behind.saturating_sub(2))
+    }
+
+    /// Finds the block collections that were open before a mark: those around the last node before it.
+    fn go_to(&mut self, mark: usize) {
+        self.known = Some(mark);
+        let nodes = &self.old.nodes;
+        let Some(last) = self.old.marks[mark].nodes.checked_sub(1) else { return };
+        while self.path.pop_if(|around| nodes[around.id as usize].after <= last).is_some() {}
+        loop {
+            let id = match self.path.last_mut() {
+                None => 0,
+                Some(around) if around.id == last => return,
+                Some(around) => {
+                    while nodes[around.child as usize].after <= last {
+                        around.child = nodes[around.child as usize].after;
+                    }
+                    around.child
+                }
+            };
+            let Node { kind, start, .. } = nodes[id as usize];
+            if !matches!(kind, Kind::BlockMapping | Kind::BlockSequence) {
+                return;
+            }
+            let before = &self.old.text.as_bytes()[..start as usize];
+            let column = before.len() - memchr::memrchr(b'\n', before).map_or(0, |line_end| line_end + 1);
+            self.path.push(Around { id, column, is_sequence: kind == Kind::BlockSequence, child: id + 1 });
+        }
+    }
+
+    /// Takes the nodes from one mark to another, or to the end.
+    fn take_over(&mut self, from: usize, until: Option<usize>) {
+        let old = self.old;
+        let first = old.marks[from];
+        let before: Vec<Around> = self.path.clone();
+        let (end, kept) = match until {
+            Some(until) => {
+                self.go_to(until);
+                (old.marks[until].nodes, self.path.iter().take_while(|around| around.id < first.nodes).count())
+            }
+            None => (offset(old.nodes.len()), 0),
+        };
+        let base = offset(self.parser.tree.nodes.len());
+        let renumbered = |id: u32| id.wrapping_sub(first.nodes).wrapping_add(base);
+        self.close(&before[kept..], first, renumbered);
+        let taken = Taken { from: NodeId(first.nodes), to: NodeId(base), count: end - first.nodes };
+        self.parser.tree.taken.push(taken);
+        for node in &old.nodes[first.nodes as usize..end as usize] {
+            let node = Node {
+                start: self.to_new(node.start),
+                end: self.to_new(node.end),
+                after: renumbered(node.after),
+                extra: self.take_value(node),
+                ..*node
+            };
+            self.parser.tree.nodes.push(node);
+        }
+        let Some(until) = until else { return };
+        let mark = old.marks[until];
+        self.parser.open.truncate(kept);
+        let opened = self.path[kept..].iter();
+        self.parser.open.extend(opened.map(|&Around { id, column, is_sequence, .. }| Open {
+            id: renumbered(id),
+            column,
+            is_sequence,
+        }));
+        self.parser.next = self.to_new(mark.at) as usize;
+        self.parser.due = (mark.due != NOTHING_DUE).then(|| self.to_new(mark.due) as usize);
+        self.parser.end = self.to_new(mark.end);
+    }
+
+    /// Ends the collections that are closed in what is taken over. One that got nothing more ends where it ends now.
+    fn close(&mut self, closed: &[Around], first: Mark, renumbered: impl Fn(u32) -> u32) {
+        let open = self.parser.open.len() - closed.len();
+        for (around, open) in closed.iter().zip(&self.parser.open[open..]) {
+            let node = self.old.nodes[around.id as usize];
+            let end = if node.end <= first.end { self.parser.end } else { self.to_new(node.end) };
+            let own = &mut self.parser.tree.nodes[open.id as usize];
+            own.end = end;
+            own.after = renumbered(node.after);
+        }
+    }
+
+    fn take_value(&mut self, node: &Node) -> u32 {
+        if node.extra == VERBATIM || node.kind.is_collection() {
+            return VERBATIM;
+        }
+        let decoded = &mut self.parser.tree.decoded;
+        decoded.push(self.old.decoded[node.extra as usize].clone());
+        offset(decoded.len() - 1)
+    }
+}

@@ -1,0 +1,159 @@
+//! Texts of many blocks through the program: from a file, from stdin, and as a stream. What comes out is the same.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+const POLICY: &str = "\
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  match: {kinds: [Deployment], selector: {matchLabels: {lang: java}}}
+  inject:
+    volumes: [{name: agent, emptyDir: {}}]
+    podAnnotations: {a: b}
+";
+
+fn deployment(number: usize, lang: &str) -> String {
+    format!(
+        "---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: app-{number}\nspec:\n  template:\n    \
+         metadata:\n      labels:\n        lang: {lang}\n    spec:\n      containers:\n        - name: app\n          \
+         image: app:1\n"
+    )
+}
+
+/// What the policy makes of it.
+fn injected(number: usize) -> String {
+    let own = deployment(number, "java");
+    let annotated = own.replace("lang: java\n", "lang: java\n      annotations:\n        a: b\n");
+    annotated + "      volumes:\n        - name: agent\n          emptyDir: {}\n"
+}
+
+fn config_map(number: usize) -> String {
+    let lines = "    a line of text that looks like nothing: at all\n".repeat(number % 50);
+    format!(
+        "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: config-{number}\ndata:\n  text: |\n{lines}    x\n"
+    )
+}
+
+/// A text of about six blocks, and its result.
+fn texts() -> (String, String) {
+    let (mut before, mut after) = (String::new(), String::new());
+    for number in 0..5000 {
+        before += &config_map(number);
+        after += &config_map(number);
+        let is_java = number % 3 == 0;
+        let own = deployment(number, if is_java { "java" } else { "go" });
+        after += &if is_java { injected(number) } else { own.clone() };
+        before += &own;
+    }
+    assert!(before.len() > 6 << 20, "{}", before.len());
+    (before, after)
+}
+
+struct Place(TempDir);
+
+impl Place {
+    fn with(text: &str) -> Self {
+        let place = Place(TempDir::new().unwrap());
+        fs::write(place.path().join("policy.yaml"), POLICY).unwrap();
+        fs::write(place.path().join("all.yaml"), text).unwrap();
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn command(&self, args: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
+        command.args("apply --no-marker -p policy.yaml".split(' ').chain(args.split(' ')));
+        command.current_dir(self.path()).env("LC_ALL", "C");
+        command
+    }
+
+    fn run(&self, args: &str) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    fn run_with_stdin(&self, args: &str) -> Output {
+        self.command(args).stdin(File::open(self.path().join("all.yaml")).unwrap()).output().unwrap()
+    }
+}
+
+fn assert_result(output: &Output, wanted: &str, what: &str) {
+    assert_eq!(output.status.code(), Some(0), "{what}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout == wanted.as_bytes(), "{what}");
+    let report = String::from_utf8_lossy(&output.stderr);
+    assert!(report.ends_with("5000 workloads: 1667 injected, 3333 not selected; 5000 other objects\n"), "{report}");
+    assert!(report.contains("... and 1167 more workloads injected; --report FILE names all"), "{report}");
+}
+
+#[test]
+fn a_large_text_has_the_same_result_however_it_is_read_and_written() {
+    let (text, wanted) = texts();
+    let place = Place::with(&text);
+    for threads in [1, 2, 5] {
+        for args in ["all.yaml", "--stream all.yaml"] {
+            let args = format!("--threads {threads} {args}");
+            assert_result(&place.run(&args), &wanted, &args);
+        }
+        for args in ["-", "--stream -"] {
+            let args = format!("--threads {threads} {args}");
+            assert_result(&place.run_with_stdin(&args), &wanted, &args);
+        }
+    }
+    let in_place = place.run("--in-place all.yaml");
+    assert_eq!(in_place.status.code(), Some(0));
+    assert!(fs::read_to_string(place.path().join("all.yaml")).unwrap() == wanted);
+}
+
+#[test]
+fn an_error_far_behind_keeps_everything_back_but_a_stream() {
+    let (text, wanted) = texts();
+    let place = Place::with(&format!("{text}---\nkind: [\n"));
+    for output in [place.run("all.yaml"), place.run_with_stdin("-")] {
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
+        assert!(said.contains("nothing was written"), "{said}");
+        assert!(said.contains(&format!("{}", text.matches('\n').count() + 2)), "the line of the whole text: {said}");
+    }
+    let stream = place.run("--stream all.yaml");
+    let said = String::from_utf8_lossy(&stream.stderr);
+    assert_eq!(stream.status.code(), Some(2), "{said}");
+    assert!(said.contains("what came before it is on stdout"), "{said}");
+    assert!(!stream.stdout.is_empty() && wanted.as_bytes().starts_with(&stream.stdout), "{}", stream.stdout.len());
+    assert!(!place.run("--stream --in-place all.yaml").status.success());
+    assert_eq!(place.run("--stream all.yaml policy.yaml").status.code(), Some(2));
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_to_its_end_is_no_error() {
+    let (text, _) = texts();
+    let place = Place::with(&text);
+    for args in ["-q all.yaml", "-q --stream all.yaml"] {
+        let mut run = place.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(run.stdout.take());
+        let output = run.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{args}");
+    }
+}
+
+#[test]
+fn what_is_no_file_is_read_once() {
+    let place = Place::with("");
+    let mut run = place
+        .command("/dev/stdin")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    run.stdin.take().unwrap().write_all(deployment(1, "java").as_bytes()).unwrap();
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), injected(1));
+}
