@@ -7,6 +7,12 @@ use crate::source::{Place, Source};
 use crate::yaml::parse::{ParseError, ParseErrorKind};
 
 pub(super) fn duplicate(place: Place, key: &str) -> Diagnostic {
+    if key == "<<" {
+        let message = "this `<<` brings a key that stands before it in the same mapping";
+        return Diagnostic::error(Code::DuplicateKey, message)
+            .at(place, "the merged one counts to kubectl, the other one to most readers")
+            .help("write the `<<` first in its mapping, or take one of the two keys out");
+    }
     let problem = Diagnostic::error(Code::DuplicateKey, format!("the key `{key}` stands twice in one mapping"));
     problem.at(place, "the second one").help("readers disagree about which one counts: take one of them out")
 }

@@ -1,13 +1,14 @@
 //! What a reader sees at a place: aliases followed, merge keys (`<<`) looked through.
 //!
 //! Merge keys work as in <https://yaml.org/type/merge.html>: a key of the mapping itself wins over a merged one, an
-//! earlier merged mapping over a later.
+//! earlier merged mapping over a later. To kubectl (go-yaml v2) a merged key wins over one that stands before the `<<`:
+//! such a mapping counts as one with a key that is there twice.
 
 use super::scalar;
 use super::tree::{Kind, NodeId, Tree, VERBATIM};
 
-/// Merge keys may lead to mappings with merge keys; real files use one or two levels, a loop would never end.
-const MAX_MERGES: usize = 32;
+/// Merge keys may lead to mappings with merge keys; real files use one or two levels.
+const MAX_MERGES: usize = 256;
 
 /// An entry of a mapping as a reader sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,10 +29,12 @@ impl Tree<'_> {
 
     /// The entry that a reader finds under the key.
     pub fn entry(&self, mapping: NodeId, key: &str) -> Option<Entry> {
-        self.entry_within(self.follow(mapping), key, MAX_MERGES)
+        self.entry_within(self.follow(mapping), key, &mut Vec::new())
     }
 
-    fn entry_within(&self, mapping: NodeId, key: &str, merges: usize) -> Option<Entry> {
+    /// `through` are the mappings that merge keys led through already: each is searched once, so that merge keys that
+    /// name each other many times cost no more.
+    fn entry_within(&self, mapping: NodeId, key: &str, through: &mut Vec<NodeId>) -> Option<Entry> {
         let mut merged = None;
         for (key_node, value) in self.entries(mapping) {
             let node = self.node(key_node);
@@ -45,18 +48,40 @@ impl Tree<'_> {
                 merged = Some(value);
             }
         }
-        if merges == 0 {
-            return None;
-        }
-        let source = self.follow(merged?);
-        let sources = if self.kind(source).is_sequence() { self.children(source).collect() } else { vec![source] };
-        let found = sources.into_iter().find_map(|one| self.entry_within(self.follow(one), key, merges - 1))?;
-        Some(Entry { is_merged: true, ..found })
+        self.merged_entry(merged?, key, through)
     }
 
-    /// Whether a key is the merge key: a plain `<<`.
+    /// The entry that a merge key's value brings.
+    fn merged_entry(&self, value: NodeId, key: &str, through: &mut Vec<NodeId>) -> Option<Entry> {
+        let source = self.follow(value);
+        let sources = if self.kind(source).is_sequence() { self.children(source).collect() } else { vec![source] };
+        let found = sources.into_iter().map(|one| self.follow(one)).find_map(|one| {
+            if through.len() >= MAX_MERGES || through.contains(&one) {
+                return None;
+            }
+            through.push(one);
+            self.entry_within(one, key, through)
+        });
+        found.map(|found| Entry { is_merged: true, ..found })
+    }
+
+    /// Whether a key is the merge key: a plain `<<`, without a tag or with its own.
     pub fn is_merge_key(&self, key: NodeId) -> bool {
-        self.node(key).kind == Kind::Plain && self.slice(key) == "<<"
+        let is_merge = self.node(key).kind == Kind::Plain && self.slice(key) == "<<";
+        is_merge && self.tag(key).is_none_or(|tag| tag == "tag:yaml.org,2002:merge")
+    }
+
+    /// A `<<` that brings a key which stands before it: readers disagree about which one counts.
+    fn late_merge(&self, mapping: NodeId) -> Option<NodeId> {
+        let mut before: Vec<&str> = Vec::new();
+        for (key, value) in self.entries(mapping) {
+            if !self.is_merge_key(key) {
+                before.extend(self.scalar(key));
+            } else if before.iter().any(|name| self.merged_entry(value, name, &mut Vec::new()).is_some()) {
+                return Some(key);
+            }
+        }
+        None
     }
 
     /// Whether a node is a scalar of this text.
@@ -92,19 +117,21 @@ impl Tree<'_> {
         children.into_iter().flatten().map(|item| self.follow(item))
     }
 
-    /// The second of two equal keys of one mapping, if there are such.
+    /// The second of two equal keys of one mapping, if there are such; or a `<<` that brings a key which stands before it.
     pub fn duplicate_key(&self, mapping: NodeId) -> Option<NodeId> {
         if self.are_keys_distinct(mapping) {
-            return None;
+            return if self.has_merge_key(mapping) { self.late_merge(mapping) } else { None };
         }
         let keys: Vec<(NodeId, &str)> =
             self.entries(mapping).filter_map(|(key, _)| Some((key, self.scalar(key)?))).collect();
         if keys.len() <= 32 {
             let twin = |at: usize| keys[..at].iter().any(|(_, text)| *text == keys[at].1);
-            return (1..keys.len()).find(|&at| twin(at)).map(|at| keys[at].0);
+            let second = (1..keys.len()).find(|&at| twin(at)).map(|at| keys[at].0);
+            return second.or_else(|| self.late_merge(mapping));
         }
         let mut seen = std::collections::BTreeSet::new();
-        keys.into_iter().find(|(_, text)| !seen.insert(*text)).map(|(key, _)| key)
+        let second = keys.into_iter().find(|(_, text)| !seen.insert(*text)).map(|(key, _)| key);
+        second.or_else(|| self.late_merge(mapping))
     }
 
     /// Whether all keys are certainly different texts, seen at a small price: each has a hash of its own.

@@ -38,6 +38,12 @@ fn bool_word(text: &str) -> Option<bool> {
 }
 
 fn number(text: &str) -> Option<Number> {
+    // go-yaml hands what begins with a dot to Go's reader of floats, for which a `_` stands between digits.
+    if text.starts_with('.')
+        && !text.split('_').skip(1).zip(text.split('_')).all(|(behind, before)| stand_between(before, behind))
+    {
+        return None;
+    }
     let digits: String = text.chars().filter(|&char| char != '_').collect();
     if let Some(integer) = integer(&digits) {
         return Some(integer);
@@ -49,6 +55,11 @@ fn number(text: &str) -> Option<Number> {
     digits.parse::<f64>().ok().and_then(Number::from_f64)
 }
 
+/// Whether two parts of a text have digits where they meet.
+fn stand_between(before: &str, behind: &str) -> bool {
+    before.ends_with(|char: char| char.is_ascii_digit()) && behind.starts_with(|char: char| char.is_ascii_digit())
+}
+
 /// Go's `strconv.ParseInt(text, 0, 64)`, then `ParseUint`: base by prefix, a leading zero is octal.
 fn integer(text: &str) -> Option<Number> {
     let (negative, digits) = match text.as_bytes().first()? {
@@ -56,6 +67,10 @@ fn integer(text: &str) -> Option<Number> {
         b'+' => (false, &text[1..]),
         _ => (false, text),
     };
+    if let Some(binary) = text.strip_prefix("0b").filter(|binary| binary.starts_with(['-', '+'])) {
+        // go-yaml v2 cuts the prefix off and reads the rest by itself, sign and all.
+        return i64::from_str_radix(binary, 2).ok().map(Number::from);
+    }
     let (radix, digits) = match digits.as_bytes() {
         [b'0', b'x' | b'X', ..] => (16, &digits[2..]),
         [b'0', b'o' | b'O', ..] => (8, &digits[2..]),
@@ -72,6 +87,18 @@ fn integer(text: &str) -> Option<Number> {
     }
     let value = i64::try_from(-i128::from(magnitude)).ok()?;
     Some(value.into())
+}
+
+/// A number as the key that kubectl makes of it: Go's `strconv.FormatFloat(number, 'g', -1, 32)` for a float.
+pub fn number_as_key(number: &Number) -> String {
+    let Some(float) = number.as_f64().filter(|_| number.is_f64()) else { return number.to_string() };
+    let float = float as f32;
+    let shortest = format!("{float:e}");
+    let (digits, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
+    match exponent.parse::<i32>().unwrap_or(0) {
+        -4..6 => format!("{float}"),
+        large => format!("{digits}e{}{:02}", if large < 0 { '-' } else { '+' }, large.unsigned_abs()),
+    }
 }
 
 /// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
@@ -157,6 +184,21 @@ pub fn is_literal_safe(text: &str) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn numbers_are_those_of_go() {
+        let resolved = |text: &str| resolve_typed(text);
+        assert_eq!(resolved(".0_1"), Some(serde_json::json!(0.01)));
+        assert_eq!((resolved("._1"), resolved(".1_"), resolved(".1__0")), (None, None, None));
+        assert_eq!(resolved("0b-11"), Some(serde_json::json!(-3)));
+        assert_eq!(resolved("0o-7"), None);
+        for (text, key) in
+            [("1.0", "1"), ("1e6", "1e+06"), ("0.00001", "1e-05"), ("1.5", "1.5"), ("100000.0", "100000")]
+        {
+            let number = number(text).expect("it is one");
+            assert_eq!(number_as_key(&number), key, "{text}");
+        }
+    }
 
     #[test]
     fn plain_scalars_have_the_values_that_kubectl_reads() {

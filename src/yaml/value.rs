@@ -159,11 +159,11 @@ fn find_key(tree: &Tree<'_>, mapping: NodeId, wanted: &str, seen: &mut BTreeSet<
     if !tree.kind(mapping).is_mapping() || seen.len() > MAX_DEPTH || !seen.insert(mapping) {
         return None;
     }
-    let is_wanted = |key: NodeId| !is_merge(tree, key) && key_text(tree, key).as_deref() == Some(wanted);
+    let is_wanted = |key: NodeId| !tree.is_merge_key(key) && key_text(tree, key).as_deref() == Some(wanted);
     if let Some((key, value)) = tree.entries(mapping).find(|&(key, _)| is_wanted(key)) {
         return Some(Found { key: Some(key), value });
     }
-    let merged = tree.entries(mapping).filter(|&(key, _)| is_merge(tree, key));
+    let merged = tree.entries(mapping).filter(|&(key, _)| tree.is_merge_key(key));
     merged.flat_map(|(_, value)| merge_sources(tree, value)).find_map(|source| find_key(tree, source, wanted, seen))
 }
 
@@ -176,19 +176,12 @@ fn merge_sources(tree: &Tree<'_>, value: NodeId) -> Vec<NodeId> {
     vec![value]
 }
 
-fn is_merge(tree: &Tree<'_>, key: NodeId) -> bool {
-    match tree.tag(key) {
-        Some(tag) => tag == "tag:yaml.org,2002:merge",
-        None => tree.kind(key) == Kind::Plain && tree.slice(key) == "<<",
-    }
-}
-
 /// A key as JSON has it: `8080` and `yes` are the strings "8080" and "true", as for `kubectl`.
 fn key_text(tree: &Tree<'_>, key: NodeId) -> Option<String> {
     match scalar_value(tree, tree.follow(key)).ok()? {
         Value::String(text) => Some(text),
         Value::Bool(value) => Some(value.to_string()),
-        Value::Number(number) => Some(number.to_string()),
+        Value::Number(number) => Some(scalar::number_as_key(&number)),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }
@@ -283,15 +276,20 @@ impl Reader<'_, '_> {
     fn mapping(&mut self, node: NodeId, depth: usize) -> Result<Map<String, Value>, ValueError> {
         let tree = self.tree;
         let mut keys: Vec<(String, NodeId)> = Vec::new();
-        for (key, _) in tree.entries(node).filter(|&(key, _)| !is_merge(tree, key)) {
+        for (key, _) in tree.entries(node).filter(|&(key, _)| !tree.is_merge_key(key)) {
             keys.push((self.key(key)?, key));
         }
         self.check_duplicates(&keys)?;
+        if tree.has_merge_key(node)
+            && let Some(late) = tree.duplicate_key(node)
+        {
+            return self.error(late, ValueErrorKind::DuplicateKey("<<".to_owned(), tree.span(node)));
+        }
         let mut own = keys.into_iter();
         let explicit: Vec<String> = own.as_slice().iter().map(|(key, _)| key.clone()).collect();
         let mut map = Map::new();
         for (key, value) in tree.entries(node) {
-            if is_merge(tree, key) {
+            if tree.is_merge_key(key) {
                 self.merge(value, &explicit, &mut map, depth)?;
             } else {
                 let (name, _) = own.next().expect("every key that is no merge was read above");
