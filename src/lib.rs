@@ -17,6 +17,7 @@ pub mod manifest;
 pub mod options;
 pub mod plan;
 pub mod policy;
+pub mod publish;
 pub mod report;
 pub mod select;
 pub mod source;

@@ -21,6 +21,7 @@ const ORDER: &[&str] = &[
     "debug",
     "verify",
     "graft",
+    "publish",
 ];
 
 const MOST_LINES: usize = 500;

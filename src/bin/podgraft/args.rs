@@ -1,5 +1,7 @@
 //! The command line as clap reads it. Nothing is opened or read here.
 
+pub mod tools;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -175,6 +177,12 @@ pub enum Policy {
     /// Print the InjectionPolicy that another operator's resource becomes
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(Convert),
+    /// Print the JSON Schema of a kind, for editors
+    #[command(after_help = tools::SCHEMA_EXAMPLES)]
+    Schema(tools::Schema),
+    /// Print the CustomResourceDefinition of InjectionPolicy, for clusters that keep policies
+    #[command(after_help = tools::CRD_EXAMPLES)]
+    Crd(tools::Crd),
 }
 
 /// `podgraft policy convert`.

@@ -9,6 +9,7 @@ mod manifests;
 mod pages;
 mod pipeline;
 mod policies;
+mod publish;
 mod run;
 mod settings;
 mod show;

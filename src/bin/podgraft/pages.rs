@@ -7,6 +7,7 @@ use podgraft::policy::builtin::{BUILTINS, find};
 
 use crate::args::{Cli, Convert, Policy};
 use crate::policies::{files_of, reading};
+use crate::publish;
 use crate::run::{Exit, print};
 
 /// `podgraft policy`.
@@ -18,6 +19,8 @@ pub fn policy(command: &Policy) -> Exit {
             give(find(name).map(|builtin| builtin.text.as_bytes().to_vec()).map_err(|problem| *problem))
         }
         Policy::Convert(args) => convert(args),
+        Policy::Schema(args) => publish::schema(&args.kind),
+        Policy::Crd(args) => publish::crd(args.scope),
     }
 }
 

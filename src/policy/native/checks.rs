@@ -8,7 +8,7 @@ use crate::policy::names;
 use crate::yaml::value::Path;
 
 /// Fields of a pod spec that have their own key in `inject`, and which.
-pub(super) const NOT_IN_POD_SPEC: [(&str, &str); 5] = [
+pub const NOT_IN_POD_SPEC: [(&str, &str); 5] = [
     ("containers", "use `sidecars` with `type: Container`"),
     ("initContainers", "use `initContainers` of `inject`, or `sidecars` with `type: Native`"),
     ("ephemeralContainers", "use `ephemeralContainers` of `inject`"),

@@ -1,7 +1,7 @@
 //! `podgraft.dev/v1alpha1 InjectionPolicy` to the internal [`Policy`]: checked against the schema of its types,
 //! parameters filled in, checked again, translated.
 
-mod checks;
+pub mod checks;
 mod checksums;
 pub mod expand;
 mod expressions;

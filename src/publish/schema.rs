@@ -1,0 +1,164 @@
+//! JSON Schemas (draft-07, which every editor's language server knows) of podgraft's own kinds.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+use crate::config::types::{ConfigFile, FunctionFile};
+use crate::policy::native::checks::NOT_IN_POD_SPEC;
+use crate::policy::native::types::InjectionPolicy;
+
+/// Where a definition stands.
+const DEFINITIONS: &str = "#/definitions/";
+
+/// What may stand for any value under `inject` that is no text.
+const EXPRESSION: &str = "Expression";
+
+/// A kind that has a schema.
+#[derive(Debug, Clone, Copy)]
+pub struct Published {
+    /// `podgraft.dev/v1alpha1`.
+    pub api_version: &'static str,
+    /// `InjectionPolicy`.
+    pub kind: &'static str,
+    make: fn() -> Value,
+}
+
+const API_VERSION: &str = "podgraft.dev/v1alpha1";
+
+/// All of them.
+pub const KINDS: &[Published] = &[
+    Published { api_version: API_VERSION, kind: "InjectionPolicy", make: injection_policy },
+    Published { api_version: API_VERSION, kind: "Config", make: draft_07::<ConfigFile> },
+    Published { api_version: API_VERSION, kind: "PodgraftFunction", make: draft_07::<FunctionFile> },
+];
+
+impl Published {
+    /// The schema: a field that does not exist is an error.
+    pub fn schema(&self) -> Value {
+        let mut schema = (self.make)();
+        close(&mut schema);
+        schema["properties"]["apiVersion"] = json!({"const": self.api_version});
+        schema["properties"]["kind"] = json!({"const": self.kind});
+        schema["title"] = json!(self.kind);
+        schema
+    }
+}
+
+/// The kind of a name, in any case of letters.
+pub fn find(kind: &str) -> Option<&'static Published> {
+    KINDS.iter().find(|published| published.kind.eq_ignore_ascii_case(kind))
+}
+
+/// The schema of a type, as draft-07.
+pub(super) fn draft_07<T: JsonSchema>() -> Value {
+    SchemaSettings::draft07().into_generator().into_root_schema_for::<T>().to_value()
+}
+
+/// The schema of a policy before it is closed, without what `podSpec` does not take.
+pub(super) fn policy_types() -> Value {
+    let mut schema = draft_07::<InjectionPolicy>();
+    if let Some(fields) = schema.pointer_mut("/definitions/PartOfPodSpec/properties").and_then(Value::as_object_mut) {
+        fields.retain(|key, _| !NOT_IN_POD_SPEC.iter().any(|(other, _)| other == key));
+    }
+    schema
+}
+
+fn injection_policy() -> Value {
+    let mut schema = policy_types();
+    let mut within = BTreeSet::new();
+    reach("Inject", &schema, &mut within);
+    if let Some(definitions) = schema["definitions"].as_object_mut() {
+        for (_, definition) in definitions.iter_mut().filter(|(name, _)| within.contains(*name)) {
+            take_expressions(definition);
+        }
+        let text = "A CEL expression; its value takes this place.";
+        let expression = json!({"type": "string", "pattern": r"^\$\{[\s\S]*\}$", "description": text});
+        definitions.insert(EXPRESSION.to_owned(), expression);
+    }
+    schema
+}
+
+/// The name of the definition that a schema refers to.
+pub(super) fn reference(schema: &Value) -> Option<&str> {
+    schema.get("$ref")?.as_str()?.strip_prefix(DEFINITIONS)
+}
+
+/// All definitions that one leads to.
+fn reach(name: &str, schema: &Value, found: &mut BTreeSet<String>) {
+    if !found.insert(name.to_owned()) {
+        return;
+    }
+    let mut names = Vec::new();
+    references(&schema["definitions"][name], &mut names);
+    names.into_iter().for_each(|name| reach(name, schema, found));
+}
+
+fn references<'s>(schema: &'s Value, names: &mut Vec<&'s str>) {
+    names.extend(reference(schema));
+    match schema {
+        Value::Object(map) => map.values().for_each(|inner| references(inner, names)),
+        Value::Array(items) => items.iter().for_each(|inner| references(inner, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Lets an expression stand for every field that is no text.
+fn take_expressions(schema: &mut Value) {
+    let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    for field in fields.values_mut().filter(|field| !is_text(field)) {
+        let description = field.as_object_mut().and_then(|field| field.remove("description"));
+        let mut either = json!({"anyOf": [field.take(), {"$ref": format!("{DEFINITIONS}{EXPRESSION}")}]});
+        if let Some(description) = description {
+            either["description"] = description;
+        }
+        *field = either;
+    }
+}
+
+fn is_text(schema: &Value) -> bool {
+    match &schema["type"] {
+        Value::String(word) => word == "string",
+        Value::Array(words) => words.iter().any(|word| word == "string"),
+        _ => false,
+    }
+}
+
+/// A null stands for nothing in the types, and is no value in a file; fields that are not stated do not exist.
+fn close(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            without_null(map);
+            let is_object = map.get("properties").is_some_and(|fields| fields.is_object() && map.contains_key("type"));
+            if is_object {
+                map.entry("additionalProperties").or_insert(Value::Bool(false));
+            }
+            map.values_mut().for_each(close);
+        }
+        Value::Array(items) => items.iter_mut().for_each(close),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Takes the null out of `type: [string, null]` and `anyOf: [..., {type: null}]`.
+pub(super) fn without_null(map: &mut Map<String, Value>) {
+    if let Some(types) = map.get("type").and_then(Value::as_array) {
+        let rest: Vec<Value> = types.iter().filter(|name| *name != "null").cloned().collect();
+        if let [only] = rest.as_slice() {
+            map.insert("type".to_owned(), only.clone());
+        }
+    }
+    let is_null = |choice: &Value| choice["type"] == "null";
+    let choices = map.get("anyOf").and_then(Value::as_array).filter(|choices| choices.iter().any(is_null));
+    if let Some(choices) = choices {
+        let rest: Vec<Value> = choices.iter().filter(|choice| !is_null(choice)).cloned().collect();
+        map.remove("anyOf");
+        // Beside `$ref` other words do not count in draft-07.
+        let key = if rest.len() == 1 { "allOf" } else { "anyOf" };
+        map.insert(key.to_owned(), Value::Array(rest));
+    }
+    if map.get("default") == Some(&Value::Null) {
+        map.remove("default");
+    }
+}

@@ -1,0 +1,145 @@
+//! A JSON Schema as the structural schema that an API server wants of a CustomResourceDefinition: nothing referred to,
+//! nothing chosen between, every field with a type.
+//! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>
+
+use serde_json::{Map, Value, json};
+
+use super::schema::{reference, without_null};
+
+const ANYTHING: &str = "x-kubernetes-preserve-unknown-fields";
+const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
+
+/// Formats that the API server knows.
+const FORMATS: [&str; 5] = ["int32", "int64", "double", "float", "date-time"];
+
+/// The structural schema of a root schema with its definitions.
+pub(super) fn structural(root: &Value) -> Value {
+    let mut walk = Walk { root, within: Vec::new() };
+    let mut schema = walk.schema(root);
+    // The API server knows these itself, and takes nothing else said about them.
+    for (key, kind) in [("apiVersion", "string"), ("kind", "string"), ("metadata", "object")] {
+        schema["properties"][key] = json!({"type": kind});
+    }
+    schema
+}
+
+struct Walk<'s> {
+    root: &'s Value,
+    /// The definitions that we are in, outermost first.
+    within: Vec<&'s str>,
+}
+
+impl<'s> Walk<'s> {
+    fn schema(&mut self, schema: &'s Value) -> Value {
+        let Some(own) = schema.as_object().filter(|own| !own.is_empty()) else { return json!({ANYTHING: true}) };
+        if let Some(name) = reference(schema) {
+            return self.definition(name);
+        }
+        let mut rules = own.clone();
+        without_null(&mut rules);
+        let mut made = match own.get("allOf").or_else(|| own.get("anyOf")).and_then(Value::as_array) {
+            Some(parts) if rules.contains_key("allOf") => self.first_of(parts),
+            _ => self.by_type(own, &rules),
+        };
+        // Texts of Kubernetes' own types would make the definition too large to be applied.
+        let is_ours = !self.within.iter().any(|name| name.starts_with("io.k8s"));
+        if let Some(text) = own.get("description").filter(|_| is_ours) {
+            made["description"] = text.clone();
+        }
+        made
+    }
+
+    /// The one part that is no null.
+    fn first_of(&mut self, parts: &'s [Value]) -> Value {
+        let part = parts.iter().find(|part| part["type"] != "null");
+        part.map_or_else(|| json!({ANYTHING: true}), |part| self.schema(part))
+    }
+
+    fn definition(&mut self, name: &'s str) -> Value {
+        // A filter may hold filters; a structural schema ends.
+        if self.within.contains(&name) {
+            return json!({"type": "object", ANYTHING: true});
+        }
+        self.within.push(name);
+        let made = self.schema(&self.root["definitions"][name]);
+        self.within.pop();
+        made
+    }
+
+    fn by_type(&mut self, own: &'s Map<String, Value>, rules: &Map<String, Value>) -> Value {
+        if rules.get(INT_OR_STRING) == Some(&Value::Bool(true)) {
+            return json!({INT_OR_STRING: true});
+        }
+        if let Some(words) = words(rules) {
+            return json!({"type": "string", "enum": words});
+        }
+        match rules.get("type").and_then(Value::as_str) {
+            Some("object") => self.object(own),
+            Some("array") => {
+                let items = own.get("items").map_or_else(|| json!({ANYTHING: true}), |items| self.schema(items));
+                json!({"type": "array", "items": items})
+            }
+            Some(name) => {
+                let mut made = json!({"type": name});
+                let format = rules.get("format").filter(|format| FORMATS.iter().any(|known| format == known));
+                if let Some(format) = format {
+                    made["format"] = format.clone();
+                }
+                made
+            }
+            None => json!({ANYTHING: true}),
+        }
+    }
+
+    fn object(&mut self, own: &'s Map<String, Value>) -> Value {
+        let mut made = json!({"type": "object"});
+        let fields = own.get("properties").and_then(Value::as_object);
+        match (fields, own.get("additionalProperties").filter(|values| values.is_object())) {
+            (Some(fields), _) => {
+                let fields = fields.iter().map(|(key, field)| (key.clone(), self.field(field)));
+                made["properties"] = Value::Object(fields.collect());
+            }
+            (None, Some(values)) => made["additionalProperties"] = self.schema(values),
+            (None, None) => made[ANYTHING] = json!(true),
+        }
+        if let Some(required) = own.get("required") {
+            made["required"] = required.clone();
+        }
+        made
+    }
+
+    /// Under `inject` an expression may stand for everything: what is no text has no type there.
+    fn field(&mut self, field: &'s Value) -> Value {
+        let mut made = self.schema(field);
+        if !self.within.contains(&"Inject") {
+            return made;
+        }
+        let Some(map) = made.as_object_mut() else { return made };
+        match map.get("type").and_then(Value::as_str) {
+            None | Some("string") => {}
+            Some("integer") => {
+                map.remove("type");
+                map.remove("format");
+                map.insert(INT_OR_STRING.to_owned(), Value::Bool(true));
+            }
+            Some(_) => {
+                map.remove("type");
+                map.insert(ANYTHING.to_owned(), Value::Bool(true));
+            }
+        }
+        made
+    }
+}
+
+/// The closed set of words of a type: `enum`, `const`, or a choice of such.
+fn words(rules: &Map<String, Value>) -> Option<Vec<Value>> {
+    if let Some(word) = rules.get("const") {
+        return Some(vec![word.clone()]);
+    }
+    if let Some(words) = rules.get("enum").and_then(Value::as_array) {
+        return Some(words.clone());
+    }
+    let choices = rules.get("oneOf").or_else(|| rules.get("anyOf"))?.as_array()?;
+    let words: Option<Vec<Vec<Value>>> = choices.iter().map(|choice| words(choice.as_object()?)).collect();
+    Some(words?.concat())
+}
