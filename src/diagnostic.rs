@@ -186,6 +186,12 @@ codes! {
     /// A workload is marked as injected by a policy that would now do something else to it, or no longer selects it. What
     /// the earlier run put there stays: start from the original manifest, or take it out by hand.
     AppliedBefore = "applied-before",
+    /// What a policy put into a workload was changed by somebody since, so it is not taken out without `--force`.
+    ChangedSince = "changed-since",
+    /// A workload is marked as injected, and nothing in it says what was injected: `undo` cannot take it out.
+    NoRecord = "no-record",
+    /// The annotation `podgraft.dev/record` is not what podgraft wrote there.
+    BadRecord = "bad-record",
     /// An object of a kind that podgraft does not know holds something shaped like a pod template.
     UnknownKind = "unknown-kind",
     /// Items of a list do not state what they are.

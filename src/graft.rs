@@ -2,6 +2,8 @@
 
 pub mod across;
 mod check;
+mod record_refusals;
+mod recorded;
 mod refusals;
 mod runs;
 
@@ -205,6 +207,9 @@ impl<'a> Chunk<'a, '_> {
             self.report.diagnostics.push(problem);
             return;
         }
+        if self.has_records() {
+            return self.objects_with_records(tree, source);
+        }
         for found in find_objects(tree, self.setting.kinds) {
             self.report.objects += 1;
             match found {
@@ -233,15 +238,27 @@ impl<'a> Chunk<'a, '_> {
     ) where
         'a: 't,
     {
+        if let Some(workload) = self.workload_of(object, tree, source) {
+            self.workload(&workload, drafts, edits);
+        }
+    }
+
+    /// The workload that an object is; what is none is reported.
+    fn workload_of<'t>(&mut self, object: Object, tree: &'t Tree<'t>, source: &'t Source<'t>) -> Option<Workload<'t>>
+    where
+        'a: 't,
+    {
         let kinds = self.setting.kinds;
         let Some(pod_kind) = kinds.find(&object.api_version, &object.kind) else {
-            return self.unknown_kind(&object, tree, source);
+            self.unknown_kind(&object, tree, source);
+            return None;
         };
         if let Some(node) = find_template_braces(tree, object.node) {
-            return self.report.diagnostics.push(not_rendered(source.place(tree.span(node))));
+            self.report.diagnostics.push(not_rendered(source.place(tree.span(node))));
+            return None;
         }
         match Workload::read(tree, source, object.clone(), pod_kind, self.setting.options.namespace.as_deref()) {
-            Ok(workload) => self.workload(&workload, drafts, edits),
+            Ok(workload) => return Some(workload),
             Err(NoTemplate::Absent) => self.without_template(&object, tree),
             Err(NoTemplate::WrongShape(node)) => {
                 let message = format!("this {} has something else where its pod template should be", object.kind);
@@ -249,23 +266,27 @@ impl<'a> Chunk<'a, '_> {
                 self.report.diagnostics.push(problem.at(source.place(tree.span(node)), "not a mapping"));
             }
         }
+        None
+    }
+
+    /// What every policy comes to, where the workload is not looked at any further.
+    fn left_alone(&mut self, workload: &Workload<'_>) -> Option<Vec<PolicyReport>> {
+        if !self.is_wanted(workload) {
+            let reason = "not among those of --workload".to_owned();
+            return Some(self.all(|| Outcome::Skipped(Skip { reason: reason.clone(), is_near_miss: false })));
+        }
+        let refused = refuse_workload(workload)?;
+        self.report.diagnostics.push(refused);
+        Some(self.all(|| Outcome::Failed))
     }
 
     fn workload<'t>(&mut self, workload: &Workload<'t>, drafts: &mut Vec<(NodeId, Draft<'t>)>, edits: &mut Vec<Edit>) {
         let first = self.report.edits.len() + edits.len();
-        let reason = (!self.is_wanted(workload)).then(|| "not among those of --workload".to_owned());
-        let refused = refuse_workload(workload).filter(|_| reason.is_none());
-        let mut policies = match (&reason, &refused) {
-            (Some(reason), _) => self.all(|| Outcome::Skipped(Skip { reason: reason.clone(), is_near_miss: false })),
-            (None, Some(_)) => self.all(|| Outcome::Failed),
-            (None, None) => Vec::new(),
-        };
         let (mut metrics_port, mut ephemeral) = (None, Vec::new());
-        if reason.is_none() && refused.is_none() {
+        let policies = self.left_alone(workload).unwrap_or_else(|| {
             let setting = self.setting;
-            let planned = plan(workload, setting.policies, setting.options, setting.inventory);
-            let Planned { draft, policies: reports, diagnostics, ephemeral_containers } = planned;
-            policies = reports;
+            let planned = plan(workload, setting.policies, setting.options, setting.inventory, None);
+            let Planned { draft, policies, diagnostics, ephemeral_containers, .. } = planned;
             metrics_port = plan::metrics::metrics_port(workload, &draft);
             ephemeral = ephemeral_containers;
             self.add_diagnostics(diagnostics);
@@ -276,8 +297,8 @@ impl<'a> Chunk<'a, '_> {
                 }
                 drafts.push((workload.object.node, draft));
             }
-        }
-        self.report.diagnostics.extend(refused);
+            policies
+        });
         let last = self.report.edits.len() + edits.len();
         if !self.setting.options.details {
             return;

@@ -11,6 +11,14 @@ pub struct Options {
     pub kube_minor: Option<u32>,
     /// Write `podgraft.dev/applied`.
     pub marker: bool,
+    /// Write `podgraft.dev/record` beside it. A record that is there is kept true whatever this says.
+    pub record: bool,
+    /// `--set`: noted with the policies, and the set of `--prune`.
+    pub set: Option<String>,
+    /// Which policies of a workload's record are taken out, beside the given ones that no longer apply.
+    pub take_out: TakeOut,
+    /// Take out what somebody changed since it was put there, too.
+    pub force: bool,
     /// Parse documents that no policy can concern, too.
     pub parse_all: bool,
     /// `--workload kind/namespace/name`, globs: only these. Empty: all.
@@ -32,6 +40,10 @@ impl Default for Options {
             pod_templates: Vec::new(),
             kube_minor: None,
             marker: true,
+            record: false,
+            set: None,
+            take_out: TakeOut::Nothing,
+            force: false,
             parse_all: false,
             workloads: Vec::new(),
             patches: false,
@@ -39,6 +51,27 @@ impl Default for Options {
             image_env: Vec::new(),
             details: true,
         }
+    }
+}
+
+/// Policies of a record that are taken out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum TakeOut {
+    /// None: what is not given stays.
+    #[default]
+    Nothing,
+    /// `undo`: all.
+    All,
+    /// `undo --only`: these.
+    Only(Vec<String>),
+    /// `--prune`: those of the run's set that are not among these.
+    NotGiven(Vec<String>),
+}
+
+impl TakeOut {
+    /// Whether the run is there for nothing but taking out.
+    pub fn is_undo(&self) -> bool {
+        matches!(self, TakeOut::All | TakeOut::Only(_))
     }
 }
 

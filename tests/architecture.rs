@@ -15,11 +15,13 @@ const ORDER: &[&str] = &[
     "config",
     "inventory",
     "select",
+    "record",
     "plan",
     "edit",
     "convert",
     "debug",
     "verify",
+    "undo",
     "graft",
     "publish",
 ];

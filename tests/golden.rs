@@ -1,5 +1,5 @@
 //! Every folder of `testdata/cases` is a behaviour: `policy.yaml` and `input.yaml` (or `input.json`) go through the
-//! program with the flags of `args`; its output must be `expected.yaml`, or, where there is none, it must refuse and
+//! program with the flags of `args` (or `input.yaml` alone through the command of `command`); its output must be `expected.yaml`, or, where there is none, it must refuse and
 //! print nothing; what it says must be `report.txt`.
 //!
 //! `BLESS=1 cargo test --test golden` writes what comes out; review the change as if somebody had sent it.
@@ -18,11 +18,13 @@ use std::process::Command;
 use std::sync::Arc;
 
 const ROOT: &str = "testdata/cases";
+const APPLY: &str = "apply -p policy.yaml";
 
 /// A case folder and its files.
 struct Case {
     folder: PathBuf,
     input: String,
+    command: Vec<String>,
     args: Vec<String>,
 }
 
@@ -65,8 +67,11 @@ fn cases() -> Vec<Case> {
     for folder in areas.iter().flat_map(|area| entries(area)) {
         let input = ["input.yaml", "input.json"].into_iter().find(|name| folder.join(name).exists());
         let input = input.unwrap_or_else(|| panic!("{} has no input", folder.display())).to_owned();
-        let args = fs::read_to_string(folder.join("args")).unwrap_or_default();
-        cases.push(Case { folder, input, args: args.split_whitespace().map(str::to_owned).collect() });
+        let words = |file: &str| fs::read_to_string(folder.join(file)).ok();
+        let split = |text: String| text.split_whitespace().map(str::to_owned).collect();
+        let command = words("command").unwrap_or_else(|| APPLY.to_owned());
+        let args = words("args").map(split).unwrap_or_default();
+        cases.push(Case { input, command: split(command), args, folder });
     }
     assert!(cases.len() > 20, "only {} cases were found", cases.len());
     cases
@@ -84,7 +89,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 
 /// Cases whose output is what their input becomes without any flag.
 fn plain_cases() -> Vec<Case> {
-    cases().into_iter().filter(|case| case.args.is_empty() && case.expected().is_some()).collect()
+    let is_plain = |case: &Case| case.args.is_empty() && case.command.concat() == APPLY.replace(' ', "");
+    cases().into_iter().filter(|case| is_plain(case) && case.expected().is_some()).collect()
 }
 
 #[test]
@@ -94,7 +100,8 @@ fn every_case_gives_its_output_and_its_report() {
     for case in cases() {
         let output = Command::new(env!("CARGO_BIN_EXE_podgraft"))
             .current_dir(&case.folder)
-            .args(["apply", "--color", "never", "-p", "policy.yaml"])
+            .args(&case.command)
+            .args(["--color", "never"])
             .args(&case.args)
             .arg(&case.input)
             .output()

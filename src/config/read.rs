@@ -26,7 +26,7 @@ static CONFIG: LazyLock<Schema> = LazyLock::new(Schema::of::<ConfigFile>);
 static FUNCTION: LazyLock<Schema> = LazyLock::new(Schema::of::<FunctionFile>);
 
 /// Words of the configuration that this version does not do: refused, never ignored.
-const LATER: [&str; 3] = ["set", "record", "forbid"];
+const LATER: [&str; 1] = ["forbid"];
 
 /// Reads a `podgraft.yaml`.
 ///

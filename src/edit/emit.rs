@@ -226,9 +226,18 @@ fn push_blanks(text: &mut String, count: usize) {
 fn write_plain_or_quoted(text: &mut String, string: &str) {
     if scalar::is_plain_safe(string) {
         text.push_str(string);
+    } else if is_record(string) {
+        text.push_str(&format!("'{}'", string.replace('\'', "''")));
     } else {
         text.push_str(&scalar::double_quoted(string));
     }
+}
+
+/// The record (`podgraft.dev/record`): JSON, which people can read in single quotes.
+fn is_record(string: &str) -> bool {
+    string.starts_with("{\"version\":")
+        && string.ends_with('}')
+        && string.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 impl FlowStyle {

@@ -100,7 +100,9 @@ impl Lowering<'_, '_> {
     }
 
     fn replace(&mut self, of: NodeId, value: &Value, around: Around) -> Result<(), CannotWrite> {
-        if let Some(edit) = value.as_str().and_then(|text| scalar::restyle(self.tree, of, text, around)) {
+        if let Some(edit) = value.as_str().and_then(|text| {
+            scalar::restyle(self.tree, of, text, around).or_else(|| scalar::respell(self.tree, of, text, around))
+        }) {
             self.edits.push(edit);
             return Ok(());
         }
@@ -121,8 +123,11 @@ impl Lowering<'_, '_> {
                 Ok(())
             }
             Around::BlockField(key) => {
-                let from = self.behind_colon(key, of)?;
                 let text = block_value(value, column(self.tree, key), style);
+                if self.write_before_comment((key, of), &text) {
+                    return Ok(());
+                }
+                let from = self.behind_colon(key, of)?;
                 self.put_from(from, end, &self.closed(text, end, value));
                 Ok(())
             }

@@ -62,4 +62,23 @@ impl Lowering<'_, '_> {
         let is_past_line_end = !self.tree.span(value).is_empty() && text.as_bytes()[end - 1] == b'\n';
         if is_past_line_end { end } else { next_line(text, end) }
     }
+
+    /// A value on lines of its own, with a comment between it and its key, gives way to a short one: that stands before
+    /// the comment, and the lines go. False where that is not how it is written.
+    pub(super) fn write_before_comment(&mut self, (key, value): Entry, short: &str) -> bool {
+        let text = self.tree.text();
+        let (key_end, span) = (self.tree.span(key).end, self.tree.span(value));
+        let start = line_start(text, span.start);
+        let is_below = start > key_end && self.tree.start_with_properties(value) == span.start;
+        if !is_below || short.contains('\n') || !text[start..span.start].bytes().all(|byte| byte == b' ') {
+            return false;
+        }
+        let between = &text[key_end..start];
+        if !between.starts_with(':') || !between.contains('#') {
+            return false;
+        }
+        self.edits.push(Edit { at: key_end + 1..key_end + 1, text: short.into() });
+        self.edits.push(Edit { at: start..self.end_of(key, value), text: "".into() });
+        true
+    }
 }

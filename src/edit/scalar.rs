@@ -70,6 +70,81 @@ fn prepend(tree: &Tree<'_>, of: NodeId, added: &str, around: Around) -> Option<E
     }
 }
 
+/// The edit that takes a piece out of a scalar's text, or puts another in its place, and leaves the rest as it is
+/// written; `None` where it is not certain where the piece stands.
+pub(super) fn respell(tree: &Tree<'_>, of: NodeId, new: &str, around: Around) -> Option<Edit> {
+    let old = tree.scalar(of)?;
+    let (gone, added) = piece(old, new);
+    let kind = tree.kind(of);
+    if gone.is_empty() || tree.tag(of).is_some() || [gone, added].iter().any(|text| text.contains(char::is_control)) {
+        return None;
+    }
+    let (raw, replacement) = match kind {
+        Kind::Plain => {
+            let is_plain =
+                around_is_block(around) && resolve(new) == Value::String(new.to_owned()) && is_plain_text(new);
+            is_plain.then(|| (gone.to_owned(), added.to_owned()))?
+        }
+        Kind::SingleQuoted => (gone.replace('\'', "''"), added.replace('\'', "''")),
+        Kind::DoubleQuoted => (escaped(gone), escaped(added)),
+        Kind::Literal | Kind::Folded => {
+            let is_safe =
+                old.starts_with(new.get(..1)?) && !added.ends_with(' ') && !added.starts_with(' ') || added.is_empty();
+            is_safe.then(|| (gone.to_owned(), added.to_owned()))?
+        }
+        Kind::Absent
+        | Kind::Alias
+        | Kind::BlockMapping
+        | Kind::FlowMapping
+        | Kind::BlockSequence
+        | Kind::FlowSequence => {
+            return None;
+        }
+    };
+    let text = tree.slice(of);
+    let head = prefix(old, new);
+    let at = only_place(text, &raw).or_else(|| {
+        // Where the text stands as it reads, its place is that in the value.
+        let quote = usize::from(matches!(kind, Kind::SingleQuoted | Kind::DoubleQuoted));
+        let is_verbatim = text.get(quote..text.len() - quote) == Some(old);
+        is_verbatim.then_some(quote + head)
+    })?;
+    let start = tree.span(of).start + at;
+    Some(Edit { at: start..start + raw.len(), text: replacement.into() })
+}
+
+fn only_place(text: &str, piece: &str) -> Option<usize> {
+    let mut places = text.match_indices(piece).map(|(at, _)| at);
+    let first = places.next()?;
+    places.next().is_none().then_some(first)
+}
+
+/// How many bytes both begin with.
+fn prefix(old: &str, new: &str) -> usize {
+    let same = old.char_indices().zip(new.chars()).find(|((_, one), other)| one != other);
+    same.map_or(old.len().min(new.len()), |((at, _), _)| at)
+}
+
+/// What of the old text is gone, and what stands in its place.
+fn piece<'p>(old: &'p str, new: &'p str) -> (&'p str, &'p str) {
+    let start = prefix(old, new);
+    let (old, new) = (&old[start..], &new[start..]);
+    let twins = old.chars().rev().zip(new.chars().rev()).take_while(|(one, other)| one == other);
+    let end: usize = twins.map(|(one, _)| one.len_utf8()).sum();
+    (&old[..old.len() - end], &new[..new.len() - end])
+}
+
+fn around_is_block(around: Around) -> bool {
+    !matches!(around, Around::Flow)
+}
+
+/// Text that is plain by its first character and holds nothing that ends plain text.
+fn is_plain_text(text: &str) -> bool {
+    let first = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_./$".contains(&byte));
+    let is_flag = text.starts_with('-') && text.as_bytes().get(1).is_some_and(u8::is_ascii_alphanumeric);
+    (first || is_flag) && !text.contains(": ") && !text.contains(" #") && !text.ends_with([' ', ':'])
+}
+
 fn escaped(text: &str) -> String {
     let quoted = double_quoted(text);
     quoted[1..quoted.len() - 1].to_owned()

@@ -7,12 +7,11 @@ use serde_json::{Value, json};
 use crate::diagnostic::Code;
 use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp};
+use crate::record::fold::ORIGINAL;
 
 use super::env::{Variable, joined, value_of};
 use super::order;
 use super::planner::{Planner, Step};
-
-const ORIGINAL: &str = "PODGRAFT_ORIG_";
 
 impl Planner<'_, '_> {
     pub(super) fn compose(&mut self, container: &Container<'_>, change: &EnvChange, variable: &Variable) -> Step {
@@ -27,6 +26,7 @@ impl Planner<'_, '_> {
             .and_then(|item| self.draft.set(item, "name", Value::String(original.clone()), order::ENV_VAR));
         renamed.map_err(|refusal| self.refused(&refusal))?;
         self.draft.insert(list, variable.index + 1, json!({"name": change.name, "value": value}));
+        self.note_join(container, change);
         let verb = if change.op == EnvOp::Prepend { "prepended to" } else { "appended to" };
         self.report_change(format_args!("{}: {verb} env {}, which is {original} now", container.name, change.name));
         Ok(())

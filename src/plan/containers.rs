@@ -59,7 +59,7 @@ impl<'t> Planner<'_, 't> {
         if let Some(at) = self.position_by(own.as_ref(), "name", name)
             && let Some(there) = own.as_ref().and_then(|own| self.draft.item(own, at))
         {
-            return self.same_or_replace(&there, item, what, |planner| {
+            return self.same_or_replace(&there, item, (what, &["spec", list.key()]), |planner| {
                 let opened = planner.open_pod_list(list.key())?;
                 let replaced = planner.draft.replace(opened, at, item.value.clone());
                 replaced.map_err(|refusal| planner.refused(&refusal))
@@ -103,11 +103,12 @@ impl<'t> Planner<'_, 't> {
         &mut self,
         there: &Part,
         item: &Item,
-        what: impl fmt::Display,
+        (what, list): (impl fmt::Display, &[&str]),
         replace: impl FnOnce(&mut Self) -> Step,
     ) -> Step {
         let existing = self.draft.value(there).unwrap_or(Value::Null);
         if is_same(&existing, &item.value) {
+            self.note_shared(there, list, None);
             return Ok(());
         }
         if !self.replaces() {
@@ -184,7 +185,8 @@ impl<'t> Planner<'_, 't> {
         let items = part.map(|part| self.draft.items(&part)).unwrap_or_default();
         if let Some(at) = items.iter().position(|own| is_same_identity(self, own)) {
             let there = items[at].clone();
-            return self.same_or_replace(&there, item, what, |planner| {
+            let place = ["spec", container.list.key(), container.name, list];
+            return self.same_or_replace(&there, item, (what, &place), |planner| {
                 let opened = planner.open_container_list(container, list)?;
                 let replaced = planner.draft.replace(opened, at, item.value.clone());
                 replaced.map_err(|refusal| planner.refused(&refusal))

@@ -92,7 +92,8 @@ impl<'t> Planner<'_, 't> {
 
     fn set_variable(&mut self, container: &Container<'_>, change: &EnvChange, variable: &Variable) -> Step {
         let what = format_args!("{}: env {}", container.name, change.name);
-        self.same_or_replace(&variable.part, &change.item, what, |planner| {
+        let list = ["spec", container.list.key(), container.name, "env"];
+        self.same_or_replace(&variable.part, &change.item, (what, &list), |planner| {
             let list = planner.open_container_list(container, "env")?;
             let own = planner.draft.value(&variable.part).unwrap_or_default();
             let is_plain = own.as_object().is_some_and(|own| own.keys().all(|key| key == "name" || key == "value"));
@@ -135,6 +136,7 @@ impl<'t> Planner<'_, 't> {
         if value_of(change) != Some(&value) {
             Arc::make_mut(&mut item)["value"] = Value::String(value);
         }
+        self.note_join(container, change);
         self.add_variable(container, change, item)
     }
 
@@ -174,6 +176,7 @@ impl<'t> Planner<'_, 't> {
         let ours = value_of(change).unwrap_or_default();
         let new = joined(&old, ours, change);
         if new == old {
+            self.note_twin(container, change, &variable.part, ours);
             return Ok(());
         }
         self.check_references(container, change, &new, variable.index)?;
@@ -183,6 +186,7 @@ impl<'t> Planner<'_, 't> {
             .open_item(list, variable.index)
             .and_then(|item| self.draft.set(item, "value", Value::String(new), order::ENV_VAR));
         set.map_err(|refusal| self.refused(&refusal))?;
+        self.note_join(container, change);
         let verb = match change.op {
             EnvOp::Prepend => "prepended to",
             EnvOp::MergeKeys => "merged into",

@@ -20,6 +20,8 @@ mod patches;
 mod planner;
 mod pod;
 mod quantity;
+pub mod reconcile;
+pub mod recording;
 mod same;
 
 use serde_json::Value;
@@ -31,15 +33,17 @@ use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
 use crate::options::Options;
 use crate::policy::{ApplyRules, Checksum, FailurePolicy, Item, Policy, Rule};
+use crate::record::Record;
 use crate::report::{Change, Outcome, PolicyReport, Skip};
 use crate::select::{Base, No, choose_containers, select, select_rule};
 use crate::yaml::tree::NodeId;
 
 use draft::{Draft, Refusal};
 use planner::Planner;
+pub use planner::explain as explain_refusal;
+use recording::{Earlier, Notes, Recording, Turn, outcome_since, report_dropped, turns};
 
-/// The annotation that names the policies applied.
-pub const MARKER: &str = "podgraft.dev/applied";
+pub use crate::record::MARKER;
 
 /// A workload as all policies together want it.
 #[derive(Debug, Clone)]
@@ -52,12 +56,23 @@ pub struct Planned<'t> {
     pub diagnostics: Vec<Diagnostic>,
     /// Ephemeral containers, where the options ask for them.
     pub ephemeral_containers: Vec<Item>,
+    /// What was done, where that is written into the workload.
+    pub record: Option<Record>,
 }
 
-/// Folds the policies over a workload, in order; each plans on the result of those before it.
-pub fn plan<'t>(workload: &Workload<'t>, policies: &[Policy], options: &Options, inventory: &Inventory) -> Planned<'t> {
+/// Folds the policies over a workload, in order; each plans on the result of those before it. What an earlier run did is
+/// no part of the workload here.
+pub fn plan<'t>(
+    workload: &Workload<'t>,
+    policies: &[Policy],
+    options: &Options,
+    inventory: &Inventory,
+    earlier: Option<&Earlier>,
+) -> Planned<'t> {
     let base = base::base_of(workload, policies);
-    let run = Run { workload, policies, base: &base, options, inventory };
+    // A record that is there is kept true.
+    let is_recording = options.marker && options.record || earlier.is_some();
+    let run = Run { workload, policies, base: &base, options, inventory, earlier, is_recording };
     let mut failed_late = BTreeMap::new();
     // A policy whose checksums fail leaves the workload alone as a whole: those behind it are planned again without it.
     let mut planned = loop {
@@ -66,14 +81,8 @@ pub fn plan<'t>(workload: &Workload<'t>, policies: &[Policy], options: &Options,
             Err((policy, problems)) => drop(failed_late.insert(policy, problems)),
         }
     };
-    let stale = stale_marks(workload, policies, &planned);
-    planned.diagnostics.extend(stale);
-    if options.marker
-        && let Err(refusal) = mark(workload, &mut planned)
-    {
-        planned.diagnostics.push(refusal_diagnostic(&refusal, workload));
-    }
-    planned
+    run.finish(&mut planned.0, planned.1);
+    planned.0
 }
 
 /// A workload and all policies.
@@ -83,6 +92,8 @@ struct Run<'r, 't> {
     base: &'r Base,
     options: &'r Options,
     inventory: &'r Inventory,
+    earlier: Option<&'r Earlier>,
+    is_recording: bool,
 }
 
 /// A policy by its place in the order, and what is wrong with its checksums.
@@ -90,22 +101,39 @@ type FailedLate = (usize, Vec<Diagnostic>);
 
 impl<'r, 't> Run<'r, 't> {
     fn subject(&self, policy: &'r Policy) -> Subject<'r, 't> {
-        let Run { workload, base, options, inventory, .. } = *self;
-        Subject { workload, policy, base, options, inventory }
+        let Run { workload, base, options, inventory, is_recording, .. } = *self;
+        Subject { workload, policy, base, options, inventory, is_recording }
     }
 
     /// All policies in order, then their checksums, which are of what the pod template names in the end.
-    fn fold(&self, failed_late: &BTreeMap<usize, Vec<Diagnostic>>) -> Result<Planned<'t>, FailedLate> {
+    fn fold(
+        &self,
+        failed_late: &BTreeMap<usize, Vec<Diagnostic>>,
+    ) -> Result<(Planned<'t>, Option<Recording>), FailedLate> {
         let draft = Draft::new(self.workload.tree, self.workload.object.node);
-        let mut planned =
-            Planned { draft, policies: Vec::new(), diagnostics: Vec::new(), ephemeral_containers: Vec::new() };
+        let mut recording = self.is_recording.then(|| Recording::begin(self.workload, &draft)).flatten();
+        let (policies, diagnostics, ephemeral_containers) = (Vec::new(), Vec::new(), Vec::new());
+        let mut planned = Planned { draft, policies, diagnostics, ephemeral_containers, record: None };
         let mut checksums = Vec::new();
-        for (at, policy) in self.policies.iter().enumerate() {
+        for turn in turns(self.policies, self.earlier, self.options) {
+            let at = match (turn, recording.as_mut()) {
+                (Turn::Given(at), _) => at,
+                (Turn::Kept(redo), Some(recording)) => {
+                    let done = recording.put_back(redo, &mut planned.draft, self.workload);
+                    planned.diagnostics.extend(done.err().map(|problem| *problem));
+                    continue;
+                }
+                (Turn::Kept(_), None) => continue,
+            };
+            let policy = &self.policies[at];
             let mut found = Found::default();
             let outcome = match failed_late.get(&at) {
                 Some(problems) => failed(policy, problems.clone(), &mut planned),
                 None => apply(self.subject(policy), &self.policies[..at], &mut planned, &mut found),
             };
+            if let Some(recording) = &mut recording {
+                recording.note(policy, &planned.draft, found.notes, self.earlier, self.options);
+            }
             let rules = found.rules;
             planned.policies.push(PolicyReport { policy: Arc::from(policy.identity.as_str()), outcome, rules });
             if !found.checksums.is_empty() {
@@ -113,16 +141,49 @@ impl<'r, 't> Run<'r, 't> {
             }
         }
         for (at, found) in checksums {
-            let done = checksums::add(self.subject(&self.policies[at]), &found, &mut planned.draft);
-            let done = done.map_err(|problems| (at, problems))?;
-            let outcome = &mut planned.policies[at].outcome;
-            match outcome {
-                Outcome::Injected(changes) => changes.extend(done),
-                Outcome::UpToDate if !done.is_empty() => *outcome = Outcome::Injected(done),
-                Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => {}
+            self.add_checksums(at, &found, &mut planned)?;
+            if let Some(recording) = &mut recording {
+                recording.note(&self.policies[at], &planned.draft, Notes::default(), self.earlier, self.options);
             }
         }
-        Ok(planned)
+        Ok((planned, recording))
+    }
+
+    fn add_checksums(&self, at: usize, found: &[Checksum], planned: &mut Planned<'t>) -> Result<(), FailedLate> {
+        let done = checksums::add(self.subject(&self.policies[at]), found, &mut planned.draft);
+        let done = done.map_err(|problems| (at, problems))?;
+        let outcome = &mut planned.policies[at].outcome;
+        match outcome {
+            Outcome::Injected(changes) => changes.extend(done),
+            Outcome::UpToDate if !done.is_empty() => *outcome = Outcome::Injected(done),
+            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed | Outcome::TakenOut(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Marker and record, and what came of each policy seen from before the run.
+    fn finish(&self, planned: &mut Planned<'t>, recording: Option<Recording>) {
+        if self.earlier.is_none() {
+            let stale = stale_marks(self.workload, self.policies, planned);
+            planned.diagnostics.extend(stale);
+        }
+        let marked = match recording {
+            Some(recording) => {
+                let finished = recording.finish(&mut planned.draft, self.earlier);
+                finished.map(|record| planned.record = record)
+            }
+            None if self.options.marker => mark(self.workload, planned),
+            None => Ok(()),
+        };
+        if let Err(refusal) = marked {
+            planned.diagnostics.push(refusal_diagnostic(&refusal, self.workload));
+        }
+        let Some(earlier) = self.earlier else { return };
+        for report in &mut planned.policies {
+            let outcome = std::mem::replace(&mut report.outcome, Outcome::UpToDate);
+            report.outcome = outcome_since(&report.policy, outcome, planned.record.as_ref(), earlier);
+        }
+        report_dropped(planned, self.policies, earlier, self.options);
     }
 }
 
@@ -133,6 +194,8 @@ struct Found {
     rules: Vec<usize>,
     /// What is summed when all policies are applied.
     checksums: Vec<Checksum>,
+    /// For the record.
+    notes: Notes,
 }
 
 /// Applies all of a policy but its checksums.
@@ -171,6 +234,7 @@ fn apply<'t>(subject: Subject<'_, 't>, earlier: &[Policy], planned: &mut Planned
     }
     planned.diagnostics.extend(others);
     found.checksums = applied.checksums;
+    found.notes = applied.notes;
     if applied.skips.len() == policy.rules.len() {
         return Outcome::Skipped(no_rule(applied.skips));
     }
@@ -185,6 +249,8 @@ struct Subject<'s, 't> {
     base: &'s Base,
     options: &'s Options,
     inventory: &'s Inventory,
+    /// What is done will be written down.
+    is_recording: bool,
 }
 
 /// What the rules of a policy came to so far.
@@ -196,6 +262,7 @@ struct Applied<'p> {
     skips: Vec<(&'p Rule, Skip)>,
     /// Containers that have got a rule.
     taken: BTreeSet<NodeId>,
+    notes: Notes,
 }
 
 fn apply_rule<'p, 't>(subject: Subject<'p, 't>, rule: &'p Rule, planned: &mut Planned<'t>, applied: &mut Applied<'p>) {
@@ -223,8 +290,9 @@ fn apply_rule<'p, 't>(subject: Subject<'p, 't>, rule: &'p Rule, planned: &mut Pl
     }
     let draft = planned.draft.clone();
     let planner = Planner::new(subject, rule, &expanded, chosen, draft);
-    let Planner { draft, done, problems, .. } = planner.run();
+    let Planner { draft, done, problems, notes, .. } = planner.run();
     planned.draft = draft;
+    applied.notes.extend(notes);
     applied.done.extend(done);
     applied.problems.extend(problems);
 }
@@ -282,7 +350,7 @@ fn stale_marks(workload: &Workload<'_>, policies: &[Policy], planned: &Planned<'
         let now = match &report.outcome {
             Outcome::Injected(_) => "now adds something else to it, beside what an earlier run put there",
             Outcome::Skipped(_) => "no longer applies to it; what an earlier run put there stays",
-            Outcome::UpToDate | Outcome::Failed => return None,
+            Outcome::UpToDate | Outcome::Failed | Outcome::TakenOut(_) => return None,
         };
         let policy = policies.iter().find(|policy| policy.identity == *report.policy)?;
         let message = format!("{} is marked as injected by `{}`, which {now}", workload.title(), policy.identity);
@@ -310,7 +378,8 @@ fn mark(workload: &Workload<'_>, planned: &mut Planned<'_>) -> Result<(), Refusa
     planned.draft.set(annotations, MARKER, value, &[])
 }
 
-fn refusal_diagnostic(refusal: &Refusal, workload: &Workload<'_>) -> Diagnostic {
+/// A refusal to edit something, as a problem of its workload.
+pub fn refusal_diagnostic(refusal: &Refusal, workload: &Workload<'_>) -> Diagnostic {
     let (code, why, help) = planner::explain(refusal.why);
     let message = format!("{} cannot be edited here: {why}", workload.title());
     let code = if code == Code::WrongType { Code::Invalid } else { code };

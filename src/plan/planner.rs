@@ -6,11 +6,13 @@ use std::fmt;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, ListKey, Workload};
 use crate::options::Options;
-use crate::policy::{Inject, Item, OnConflict, Policy, Position, Rule};
+use crate::policy::{EnvChange, EnvOp, Inject, Item, OnConflict, Policy, Position, Rule};
+use crate::record::{JoinHint, Joined, Paths, identities};
 use crate::report::Change;
 
 use super::draft::{Draft, OpenId, Part, Refusal, WhyNot};
 use super::expand::Expanded;
+use super::recording::Notes;
 use super::{Subject, order};
 
 /// A step either is done (or needs nothing), or says why it cannot be.
@@ -32,6 +34,9 @@ pub(super) struct Planner<'c, 't> {
     /// What was added or changed, for the report.
     pub done: Vec<Change>,
     pub problems: Vec<Diagnostic>,
+    /// For the record, where there is one.
+    pub notes: Notes,
+    is_recording: bool,
 }
 
 impl<'c, 't> Planner<'c, 't> {
@@ -43,7 +48,7 @@ impl<'c, 't> Planner<'c, 't> {
         chosen: Vec<Container<'t>>,
         draft: Draft<'t>,
     ) -> Self {
-        let Subject { workload, policy, options, .. } = subject;
+        let Subject { workload, policy, options, is_recording, .. } = subject;
         let Expanded { inject, of_containers } = expanded;
         Planner {
             workload,
@@ -57,7 +62,56 @@ impl<'c, 't> Planner<'c, 't> {
             opened: None,
             done: vec![],
             problems: vec![],
+            notes: Notes::default(),
+            is_recording,
         }
+    }
+
+    /// Notes that a text was joined to a variable.
+    pub(super) fn note_join(&mut self, container: &Container<'_>, change: &EnvChange) {
+        if self.is_recording {
+            let path = Paths::of(&self.workload.pod_kind.path);
+            self.notes.joins.push(JoinHint {
+                container: path.in_pod(&["spec", container.list.key(), container.name]),
+                name: change.name.clone(),
+                is_before: change.op == EnvOp::Prepend,
+                separator: change.separator.clone(),
+            });
+        }
+    }
+
+    /// Notes that a text stands in a variable already, when another policy has joined it.
+    pub(super) fn note_twin(&mut self, container: &Container<'_>, change: &EnvChange, variable: &Part, ours: &str) {
+        if !self.is_recording {
+            return;
+        }
+        let value = self.draft.get(variable, "value");
+        let node = value.and_then(|value| self.draft.origin(&value));
+        let before = node.and_then(|node| self.draft.tree.scalar(node)).unwrap_or_default();
+        if super::env::joined(before, ours, change) != before {
+            let paths = Paths::of(&self.workload.pod_kind.path);
+            let path = paths.in_pod(&["spec", container.list.key(), container.name, "env", &change.name]);
+            let separator = (change.separator != " ").then(|| change.separator.clone());
+            let is_before = change.op == EnvOp::Prepend;
+            let joined =
+                Joined { text: ours.to_owned(), separator, before: is_before, shared: true, ..Joined::default() };
+            self.notes.twins.push((path, joined));
+        }
+    }
+
+    /// Notes that what the policy wants is there already, when another policy has put it there.
+    pub(super) fn note_shared(&mut self, there: &Part, holder: &[&str], key: Option<&str>) {
+        if !self.is_recording || self.draft.origin(there).is_some() {
+            return;
+        }
+        let Some(value) = self.draft.value(there) else { return };
+        let paths = Paths::of(&self.workload.pod_kind.path);
+        let list = holder.last().copied().unwrap_or_default();
+        let path = match key {
+            Some(key) => paths.in_pod(&[holder, &[key]].concat()),
+            None => format!("{}/{}", paths.in_pod(holder), identities(list, std::slice::from_ref(&value)).concat()),
+        };
+        self.notes.shared.push((path, value));
     }
 
     /// Plans all that the rule injects. Every step is tried, so that all problems are found in one run.
@@ -330,7 +384,7 @@ impl<'c, 't> Planner<'c, 't> {
 }
 
 /// A refusal in words.
-pub(super) fn explain(why: WhyNot) -> (Code, &'static str, &'static str) {
+pub fn explain(why: WhyNot) -> (Code, &'static str, &'static str) {
     match why {
         WhyNot::IsShown => (
             Code::SharedNode,

@@ -86,7 +86,7 @@ impl<'t> Planner<'_, 't> {
         if let Some(at) = self.position_by(own.as_ref(), "name", name)
             && let Some(there) = own.as_ref().and_then(|own| self.draft.item(own, at))
         {
-            return self.same_or_replace(&there, item, what, |planner| {
+            return self.same_or_replace(&there, item, (what, &["spec", list]), |planner| {
                 let opened = planner.open_pod_list(list)?;
                 let replaced = planner.draft.replace(opened, at, item.value.clone());
                 replaced.map_err(|refusal| planner.refused(&refusal))
@@ -124,6 +124,9 @@ impl<'t> Planner<'_, 't> {
         let one = field.trim_end_matches('s');
         if let Some(there) = &there {
             if self.draft.text(there).as_deref() == item.value.as_str() {
+                if whose == Whose::Pod {
+                    self.note_shared(there, &["metadata", field], Some(key));
+                }
                 return Ok(());
             }
             if !self.replaces() {
@@ -242,6 +245,8 @@ impl<'t> Planner<'_, 't> {
         };
         let existing = self.draft.value(&there).unwrap_or(Value::Null);
         if is_same(&existing, &value) {
+            let holder: Vec<&str> = std::iter::once("spec").chain(path.iter().map(String::as_str)).collect();
+            self.note_shared(&there, &holder[..holder.len() - 1], holder.last().copied());
             return Ok(());
         }
         let key = path.last().map(String::as_str).unwrap_or_default();

@@ -33,6 +33,7 @@ struct Report<'a> {
 struct Totals {
     workloads: usize,
     injected: usize,
+    taken_out: usize,
     unchanged: usize,
     not_selected: usize,
     left_alone: usize,
@@ -97,6 +98,7 @@ struct Met<'a> {
 enum Done<'a> {
     Added(&'a str),
     Changed(&'a str),
+    Removed(&'a str),
 }
 
 #[derive(Serialize)]
@@ -143,6 +145,7 @@ fn totals(files: &[ReportedFile<'_>]) -> Totals {
     Totals {
         workloads: fates.len(),
         injected: with(Fate::Injected),
+        taken_out: with(Fate::TakenOut),
         unchanged: with(Fate::Unchanged),
         not_selected: with(Fate::NotSelected),
         left_alone: with(Fate::Failed),
@@ -176,6 +179,7 @@ fn met(met: &PolicyReport) -> Met<'_> {
     let (outcome, changes, skip) = match &met.outcome {
         Outcome::Injected(changes) => ("injected", changes.as_slice(), None),
         Outcome::UpToDate => ("upToDate", &[][..], None),
+        Outcome::TakenOut(changes) => ("takenOut", changes.as_slice(), None),
         Outcome::Skipped(skip) => ("skipped", &[][..], Some(skip)),
         Outcome::Failed => ("failed", &[][..], None),
     };
@@ -192,6 +196,7 @@ fn done(change: &Change) -> Done<'_> {
     match change {
         Change::Added(what) => Done::Added(what),
         Change::Changed(what) => Done::Changed(what),
+        Change::Removed(what) => Done::Removed(what),
     }
 }
 

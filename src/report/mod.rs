@@ -239,19 +239,30 @@ pub enum Change {
     Added(String),
     /// It was there, and is another now.
     Changed(String),
+    /// An earlier run had put it there, and it is gone.
+    Removed(String),
 }
 
 impl Change {
     /// What it is, whether added or changed.
     pub fn what(&self) -> &str {
         match self {
-            Change::Added(what) | Change::Changed(what) => what,
+            Change::Added(what) | Change::Changed(what) | Change::Removed(what) => what,
         }
     }
 }
 
 /// `volume agent, app: mount /agent`.
 fn list(changes: &[Change]) -> String {
+    let words = changes.iter().map(|change| match change {
+        Change::Added(what) | Change::Changed(what) => what.clone(),
+        Change::Removed(what) => format!("{what} taken out"),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// Of what was taken out as a whole.
+fn list_gone(changes: &[Change]) -> String {
     changes.iter().map(Change::what).collect::<Vec<_>>().join(", ")
 }
 
@@ -262,6 +273,8 @@ pub enum Outcome {
     Injected(Vec<Change>),
     /// Selected, and everything is there already.
     UpToDate,
+    /// What an earlier run had put there was taken out; what it was, in order.
+    TakenOut(Vec<Change>),
     /// Not selected.
     Skipped(Skip),
     /// A problem; the diagnostics say which.

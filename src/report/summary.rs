@@ -26,12 +26,16 @@ fn render_workload(file: &str, workload: &WorkloadReport, paint: Paint, summary:
     let title = paint.wrap("1", &one_line(&workload.title()));
     let _ = writeln!(summary, "{title} ({}:{})", one_line(file), workload.line);
     for met in &workload.policies {
-        let Outcome::Injected(changes) = &met.outcome else { continue };
+        let changes = match &met.outcome {
+            Outcome::Injected(changes) | Outcome::TakenOut(changes) => changes,
+            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => continue,
+        };
         let _ = writeln!(summary, "  {}", met.policy);
         for change in changes {
             let sign = match change {
                 Change::Added(_) => paint.wrap("32", "+"),
                 Change::Changed(_) => paint.wrap("33", "~"),
+                Change::Removed(_) => paint.wrap("31", "-"),
             };
             let _ = writeln!(summary, "    {sign} {}", one_line(change.what()));
         }

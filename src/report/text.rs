@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{FileReport, Outcome, ReportedFile, Skip, WorkloadReport, count, list, one_line};
+use super::{Change, FileReport, Outcome, ReportedFile, Skip, WorkloadReport, count, list, list_gone, one_line};
 
 /// So many different reasons of one policy are spelled out; the others are counted.
 const MOST_REASONS: usize = 20;
@@ -15,7 +15,7 @@ const MOST_CHANGES: usize = 50;
 
 /// Everything: [`injected`], [`skipped`] and [`totals`].
 pub fn render(files: &[ReportedFile<'_>]) -> String {
-    [injected(files), skipped(files), totals(files)].concat()
+    [injected(files), taken_out(files), skipped(files), totals(files)].concat()
 }
 
 fn workloads<'a>(files: &'a [ReportedFile<'_>]) -> impl Iterator<Item = &'a WorkloadReport> {
@@ -59,16 +59,11 @@ pub fn injected(files: &[ReportedFile<'_>]) -> String {
     let mut lines = Lines::default();
     let is_injected = |outcome: &Outcome| matches!(outcome, Outcome::Injected(_));
     for file in files {
-        // Of one file everybody knows where it is.
-        let place = |workload: &WorkloadReport| match files.len() {
-            0 | 1 => String::new(),
-            _ => format!(" ({}:{})", one_line(file.name), workload.line),
-        };
         let workloads = file.report.workloads.iter();
         for workload in workloads.filter(|workload| workload.policies.iter().any(|met| is_injected(&met.outcome))) {
             let by = || workload.policies.iter().filter_map(|met| by_policy(&met.policy, &met.outcome));
             let joined = || by().collect::<Vec<_>>().join("; ");
-            lines.add(|| format!("{}{}: injected by {}", name(workload), place(workload), joined()));
+            lines.add(|| format!("{}{}: injected by {}", name(workload), place(files, file, workload), joined()));
         }
     }
     lines.number += unlisted(files, Fate::Injected);
@@ -77,12 +72,45 @@ pub fn injected(files: &[ReportedFile<'_>]) -> String {
 
 fn by_policy(policy: &str, outcome: &Outcome) -> Option<String> {
     match outcome {
-        Outcome::Injected(changes) => {
-            let (first, others) = changes.split_at(changes.len().min(MOST_CHANGES));
-            let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
-            Some(one_line(&format!("{policy} ({}{more})", list(first))))
+        Outcome::Injected(changes) => Some(one_line(&format!("{policy} ({})", first_of(changes, list)))),
+        Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+    }
+}
+
+/// The first changes in words, and how many more there are.
+fn first_of(changes: &[Change], list: impl Fn(&[Change]) -> String) -> String {
+    let (first, others) = changes.split_at(changes.len().min(MOST_CHANGES));
+    let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
+    format!("{}{more}", list(first))
+}
+
+/// One line a workload that something was taken out of.
+pub fn taken_out(files: &[ReportedFile<'_>]) -> String {
+    let mut lines = Lines::default();
+    for file in files {
+        for workload in &file.report.workloads {
+            let by = || workload.policies.iter().filter_map(|met| of_policy(&met.policy, &met.outcome));
+            if by().next().is_some() {
+                let place = place(files, file, workload);
+                lines.add(|| format!("{}{place}: taken out {}", name(workload), by().collect::<Vec<_>>().join("; ")));
+            }
         }
-        Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+    }
+    lines.finish("taken out")
+}
+
+/// Where a workload stands; of one file everybody knows.
+fn place(files: &[ReportedFile<'_>], file: &ReportedFile<'_>, workload: &WorkloadReport) -> String {
+    match files.len() {
+        0 | 1 => String::new(),
+        _ => format!(" ({}:{})", one_line(file.name), workload.line),
+    }
+}
+
+fn of_policy(policy: &str, outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::TakenOut(changes) => Some(one_line(&format!("{policy} ({})", first_of(changes, list_gone)))),
+        Outcome::Injected(_) | Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
     }
 }
 
@@ -133,7 +161,7 @@ fn skips<'a>(files: &'a [ReportedFile<'_>], policy: &'a str) -> impl Iterator<It
     let met = workloads(files).flat_map(|workload| workload.policies.iter().map(move |met| (workload, met)));
     met.filter(move |(_, met)| &*met.policy == policy).filter_map(|(workload, met)| match &met.outcome {
         Outcome::Skipped(skip) => Some((workload, skip)),
-        Outcome::Injected(_) | Outcome::UpToDate | Outcome::Failed => None,
+        Outcome::Injected(_) | Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Failed => None,
     })
 }
 
@@ -157,6 +185,8 @@ fn render_reasons(policy: &str, reasons: &[(&str, Vec<&WorkloadReport>)], lines:
 pub enum Fate {
     /// Changed.
     Injected,
+    /// Changed, and only by what was taken out.
+    TakenOut,
     /// Selected, and everything is there already.
     Unchanged,
     /// A policy wanted it and could not.
@@ -181,8 +211,10 @@ fn unlisted(files: &[ReportedFile<'_>], fate: Fate) -> usize {
 /// What became of a workload.
 pub fn fate(workload: &WorkloadReport) -> Fate {
     let any = |is: fn(&Outcome) -> bool| workload.policies.iter().any(|met| is(&met.outcome));
+    let is_only_taken_out = any(|outcome| matches!(outcome, Outcome::TakenOut(_)))
+        && !any(|outcome| matches!(outcome, Outcome::Injected(_)));
     if workload.is_changed() {
-        Fate::Injected
+        if is_only_taken_out { Fate::TakenOut } else { Fate::Injected }
     } else if any(|outcome| *outcome == Outcome::Failed) {
         Fate::Failed
     } else if any(|outcome| matches!(outcome, Outcome::UpToDate | Outcome::Injected(_))) {
@@ -204,6 +236,7 @@ pub fn totals(files: &[ReportedFile<'_>]) -> String {
     let with = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count() + unlisted(files, wanted);
     let parts = [
         (Fate::Injected, "injected"),
+        (Fate::TakenOut, "with something taken out"),
         (Fate::Unchanged, "unchanged"),
         (Fate::NotSelected, "not selected"),
         (Fate::Failed, "left alone"),

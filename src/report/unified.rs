@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use super::lines::{Change, Lines, changes};
-use super::{Outcome, Paint, ReportedFile, WorkloadReport, list, one_line};
+use super::{Outcome, Paint, ReportedFile, WorkloadReport, list, list_gone, one_line};
 use crate::yaml::stream::is_separator;
 
 const CONTEXT: usize = 3;
@@ -45,6 +45,7 @@ fn render_file(file: &ReportedFile<'_>, paint: Paint, diff: &mut String) {
 fn heading(workload: &WorkloadReport) -> String {
     let added = workload.policies.iter().filter_map(|met| match &met.outcome {
         Outcome::Injected(changes) => Some(format!("{} ({})", met.policy, list(changes))),
+        Outcome::TakenOut(changes) => Some(format!("{} taken out ({})", met.policy, list_gone(changes))),
         Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
     });
     one_line(&format!("{}: {}", workload.title(), added.collect::<Vec<_>>().join("; ")))
@@ -172,7 +173,8 @@ fn hunk_title(hunk: &Hunk<'_>, file: &ReportedFile<'_>, lines: &Lines<'_>) -> St
             .any(|edit| holds(edit.at.start, &workload.document))
     };
     let titles = file.report.workloads.iter().filter(inside).map(|workload| {
-        let policies = workload.policies.iter().filter(|met| matches!(met.outcome, Outcome::Injected(_)));
+        let policies =
+            workload.policies.iter().filter(|met| matches!(met.outcome, Outcome::Injected(_) | Outcome::TakenOut(_)));
         let names: Vec<&str> = policies.map(|met| &*met.policy).collect();
         format!("{}: {}", workload.title(), names.join(", "))
     });

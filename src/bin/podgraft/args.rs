@@ -30,6 +30,15 @@ Examples:
 
 Bytes that no policy touches are the input's bytes. Nothing is written when anything failed.";
 
+const UNDO_EXAMPLES: &str = "\
+Examples:
+  podgraft undo --in-place manifests/
+  podgraft undo --only jmx-exporter --in-place manifests/
+  podgraft undo deployment.yaml | diff deployment.yaml -
+
+Reads the annotation podgraft.dev/record, which `apply --in-place` and `apply --record` write, and gives back the bytes
+that were there before. Exit status: 0 done; 2 refused, failed or nothing to undo (nothing was written).";
+
 const DIFF_EXAMPLES: &str = "\
 Examples:
   podgraft diff -p agents.yaml manifests/
@@ -80,6 +89,9 @@ pub enum Command {
     /// Ephemeral containers for pods that run: patch bodies and kubectl debug lines
     #[command(after_help = DEBUG_EXAMPLES)]
     Debug(Debug),
+    /// Take injections out again
+    #[command(after_help = UNDO_EXAMPLES)]
+    Undo(Undo),
     /// List and show the built-in policies
     #[command(subcommand)]
     Policy(Policy),
@@ -153,6 +165,35 @@ pub enum DebugFormat {
     Kubectl,
 }
 
+/// `podgraft undo`.
+#[derive(Debug, Args)]
+pub struct Undo {
+    /// Manifests: files, folders (recursive: .yaml .yml .json), `-` for stdin [default: stdin]
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Take out only this policy; the others stay; repeatable
+    #[arg(long, value_name = "POLICY")]
+    pub only: Vec<String>,
+    /// Take out what somebody changed since it was injected, too
+    #[arg(long)]
+    pub force: bool,
+    /// Replace the files that change, each atomically; an error leaves all as they were
+    #[arg(short, long, conflicts_with = "output_dir", help_heading = "Output")]
+    pub in_place: bool,
+    /// Write all manifests, changed or not, into this folder; named folders are mirrored
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub output_dir: Option<PathBuf>,
+    /// The configuration.
+    #[command(flatten)]
+    pub configuration: Configuration,
+    /// The manifests.
+    #[command(flatten)]
+    pub manifests: Manifests,
+    /// The output.
+    #[command(flatten)]
+    pub output: Output,
+}
+
 /// The forms of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DiffFormat {
@@ -220,7 +261,7 @@ pub struct Run {
 }
 
 /// Which policies, and with which values.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Policies")]
 pub struct Policies {
     /// A policy: a file, a folder, builtin:NAME, `-` (stdin) or @input (found among the manifests); repeatable
@@ -238,9 +279,21 @@ pub struct Policies {
     /// What a Podbuggertool becomes: ephemeral containers for `podgraft debug`, or a sidecar of the workload
     #[arg(long, value_enum, default_value_t = DebugMode::Ephemeral, value_name = "MODE")]
     pub debug_mode: DebugMode,
-    /// Do not note the applied policies in the annotation podgraft.dev/applied
+    /// Do not note the applied policies in the annotation podgraft.dev/applied, and write no record
     #[arg(long)]
     pub no_marker: bool,
+    /// Note in podgraft.dev/record what was done, so that it can be undone [default: only with --in-place]
+    #[arg(long, overrides_with = "no_record", conflicts_with = "no_marker")]
+    pub record: bool,
+    /// Write no record; one that is there is kept up to date
+    #[arg(long, overrides_with = "record")]
+    pub no_record: bool,
+    /// The set that the policies belong to, noted in the record
+    #[arg(long, value_name = "NAME")]
+    pub set: Option<String>,
+    /// Take out policies that an earlier run of this --set applied and that are not given any more
+    #[arg(long)]
+    pub prune: bool,
     /// Where the settings of the place are.
     #[command(flatten)]
     pub configuration: Configuration,
@@ -337,9 +390,10 @@ pub struct Output {
 }
 
 /// `--debug-mode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DebugMode {
     /// For pods that run; the workload stays as it is
+    #[default]
     Ephemeral,
     /// A container of the workload
     Sidecar,

@@ -6,6 +6,7 @@ mod explain;
 mod facts;
 mod hold;
 mod manifests;
+mod output;
 mod pages;
 mod pipeline;
 mod policies;
@@ -16,6 +17,7 @@ mod show;
 mod stream;
 mod texts;
 mod threads;
+mod undo;
 mod walk;
 mod write;
 
@@ -36,6 +38,7 @@ fn main() {
         Command::Apply(args) => run::apply(args),
         Command::Diff(args) => run::diff(args),
         Command::Debug(args) => run::debug(args),
+        Command::Undo(args) => undo::undo(args),
         Command::Explain(args) => Ok(explain::code(&args.code)),
         Command::Policy(command) => Ok(pages::policy(command)),
         Command::Completions { shell } => Ok(pages::completions(*shell)),

@@ -6,9 +6,10 @@ use podgraft::diagnostic::Diagnostic;
 use podgraft::policy::builtin::{BUILTINS, find};
 
 use crate::args::{Cli, Convert, Policy};
+use crate::output::print;
 use crate::policies::{files_of, reading};
 use crate::publish;
-use crate::run::{Exit, print};
+use crate::run::Exit;
 
 /// `podgraft policy`.
 pub fn policy(command: &Policy) -> Exit {

@@ -24,9 +24,12 @@ pub struct InputText<'a> {
 }
 
 /// The chosen policies.
+#[derive(Default)]
 pub struct Loaded {
     /// In the order in which they apply.
     pub policies: Vec<Policy>,
+    /// The identities of all that were given, chosen or not.
+    pub given: Vec<String>,
     /// Their files: what stands there beside policies is context. Those of the input are not among them.
     pub files: Vec<PolicyFile>,
     /// What is wrong.
@@ -57,8 +60,9 @@ pub fn load(args: &args::Policies, inputs: &[InputText<'_>]) -> Loaded {
     if policies.is_empty() && !problems.iter().any(Diagnostic::is_error) {
         problems.push(no_policy(&names));
     }
+    let given = policies.iter().map(|policy| policy.identity.clone()).collect();
     let policies = pick(policies, args, &mut problems);
-    Loaded { policies, files, problems }
+    Loaded { policies, given, files, problems }
 }
 
 /// The parameters of the configuration, then those of the flags, which win.

@@ -1,6 +1,5 @@
 //! `apply` and `diff`: paths and policies in; a result, a report and an exit status out.
 
-use std::io::{self, BufWriter, Write};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -14,24 +13,24 @@ use podgraft::graft::across;
 use podgraft::graft::{Options, graft_on_threads, graft_part};
 use podgraft::inventory::Inventory;
 use podgraft::manifest::workload::PodKinds;
+use podgraft::options::TakeOut;
 use podgraft::policy::Policy;
 use podgraft::report::json::Verdict;
-use podgraft::report::{Edit, FileReport, ReportedFile, json, splice, stat, summary, text, unified, write_spliced};
+use podgraft::report::{FileReport, PolicyReport, ReportedFile, json, stat, summary, text, unified};
 use podgraft::report::{Outcome, say_once};
 use podgraft::select::kinds::unknown_kinds;
 
 use crate::args::{self, Cli, DebugFormat, DiffFormat};
 use crate::facts::{Sources, gather};
 use crate::manifests::manifests_of;
+use crate::output::{GraftedFile, Target, print, release_piped, write_result};
 use crate::pipeline::{Piped, Release, pipe};
 use crate::policies::{self, Loaded, builtin_names, stdin_readers};
 use crate::settings::{self, Role};
 use crate::show::Voice;
-use crate::stream::join;
 use crate::texts::{keep_for_facts, named, texts_of};
 use crate::threads::map_in_order;
 use crate::walk::{Input, InputPlace, PathFilter, Walk, no_manifest, walk, would_wait_for_typing};
-use crate::write::{NewFile, Replacement, create, replace, sweep};
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,23 +48,10 @@ pub enum Exit {
 /// A text of more bytes is worked on by several threads.
 const LARGE: usize = 4 << 20;
 
-/// The result is written in blocks of as many bytes.
-const BLOCK: usize = 256 << 10;
-
-/// One file that went through.
-struct GraftedFile {
-    input: Input,
-    path: Vec<u8>,
-    text: Vec<u8>,
-    report: FileReport,
-    /// The parts that belong in a stream; all of a file that was named.
-    parts: Vec<Range<usize>>,
-}
-
 /// All files and everything that is wrong.
-struct Grafted {
+pub struct Grafted {
     files: Vec<GraftedFile>,
-    problems: Vec<Diagnostic>,
+    pub problems: Vec<Diagnostic>,
     /// The `podgraft.yaml` that was read.
     configuration: Option<PathBuf>,
     /// Where the result is, when the one text was not kept.
@@ -74,50 +60,85 @@ struct Grafted {
 
 /// What a command wants of the run.
 #[derive(Debug, Clone, Copy)]
-struct Wish {
+pub struct Wish<'p> {
+    /// What the result is for.
+    pub purpose: &'p Purpose,
     /// Every workload with words about it.
-    details: bool,
+    pub details: bool,
     /// The result goes to stdout, so one text need not be kept.
-    pipe: Option<Release>,
+    pub pipe: Option<Release>,
+}
+
+/// What the result is for.
+#[derive(Debug, Clone)]
+pub enum Purpose {
+    /// A stream or other files: the source stays as it is.
+    Elsewhere,
+    /// It takes the place of the files, or shows what would.
+    InPlace,
+    /// Nothing is injected, and what an earlier run injected goes.
+    TakeOut {
+        /// Only these policies; all when it is empty.
+        only: Vec<String>,
+        /// What somebody changed, too.
+        force: bool,
+    },
 }
 
 /// `podgraft apply`.
 pub fn apply(args: &args::Apply) -> Result<Exit, clap::Error> {
-    let reads_stdin = args.run.paths.is_empty() || args.run.paths.iter().any(|path| path.as_os_str() == "-");
-    if args.in_place && reads_stdin {
-        return Err(usage(ErrorKind::ArgumentConflict, "--in-place needs files or folders: stdin cannot be replaced"));
-    }
+    let target = Target { in_place: args.in_place, output_dir: args.output_dir.as_deref() };
+    check_target(target, &args.run.paths)?;
+    let purpose = if args.in_place { Purpose::InPlace } else { Purpose::Elsewhere };
     let output = &args.run.output;
     let details = !output.quiet || output.strict || output.report.is_some();
     let release = if args.stream { Release::Immediately } else { Release::AtTheEnd };
     let is_for_stdout = !args.in_place && args.output_dir.is_none();
     let pipe = (is_for_stdout && output.report.is_none()).then_some(release);
-    let mut grafted = graft_all(&args.run, Wish { details, pipe })?;
-    let voice = Voice::new(&args.run.output);
-    if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
-        return Ok(exit);
+    let grafted = graft_all(&args.run, Wish { purpose: &purpose, details, pipe })?;
+    Ok(conclude(grafted, &args.run.output, target))
+}
+
+/// Only files can be replaced.
+pub fn check_target(target: Target<'_>, paths: &[PathBuf]) -> Result<(), clap::Error> {
+    let reads_stdin = reads_stdin(paths);
+    if target.in_place && reads_stdin {
+        return Err(usage(ErrorKind::ArgumentConflict, "--in-place needs files or folders: stdin cannot be replaced"));
+    }
+    Ok(())
+}
+
+fn reads_stdin(paths: &[PathBuf]) -> bool {
+    paths.is_empty() || paths.iter().any(|path| path.as_os_str() == "-")
+}
+
+/// Writes the result, or says why there is none.
+pub fn conclude(mut grafted: Grafted, output: &args::Output, target: Target<'_>) -> Exit {
+    let voice = Voice::new(output);
+    if let Some(exit) = refuse(&grafted, output, voice) {
+        return exit;
     }
     let written = match grafted.piped.take() {
         Some(piped) => release_piped(piped, &grafted.files),
-        None => write_result(args, &grafted.files),
+        None => write_result(target, &grafted.files),
     };
     if let Err(problems) = written {
-        write_report(&args.run.output, &grafted, &problems, Verdict::Refused)
-            .unwrap_or_else(|problem| voice.show(&[problem]));
+        write_report(output, &grafted, &problems, Verdict::Refused).unwrap_or_else(|problem| voice.show(&[problem]));
         voice.show(&problems);
         voice.conclude(&problems, "what failed is not written");
-        return Ok(Exit::Refused);
+        return Exit::Refused;
     }
     voice.show(&grafted.problems);
-    if !args.run.output.quiet {
+    if !output.quiet {
         voice.tell(&[grafted.named_configuration(), text::render(&grafted.reported())].concat());
     }
-    Ok(Exit::Done)
+    Exit::Done
 }
 
 /// `podgraft diff`.
 pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
-    let grafted = graft_all(&args.run, Wish { details: true, pipe: None })?;
+    let purpose = if reads_stdin(&args.run.paths) { Purpose::Elsewhere } else { Purpose::InPlace };
+    let grafted = graft_all(&args.run, Wish { purpose: &purpose, details: true, pipe: None })?;
     let voice = Voice::new(&args.run.output);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
         return Ok(exit);
@@ -142,7 +163,7 @@ pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
 /// `podgraft debug`.
 pub fn debug(args: &args::Debug) -> Result<Exit, clap::Error> {
     let run = args::Run { ephemeral_containers: true, ..args.run.clone() };
-    let mut grafted = graft_all(&run, Wish { details: true, pipe: None })?;
+    let mut grafted = graft_all(&run, Wish { purpose: &Purpose::Elsewhere, details: true, pipe: None })?;
     grafted.problems.extend(grafted.without_ephemeral_containers());
     let voice = Voice::new(&run.output);
     if let Some(exit) = refuse(&grafted, &run.output, voice) {
@@ -163,28 +184,18 @@ pub fn debug(args: &args::Debug) -> Result<Exit, clap::Error> {
     Ok(Exit::Done)
 }
 
-/// The result to stdout. That nobody reads it to its end is no error.
-pub fn print(result: &[u8]) -> Result<(), Diagnostic> {
-    print_with(|stdout| stdout.write_all(result))
-}
-
-fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Diagnostic> {
-    let mut stdout = BufWriter::with_capacity(BLOCK, io::stdout().lock());
-    match write(&mut stdout).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Diagnostic::error(Code::File, format!("stdout cannot be written: {error}")))
-        }
-        Ok(()) | Err(_) => Ok(()),
-    }
-}
-
 /// With the usage line of `apply`, which `diff` shares but for its output.
 pub fn usage(kind: ErrorKind, message: impl std::fmt::Display) -> clap::Error {
     Cli::command().override_usage("podgraft apply|diff -p POLICY... [OPTIONS] [PATH]...").error(kind, message)
 }
 
-fn check_usage(run: &args::Run) -> Result<PathFilter, clap::Error> {
-    if run.policies.given.is_empty() {
+fn check_usage(run: &args::Run, purpose: &Purpose) -> Result<PathFilter, clap::Error> {
+    let is_undo = matches!(purpose, Purpose::TakeOut { .. });
+    if run.policies.prune && run.policies.set.is_none() {
+        let message = "--prune needs the set: add --set NAME, or `set: NAME` in podgraft.yaml";
+        return Err(usage(ErrorKind::MissingRequiredArgument, message));
+    }
+    if run.policies.given.is_empty() && !is_undo {
         let message = format!(
             "no policy is given: add -p FILE, -p FOLDER or -p builtin:NAME, or name them in podgraft.yaml\n\nThe built-in policies are {} \
              (see `podgraft policy list`)",
@@ -204,19 +215,24 @@ fn check_usage(run: &args::Run) -> Result<PathFilter, clap::Error> {
         .map_err(|error| usage(ErrorKind::ValueValidation, error))
 }
 
-fn graft_all(run: &args::Run, wish: Wish) -> Result<Grafted, clap::Error> {
+/// Reads everything and plans the whole result; nothing is written.
+pub fn graft_all(run: &args::Run, wish: Wish<'_>) -> Result<Grafted, clap::Error> {
     let run = &match settings::complete(run, Role::CommandLine) {
         Ok(run) => run,
         Err(problems) => return Ok(Grafted { files: Vec::new(), problems, configuration: None, piped: None }),
     };
-    let filter = check_usage(run)?;
+    let filter = check_usage(run, wish.purpose)?;
     let Walk { inputs, mut problems, .. } = walk(&run.paths, &filter);
     let threads = run.output.threads;
     let (texts, pipe) = texts_of(run, inputs, wish.pipe, &mut problems)?;
-    let Loaded { policies, files, problems: policy_problems } = policies::load(&run.policies, &named(&texts));
+    let loaded = match wish.purpose {
+        Purpose::TakeOut { .. } => Loaded::default(),
+        Purpose::Elsewhere | Purpose::InPlace => policies::load(&run.policies, &named(&texts)),
+    };
+    let Loaded { policies, given, files, problems: policy_problems } = loaded;
     problems.extend(policy_problems);
     let (texts, pipe) = keep_for_facts(texts, pipe, &policies, threads, &mut problems);
-    let options = Options { details: wish.details, ..options(run) };
+    let options = Options { details: wish.details, ..options(run, wish.purpose, given) };
     let sources = Sources { manifests: &named(&texts), policy_files: &files, context: &run.manifests.context };
     let (inventory, fact_problems) = gather(&sources, &policies, &options, threads);
     problems.extend(fact_problems);
@@ -263,11 +279,6 @@ fn pipe_text(
     pipe(input, threads, release, |run| graft_part(&input.name, run, policies, options, inventory))
 }
 
-fn release_piped(piped: Piped, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
-    let Some(file) = files.first() else { return Ok(()) };
-    piped.release(&file.input.name, &file.report.edits).map_err(|problem| vec![problem])
-}
-
 /// What came of a text, and its parts that belong in a stream.
 type GraftedText = (FileReport, Vec<Range<usize>>);
 
@@ -298,8 +309,19 @@ fn parts_of(input: &Input, text: &[u8], report: &FileReport) -> Vec<Range<usize>
     }
 }
 
-fn options(run: &args::Run) -> Options {
+fn options(run: &args::Run, purpose: &Purpose, given: Vec<String>) -> Options {
+    let flags = &run.policies;
+    let take_out = match purpose {
+        Purpose::TakeOut { only, .. } if only.is_empty() => TakeOut::All,
+        Purpose::TakeOut { only, .. } => TakeOut::Only(only.clone()),
+        Purpose::Elsewhere | Purpose::InPlace if flags.prune => TakeOut::NotGiven(given),
+        Purpose::Elsewhere | Purpose::InPlace => TakeOut::Nothing,
+    };
     Options {
+        record: flags.record || matches!(purpose, Purpose::InPlace) && !flags.no_record,
+        set: flags.set.clone(),
+        take_out,
+        force: matches!(purpose, Purpose::TakeOut { force: true, .. }),
         namespace: run.manifests.namespace.clone(),
         pod_templates: run.manifests.pod_templates.clone(),
         kube_minor: run.manifests.kube_version,
@@ -365,6 +387,12 @@ impl Grafted {
         )
     }
 
+    /// What every policy came to with every workload.
+    pub fn outcomes(&self) -> impl Iterator<Item = &PolicyReport> {
+        let workloads = self.files.iter().flat_map(|file| &file.report.workloads);
+        workloads.flat_map(|workload| &workload.policies)
+    }
+
     /// Nobody named it, so the report does.
     fn named_configuration(&self) -> String {
         self.configuration.as_ref().map_or_else(String::new, |path| format!("settings of {}\n", path.display()))
@@ -418,83 +446,4 @@ fn write_report(
     let report = json::render(&grafted.reported(), &problems, verdict);
     std::fs::write(path, report)
         .map_err(|error| Diagnostic::error(Code::File, format!("`{}` cannot be written: {error}", path.display())))
-}
-
-fn write_result(args: &args::Apply, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
-    match &args.output_dir {
-        Some(folder) => write_tree(folder, files),
-        None if args.in_place => write_in_place(files),
-        None => print_stream(files).map_err(|problem| vec![problem]),
-    }
-}
-
-fn print_stream(files: &[GraftedFile]) -> Result<(), Diagnostic> {
-    match files {
-        // Nothing to join: the result need not be put together first.
-        [only] if only.is_whole() => print_with(|stdout| write_spliced(&only.text, &only.report.edits, stdout)),
-        _ => print(&join(files.iter().map(GraftedFile::stream_text).collect())),
-    }
-}
-
-impl GraftedFile {
-    /// All of the text belongs in a stream.
-    fn is_whole(&self) -> bool {
-        matches!(&self.parts[..], [only] if *only == (0..self.text.len()))
-    }
-
-    fn spliced(&self) -> Vec<u8> {
-        splice(&self.text, &self.report.edits)
-    }
-
-    /// The manifests of the text with their edits.
-    fn stream_text(&self) -> Vec<u8> {
-        if self.is_whole() {
-            return self.spliced();
-        }
-        let mut stream = Vec::new();
-        for part in &self.parts {
-            let edits = self.report.edits.iter().filter(|edit| is_inside(edit, part)).map(|edit| {
-                let at = edit.at.start - part.start..edit.at.end - part.start;
-                Edit { at, text: edit.text.clone() }
-            });
-            stream.extend(splice(&self.text[part.clone()], &edits.collect::<Vec<_>>()));
-        }
-        stream
-    }
-}
-
-/// An insertion between two documents belongs to the first: nothing is put before a `---` line.
-fn is_inside(edit: &Edit, part: &Range<usize>) -> bool {
-    match edit.at.start {
-        start if !edit.at.is_empty() || start == 0 => part.contains(&start),
-        start => part.start < start && start <= part.end,
-    }
-}
-
-fn write_in_place(files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
-    sweep(files.iter().filter_map(|file| file.input.path()));
-    let changed = files.iter().filter(|file| !file.report.edits.is_empty()).filter_map(|file| {
-        let path = file.input.path()?;
-        Some(Replacement { name: &file.input.name, path, old: &file.text, new: file.spliced() })
-    });
-    replace(&changed.collect::<Vec<_>>())
-}
-
-fn write_tree(folder: &Path, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
-    let new = files.iter().map(|file| NewFile {
-        name: &file.input.name,
-        path: folder.join(mirrored(&file.input.place)),
-        text: file.spliced(),
-    });
-    let inputs: Vec<PathBuf> = files.iter().filter_map(|file| file.input.path()).collect();
-    create(&new.collect::<Vec<_>>(), &inputs)
-}
-
-/// Where a file stands in the folder of results.
-fn mirrored(place: &InputPlace) -> PathBuf {
-    match place {
-        InputPlace::Stdin => PathBuf::from("stdin.yaml"),
-        InputPlace::Named(path) => path.file_name().map_or_else(|| path.clone(), PathBuf::from),
-        InputPlace::Found { relative, .. } => relative.clone(),
-    }
 }

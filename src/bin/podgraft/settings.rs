@@ -5,7 +5,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use podgraft::config::{Config, ConfigParam, FILE_NAME, Given, read, read_application};
+use podgraft::config::{Config, ConfigParam, FILE_NAME, Given, Record, read, read_application};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::policy::read::PolicyFile;
 
@@ -49,6 +49,11 @@ pub fn complete(run: &args::Run, role: Role) -> Result<args::Run, Vec<Diagnostic
 pub fn add(run: &mut args::Run, config: Config, folder: &Path) {
     let policies = config.policies.iter().map(|policy| from_folder(folder, policy)).collect();
     give_policies(&mut run.policies, policies);
+    run.policies.set = run.policies.set.take().or(config.set);
+    if !run.policies.record && !run.policies.no_record && !run.policies.no_marker {
+        run.policies.record = config.record == Some(Record::Always);
+        run.policies.no_record = config.record == Some(Record::Never);
+    }
     let configured = &mut run.policies.configured;
     configured.params = config.params;
     configured.image_mirrors = config.image_mirrors.into();

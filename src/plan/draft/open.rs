@@ -213,6 +213,13 @@ impl Draft<'_> {
         Ok(Part::Instead { of, value })
     }
 
+    /// Puts a new field into an opened mapping, behind the field of another key, or first.
+    pub fn insert_field(&mut self, within: OpenId, behind: Option<&str>, key: &str, value: impl Into<Arc<Value>>) {
+        let Opened::Mapping { fields, .. } = self.opened(within) else { return };
+        let at = behind.and_then(|behind| self.position_of(fields, behind)).map_or(0, |at| at + 1);
+        self.fields(within).insert(at, Field { key: Key::New(key.into()), value: Part::New(value.into()) });
+    }
+
     /// Puts a new item into an opened list.
     pub fn insert(&mut self, list: OpenId, index: usize, value: impl Into<Arc<Value>>) {
         self.list_items(list).insert(index, Part::New(value.into()));

@@ -1,0 +1,139 @@
+//! The result to where it goes: standard output, over the files, or into a folder.
+
+use std::io::{self, BufWriter, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::report::{Edit, FileReport, splice, write_spliced};
+
+use crate::pipeline::Piped;
+use crate::stream::join;
+use crate::walk::{Input, InputPlace};
+use crate::write::{NewFile, Replacement, create, replace, sweep};
+
+/// The result is written in blocks of as many bytes.
+const BLOCK: usize = 256 << 10;
+
+/// One file that went through.
+pub struct GraftedFile {
+    /// Where it is.
+    pub input: Input,
+    /// The bytes by which a patch names it.
+    pub path: Vec<u8>,
+    /// What was read.
+    pub text: Vec<u8>,
+    /// What happened to it.
+    pub report: FileReport,
+    /// The parts that belong in a stream; all of a file that was named.
+    pub parts: Vec<Range<usize>>,
+}
+
+/// Where the result goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'a> {
+    /// Over the files.
+    pub in_place: bool,
+    /// Into a folder.
+    pub output_dir: Option<&'a Path>,
+}
+
+/// The result to stdout. That nobody reads it to its end is no error.
+pub fn print(result: &[u8]) -> Result<(), Diagnostic> {
+    print_with(|stdout| stdout.write_all(result))
+}
+
+fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Diagnostic> {
+    let mut stdout = BufWriter::with_capacity(BLOCK, io::stdout().lock());
+    match write(&mut stdout).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Diagnostic::error(Code::File, format!("stdout cannot be written: {error}")))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Writes all files, or, on any problem that can be seen before, none.
+pub fn write_result(target: Target<'_>, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+    match target.output_dir {
+        Some(folder) => write_tree(folder, files),
+        None if target.in_place => write_in_place(files),
+        None => print_stream(files).map_err(|problem| vec![problem]),
+    }
+}
+
+fn print_stream(files: &[GraftedFile]) -> Result<(), Diagnostic> {
+    match files {
+        // Nothing to join: the result need not be put together first.
+        [only] if only.is_whole() => print_with(|stdout| write_spliced(&only.text, &only.report.edits, stdout)),
+        _ => print(&join(files.iter().map(GraftedFile::stream_text).collect())),
+    }
+}
+
+impl GraftedFile {
+    /// All of the text belongs in a stream.
+    fn is_whole(&self) -> bool {
+        matches!(&self.parts[..], [only] if *only == (0..self.text.len()))
+    }
+
+    fn spliced(&self) -> Vec<u8> {
+        splice(&self.text, &self.report.edits)
+    }
+
+    /// The manifests of the text with their edits.
+    fn stream_text(&self) -> Vec<u8> {
+        if self.is_whole() {
+            return self.spliced();
+        }
+        let mut stream = Vec::new();
+        for part in &self.parts {
+            let edits = self.report.edits.iter().filter(|edit| is_inside(edit, part)).map(|edit| {
+                let at = edit.at.start - part.start..edit.at.end - part.start;
+                Edit { at, text: edit.text.clone() }
+            });
+            stream.extend(splice(&self.text[part.clone()], &edits.collect::<Vec<_>>()));
+        }
+        stream
+    }
+}
+
+/// An insertion between two documents belongs to the first: nothing is put before a `---` line.
+fn is_inside(edit: &Edit, part: &Range<usize>) -> bool {
+    match edit.at.start {
+        start if !edit.at.is_empty() || start == 0 => part.contains(&start),
+        start => part.start < start && start <= part.end,
+    }
+}
+
+fn write_in_place(files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+    sweep(files.iter().filter_map(|file| file.input.path()));
+    let changed = files.iter().filter(|file| !file.report.edits.is_empty()).filter_map(|file| {
+        let path = file.input.path()?;
+        Some(Replacement { name: &file.input.name, path, old: &file.text, new: file.spliced() })
+    });
+    replace(&changed.collect::<Vec<_>>())
+}
+
+fn write_tree(folder: &Path, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+    let new = files.iter().map(|file| NewFile {
+        name: &file.input.name,
+        path: folder.join(mirrored(&file.input.place)),
+        text: file.spliced(),
+    });
+    let inputs: Vec<PathBuf> = files.iter().filter_map(|file| file.input.path()).collect();
+    create(&new.collect::<Vec<_>>(), &inputs)
+}
+
+/// Where a file stands in the folder of results.
+fn mirrored(place: &InputPlace) -> PathBuf {
+    match place {
+        InputPlace::Stdin => PathBuf::from("stdin.yaml"),
+        InputPlace::Named(path) => path.file_name().map_or_else(|| path.clone(), PathBuf::from),
+        InputPlace::Found { relative, .. } => relative.clone(),
+    }
+}
+
+pub fn release_piped(piped: Piped, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+    let Some(file) = files.first() else { return Ok(()) };
+    piped.release(&file.input.name, &file.report.edits).map_err(|problem| vec![problem])
+}

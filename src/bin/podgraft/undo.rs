@@ -1,0 +1,49 @@
+//! `undo`: the manifests in, the manifests without what was injected out.
+
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::report::Outcome;
+
+use crate::args;
+use crate::output::Target;
+use crate::run::{Exit, Grafted, Purpose, Wish, check_target, conclude, graft_all};
+
+/// `podgraft undo`.
+pub fn undo(args: &args::Undo) -> Result<Exit, clap::Error> {
+    let target = Target { in_place: args.in_place, output_dir: args.output_dir.as_deref() };
+    check_target(target, &args.paths)?;
+    let policies = args::Policies { configuration: args.configuration.clone(), ..args::Policies::default() };
+    let run = args::Run {
+        paths: args.paths.clone(),
+        policies,
+        manifests: args.manifests.clone(),
+        output: args.output.clone(),
+        ephemeral_containers: false,
+    };
+    let purpose = Purpose::TakeOut { only: args.only.clone(), force: args.force };
+    let mut grafted = graft_all(&run, Wish { purpose: &purpose, details: true, pipe: None })?;
+    if !grafted.problems.iter().any(Diagnostic::is_error) {
+        let problems = find_nothing(&grafted, &args.only);
+        grafted.problems.extend(problems);
+    }
+    Ok(conclude(grafted, &args.output, target))
+}
+
+/// Nothing was ever recorded here, or not of the policies that were named.
+fn find_nothing(grafted: &Grafted, only: &[String]) -> Vec<Diagnostic> {
+    let taken_out = |name: Option<&String>| {
+        let mut outcomes = grafted.outcomes();
+        let is_named = |policy: &str| name.is_none_or(|name| *name == policy);
+        outcomes.any(|met| is_named(&met.policy) && matches!(met.outcome, Outcome::TakenOut(_)))
+    };
+    let nothing = |what: &str| {
+        let message = format!("{what} to take out: no workload has a record of it");
+        let problem = Diagnostic::error(Code::NoRecord, message);
+        problem
+            .help("`apply --in-place` and `apply --record` write the annotation podgraft.dev/record, which undo reads")
+    };
+    if only.is_empty() && !taken_out(None) {
+        return vec![nothing("there is nothing")];
+    }
+    let missing = only.iter().filter(|name| !taken_out(Some(name)));
+    missing.map(|name| nothing(&format!("there is nothing of policy `{name}`"))).collect()
+}

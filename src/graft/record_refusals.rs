@@ -1,0 +1,74 @@
+//! What is refused about records, in words.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::CannotWrite;
+use crate::manifest::pod::Workload;
+use crate::options::{Options, TakeOut};
+use crate::plan::explain_refusal;
+use crate::record::words::words_of;
+use crate::record::{MARKER, Unreadable};
+use crate::source::{Place, Source};
+use crate::undo::{Obstacle, Recorded};
+use crate::yaml::tree::Tree;
+
+pub(super) fn changed_since(workload: &Workload<'_>, policy: &str, path: &str) -> Diagnostic {
+    let message =
+        format!("{} of {} was changed since policy `{policy}` put it there", words_of(path), workload.title());
+    let problem = Diagnostic::error(Code::ChangedSince, message).at(workload.own_place(), "this workload");
+    problem.help(format!("to take it out all the same: podgraft undo --only {policy} --force"))
+}
+
+pub(super) fn unreadable(why: &Unreadable, place: Place) -> Diagnostic {
+    let (message, help) = match why {
+        Unreadable::Damaged(what) => (
+            format!("this record cannot be read: {what}"),
+            "restore the annotation from the file's history, or take it off together with what was injected",
+        ),
+        Unreadable::Version(version) => {
+            (format!("this record is of version {version}, which a later podgraft wrote"), "use that podgraft")
+        }
+    };
+    Diagnostic::error(Code::BadRecord, message).at(place, "the record").help(help)
+}
+
+pub(super) fn without_record(workload: &Workload<'_>, options: &Options) -> Option<Diagnostic> {
+    let metadata = workload.metadata()?;
+    let annotations = workload.tree.get(metadata, "annotations")?;
+    let marker = workload.tree.get(annotations, MARKER)?;
+    let names: Vec<&str> = workload.tree.scalar(marker)?.split(',').map(str::trim).collect();
+    let is_meant = match &options.take_out {
+        TakeOut::Only(wanted) => names.iter().any(|name| wanted.iter().any(|own| own == name)),
+        _ => true,
+    };
+    let message = format!("{} is marked as injected and has no record of it, so it cannot be undone", workload.title());
+    let problem = Diagnostic::error(Code::NoRecord, message).at(workload.place(marker), "injected by these");
+    is_meant.then(|| {
+        problem.help("restore the file from its history; `apply --in-place` and `apply --record` write a record")
+    })
+}
+
+pub(super) fn explain(obstacle: Obstacle, tree: &Tree<'_>, source: &Source<'_>, recorded: &[Recorded]) -> Diagnostic {
+    let (node, code, why, help) = match obstacle {
+        Obstacle::Refused(refusal) => {
+            let (code, why, help) = explain_refusal(refusal.why);
+            (refusal.node, code, why.to_owned(), help)
+        }
+        Obstacle::CannotWrite(CannotWrite { node, why }) => (
+            node,
+            Code::CannotEdit,
+            format!("it {why}"),
+            "write it in block style, `key: value` lines and `- item` lines",
+        ),
+        Obstacle::Wrong(what) => {
+            let node = recorded.first().map_or_else(|| tree.roots()[0], |one| one.node);
+            (
+                node,
+                Code::Internal,
+                what,
+                "this is a bug of podgraft; nothing was written. Please report it with the document",
+            )
+        }
+    };
+    let message = format!("what was injected cannot be taken out here: {why}");
+    Diagnostic::error(code, message).at(source.place(tree.span(node)), "here").help(help)
+}

@@ -1,0 +1,483 @@
+//! Documents with records: planned as if nothing had been injected, compared with what is there, and proven to be
+//! undone to the byte before anything leaves.
+
+use memchr::memmem::Finder;
+use serde_json::Value;
+use std::sync::LazyLock;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::object::{Found, Object, find_objects};
+use crate::manifest::pod::Workload;
+use crate::plan::draft::Draft;
+use crate::plan::metrics::metrics_port;
+use crate::plan::patch::patch_of;
+use crate::plan::reconcile::reconcile;
+use crate::plan::recording::{Earlier, is_dropped, write_record};
+use crate::plan::{plan, refusal_diagnostic};
+use crate::policy::Item;
+use crate::record::{Changed, Leniency, MARKER, RECORD, Record, Texts, arrange};
+use crate::report::{Edit, Outcome, PolicyReport, splice};
+use crate::source::{Place, Source};
+use crate::undo::{Obstacle, Recorded, Stripped, objects_of, places_between, read_record, strip};
+use crate::yaml::parse::parse;
+use crate::yaml::tree::{NodeId, Tree};
+
+use super::Chunk;
+use super::check::check;
+use super::record_refusals::{changed_since, explain, unreadable, without_record};
+use super::refusals::untyped;
+
+static ANNOTATION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RECORD.as_bytes()));
+static MARKED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARKER.as_bytes()));
+
+/// A workload as the run wants it, before its text is settled.
+struct Pending<'t> {
+    workload: Workload<'t>,
+    policies: Vec<PolicyReport>,
+    wanted: Wanted<'t>,
+    record: Option<Record>,
+    metrics_port: Option<u16>,
+    ephemeral_containers: Vec<Value>,
+}
+
+impl<'t> Pending<'t> {
+    /// Left as it is.
+    fn same(workload: Workload<'t>, policies: Vec<PolicyReport>) -> Self {
+        Self::new(workload, policies, Wanted::Same)
+    }
+
+    fn new(workload: Workload<'t>, policies: Vec<PolicyReport>, wanted: Wanted<'t>) -> Self {
+        let (record, metrics_port, ephemeral_containers) = (None, None, Vec::new());
+        Pending { workload, policies, wanted, record, metrics_port, ephemeral_containers }
+    }
+}
+
+/// The draft of each changed object, and its edits.
+type Written<'t> = (Vec<(NodeId, Draft<'t>)>, Vec<(NodeId, Vec<Edit>)>);
+
+enum Wanted<'t> {
+    /// As it is.
+    Same,
+    /// A draft of the workload.
+    Draft(Draft<'t>),
+    /// Another value than it has.
+    Value { current: Value, target: Value },
+    /// As it was before anything was injected, to the byte.
+    Base { current: Value, target: Value },
+}
+
+/// A document and the same without what its records say.
+struct Pair<'p, 't> {
+    tree: &'t Tree<'t>,
+    source: &'t Source<'t>,
+    recorded: &'p [Recorded],
+    stripped: &'p Stripped,
+    /// What undo must give back.
+    original: &'p str,
+}
+
+impl<'a> Chunk<'a, '_> {
+    /// Whether what an earlier run did is written here, or what this one does is to be.
+    pub(super) fn has_records(&self) -> bool {
+        self.setting.options.record && self.setting.options.marker
+            || ANNOTATION.find(self.bytes).is_some()
+            || self.setting.options.take_out.is_undo() && MARKED.find(self.bytes).is_some()
+    }
+
+    pub(super) fn objects_with_records<'t>(&mut self, tree: &'t Tree<'t>, source: &'t Source<'t>)
+    where
+        'a: 't,
+    {
+        let found = find_objects(tree, self.setting.kinds);
+        let Some(recorded) = self.read_records(tree, source, &found) else { return };
+        let stripped = match strip(tree, self.setting.kinds, &recorded, |policy| self.leniency(policy)) {
+            Ok(stripped) => stripped,
+            Err(obstacle) => return self.report.diagnostics.push(explain(obstacle, tree, source, &recorded)),
+        };
+        let Some(original) = self.original(tree, source, &recorded, &stripped) else { return };
+        let pair = Pair { tree, source, recorded: &recorded, stripped: &stripped, original: &original };
+        let pending = self.plan_all(&pair, found);
+        let is_refused = self.report.diagnostics[self.first_problem..].iter().any(Diagnostic::is_error);
+        self.settle(&pair, pending, is_refused);
+    }
+
+    /// The records of the objects that are looked at; `None` after a problem.
+    fn read_records(&mut self, tree: &Tree<'_>, source: &Source<'_>, found: &[Found]) -> Option<Vec<Recorded>> {
+        let objects = found.iter().filter_map(|found| match found {
+            Found::Object(object) => Some(object),
+            Found::Untyped { .. } => None,
+        });
+        let mut recorded = Vec::new();
+        let mut is_readable = true;
+        for object in objects {
+            match read_record(tree, object.node) {
+                Ok(one) => recorded.extend(one.filter(|_| self.is_looked_at(object, tree, source))),
+                Err((node, why)) => {
+                    is_readable = false;
+                    self.report.diagnostics.push(unreadable(&why, source.place(tree.span(node))));
+                }
+            }
+        }
+        is_readable.then_some(recorded)
+    }
+
+    fn is_looked_at(&self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) -> bool {
+        let Some(kind) = self.setting.kinds.find(&object.api_version, &object.kind) else { return false };
+        let workload = Workload::read(tree, source, object.clone(), kind, self.setting.options.namespace.as_deref());
+        workload.is_ok_and(|workload| self.is_wanted(&workload))
+    }
+
+    /// What of a policy somebody changed stays where the policy is given (then it is in the way) or is to go (then that
+    /// is refused). What is kept is put back as it is.
+    fn leniency(&self, policy: &str) -> Leniency {
+        let is_given = self.setting.policies.iter().any(|given| given.identity == policy);
+        match is_given || (self.is_dropped(policy) && !self.setting.options.force) {
+            true => Leniency::Leave,
+            false => Leniency::Force,
+        }
+    }
+
+    fn is_dropped(&self, policy: &str) -> bool {
+        // Which set it is of does not matter here: what is kept is put back either way.
+        let named = crate::record::PolicyRecord { policy: policy.to_owned(), ..Default::default() };
+        is_dropped(&named, self.setting.options)
+    }
+
+    /// What undo gives back in the end, where what somebody changed stays.
+    fn original(
+        &mut self,
+        tree: &Tree<'_>,
+        source: &Source<'_>,
+        recorded: &[Recorded],
+        stripped: &Stripped,
+    ) -> Option<String> {
+        let strictly = |policy: &str| match self.is_dropped(policy) && self.setting.options.force {
+            true => Leniency::Force,
+            false => Leniency::Leave,
+        };
+        let mut changed = stripped.taken.iter().flat_map(|taken| &taken.changed);
+        if changed.all(|changed| strictly(&changed.policy) == self.leniency(&changed.policy)) {
+            return Some(stripped.text.clone());
+        }
+        match strip(tree, self.setting.kinds, recorded, strictly) {
+            Ok(original) => Some(original.text),
+            Err(obstacle) => {
+                self.report.diagnostics.push(explain(obstacle, tree, source, recorded));
+                None
+            }
+        }
+    }
+
+    /// Plans every workload: one with a record as if nothing had been injected.
+    fn plan_all<'t>(&mut self, pair: &Pair<'_, 't>, found: Vec<Found>) -> Vec<Pending<'t>>
+    where
+        'a: 't,
+    {
+        let parsed = parse(&pair.stripped.text);
+        let Ok(base_tree) = parsed.as_ref() else { return Vec::new() };
+        let base_source = Source { text: &pair.stripped.text, ..pair.source.clone() };
+        let base_found = find_objects(base_tree, self.setting.kinds);
+        let mut pending = Vec::new();
+        for (at, found) in found.into_iter().enumerate() {
+            self.report.objects += 1;
+            let object = match found {
+                Found::Object(object) => object,
+                Found::Untyped { list_kind, node } => {
+                    let place = pair.source.place(pair.tree.span(node));
+                    self.report.diagnostics.push(untyped(&list_kind, place));
+                    continue;
+                }
+            };
+            let node = object.node;
+            let Some(workload) = self.workload_of(object, pair.tree, pair.source) else { continue };
+            let recorded = pair.recorded.iter().position(|one| one.node == node);
+            let base = recorded.and_then(|_| match base_found.get(at) {
+                Some(Found::Object(base)) => {
+                    let kind = workload.pod_kind;
+                    let namespace = self.setting.options.namespace.as_deref();
+                    Workload::read(base_tree, &base_source, base.clone(), kind, namespace).ok()
+                }
+                _ => None,
+            });
+            pending.push(match (recorded, base) {
+                (Some(one), Some(base)) => self.plan_again(workload, &base, one, pair),
+                _ => self.plan_first(workload),
+            });
+        }
+        pending
+    }
+
+    /// A workload without a record.
+    fn plan_first<'t>(&mut self, workload: Workload<'t>) -> Pending<'t> {
+        if let Some(policies) = self.left_alone(&workload) {
+            return Pending::same(workload, policies);
+        }
+        if self.setting.options.take_out.is_undo() {
+            let problem = without_record(&workload, self.setting.options);
+            self.report.diagnostics.extend(problem);
+            return Pending::same(workload, Vec::new());
+        }
+        let planned = plan(&workload, self.setting.policies, self.setting.options, self.setting.inventory, None);
+        self.add_diagnostics(planned.diagnostics);
+        let metrics_port = metrics_port(&workload, &planned.draft);
+        let wanted = if planned.draft.is_changed() { Wanted::Draft(planned.draft) } else { Wanted::Same };
+        let ephemeral_containers = values_of(&planned.ephemeral_containers);
+        let pending = Pending::new(workload, planned.policies, wanted);
+        Pending { record: planned.record, metrics_port, ephemeral_containers, ..pending }
+    }
+
+    /// A workload with a record: planned on its base, then compared with what it is.
+    fn plan_again<'t>(
+        &mut self,
+        workload: Workload<'t>,
+        base: &Workload<'_>,
+        recorded: usize,
+        pair: &Pair<'_, 't>,
+    ) -> Pending<'t> {
+        if let Some(policies) = self.left_alone(&workload) {
+            return Pending::same(workload, policies);
+        }
+        let (one, taken) = (&pair.recorded[recorded], &pair.stripped.taken[recorded]);
+        let earlier = Earlier { record: one.record.clone(), current: one.value.clone(), taken: taken.clone() };
+        let planned = plan(base, self.setting.policies, self.setting.options, self.setting.inventory, Some(&earlier));
+        let moved = planned.diagnostics.into_iter().map(|mut problem| {
+            for label in problem.labels.iter_mut().filter(|label| label.place.source == pair.source.name) {
+                label.place = place_before(&label.place, base.source, pair);
+            }
+            problem
+        });
+        self.add_diagnostics(moved.collect());
+        self.refuse_changed(&workload, &planned.policies, &taken.changed);
+        let Some(mut target) = planned.draft.value(&planned.draft.root()) else {
+            let message = format!("{} has no plain value", workload.title());
+            self.report.diagnostics.push(Diagnostic::error(Code::Internal, message).at(workload.own_place(), "here"));
+            return Pending::same(workload, planned.policies);
+        };
+        arrange(&mut target, &one.value);
+        let current = one.value.clone();
+        let wanted = match planned.record {
+            _ if target == current => Wanted::Same,
+            None if target == taken.value => Wanted::Base { current, target },
+            _ => Wanted::Value { current, target },
+        };
+        let metrics_port = metrics_port(base, &planned.draft);
+        let ephemeral_containers = values_of(&planned.ephemeral_containers);
+        let pending = Pending::new(workload, planned.policies, wanted);
+        Pending { record: planned.record, metrics_port, ephemeral_containers, ..pending }
+    }
+
+    fn refuse_changed(&mut self, workload: &Workload<'_>, policies: &[PolicyReport], changed: &[Changed]) {
+        for Changed { policy, path } in changed {
+            let is_given = self.setting.policies.iter().any(|given| given.identity == *policy);
+            let is_gone = policies
+                .iter()
+                .any(|report| *report.policy == **policy && matches!(report.outcome, Outcome::TakenOut(_)));
+            if is_gone && !self.setting.options.force {
+                self.report.diagnostics.push(changed_since(workload, policy, path));
+            } else if is_given && !is_gone {
+                let warning = changed_since(workload, policy, path).with_severity(crate::diagnostic::Severity::Warning);
+                self.report.diagnostics.push(warning.help("what it was changed to stays"));
+            }
+        }
+    }
+
+    /// Writes the workloads, and notes where undo needs more than the records say.
+    fn settle<'t>(&mut self, pair: &Pair<'_, 't>, mut pending: Vec<Pending<'t>>, is_refused: bool) {
+        let is_changed = pending.iter().any(|one| !matches!(one.wanted, Wanted::Same));
+        if is_refused || !is_changed {
+            return self.report_all(pending, Vec::new(), Vec::new());
+        }
+        let mut written = self.write_checked(pair, &pending);
+        if let Some((_, edits)) = &written
+            && let Some(texts) = self.prove(pair, &pending, edits)
+        {
+            let own = objects_of(pair.tree, self.setting.kinds);
+            for one in &mut pending {
+                let at = own.iter().position(|node| *node == one.workload.object.node);
+                if let (Some(record), Some(at)) = (&mut one.record, at) {
+                    record.text = texts.get(at).cloned().flatten();
+                }
+            }
+            written = self.write_checked(pair, &pending);
+            if let Some((_, edits)) = &written
+                && self.prove(pair, &pending, edits).is_some()
+            {
+                self.internal::<()>(pair, "undo would not give back the bytes");
+            }
+        }
+        let (drafts, edits) = written.unwrap_or_default();
+        self.report_all(pending, drafts, edits);
+    }
+
+    /// The draft of every changed workload, and its edits. `None` after a problem.
+    fn write_checked<'t>(&mut self, pair: &Pair<'_, 't>, pending: &[Pending<'t>]) -> Option<Written<'t>> {
+        let (drafts, mut edits) = self.write_all(pair, pending)?;
+        if !self.check_all(pair, &drafts, &edits) {
+            return None;
+        }
+        // These were checked when they were taken out; beside what the drafts say they give back how it was written.
+        for one in pending.iter().filter(|one| matches!(one.wanted, Wanted::Base { .. })) {
+            let node = one.workload.object.node;
+            edits.retain(|(own, _)| *own != node);
+            edits.push((node, stripped_edits(pair, node)));
+        }
+        Some((drafts, edits))
+    }
+
+    fn write_all<'t>(&mut self, pair: &Pair<'_, 't>, pending: &[Pending<'t>]) -> Option<Written<'t>> {
+        let (mut drafts, mut edits) = (Vec::new(), Vec::new());
+        for one in pending {
+            let node = one.workload.object.node;
+            let written =
+                draft_of(one, pair.tree).map_err(|refusal| Box::new(refusal_diagnostic(&refusal, &one.workload)));
+            let Some(draft) = self.good(written)? else { continue };
+            let written = self.write(&draft, &one.workload);
+            let own = self.good(written)?;
+            edits.push((node, own));
+            drafts.push((node, draft));
+        }
+        Some((drafts, edits))
+    }
+
+    fn good<T>(&mut self, result: Result<T, Box<Diagnostic>>) -> Option<T> {
+        result.map_err(|problem| self.report.diagnostics.push(*problem)).ok()
+    }
+
+    fn check_all<'t>(
+        &mut self,
+        pair: &Pair<'_, 't>,
+        drafts: &[(NodeId, Draft<'t>)],
+        edits: &[(NodeId, Vec<Edit>)],
+    ) -> bool {
+        let problem = check(pair.tree, pair.source, drafts, &flat(edits));
+        let is_right = problem.is_none();
+        self.report.diagnostics.extend(problem);
+        is_right
+    }
+
+    /// Undoes the result: `None` when that gives back the bytes, else what the records must say beside.
+    fn prove(
+        &mut self,
+        pair: &Pair<'_, '_>,
+        pending: &[Pending<'_>],
+        edits: &[(NodeId, Vec<Edit>)],
+    ) -> Option<Vec<Option<Texts>>> {
+        let output = match String::from_utf8(splice(pair.source.text.as_bytes(), &flat(edits))) {
+            Ok(output) => output,
+            Err(_) => return self.internal(pair, "it is not UTF-8"),
+        };
+        let Ok(tree) = parse(&output) else { return self.internal(pair, "it cannot be parsed") };
+        let own = objects_of(pair.tree, self.setting.kinds);
+        let of = |at: usize| pending.iter().find(|one| own.get(at) == Some(&one.workload.object.node));
+        let has_record = |at: usize| of(at).is_some_and(|one| one.record.is_some());
+        let mut recorded = Vec::new();
+        for (at, node) in objects_of(&tree, self.setting.kinds).into_iter().enumerate() {
+            recorded.extend(read_record(&tree, node).ok().flatten().filter(|_| has_record(at)));
+        }
+        let undo = |recorded: &[Recorded]| strip(&tree, self.setting.kinds, recorded, |_| Leniency::Leave);
+        let compare = |undone: &Stripped| places_between(&undone.text, pair.original, self.setting.kinds);
+        let matters =
+            |at: usize| of(at).is_some_and(|one| one.record.is_some() || matches!(one.wanted, Wanted::Base { .. }));
+        let differ = |texts: &[Option<Texts>]| (0..texts.len()).any(|at| texts[at].is_some() && matters(at));
+        let proven = undo(&recorded).and_then(|undone| compare(&undone).map_err(Obstacle::Wrong));
+        match proven {
+            Ok(texts) if !differ(&texts) => return None,
+            Ok(_) => recorded.iter_mut().for_each(|one| one.record.text = None),
+            Err(obstacle) => return self.internal(pair, &format!("it cannot be undone: {obstacle:?}")),
+        }
+        match undo(&recorded).and_then(|undone| compare(&undone).map_err(Obstacle::Wrong)) {
+            Ok(texts) => Some(texts),
+            Err(obstacle) => self.internal(pair, &format!("it cannot be undone: {obstacle:?}")),
+        }
+    }
+
+    fn internal<T>(&mut self, pair: &Pair<'_, '_>, what: &str) -> Option<T> {
+        let message = format!("the record of what was injected is not right: {what}");
+        let problem = Diagnostic::error(Code::Internal, message).at(pair.source.place(0..0), "in this document");
+        self.report
+            .diagnostics
+            .push(problem.help("this is a bug of podgraft; nothing was written. --no-record avoids it"));
+        None
+    }
+
+    fn report_all<'t>(
+        &mut self,
+        pending: Vec<Pending<'t>>,
+        drafts: Vec<(NodeId, Draft<'t>)>,
+        edits: Vec<(NodeId, Vec<Edit>)>,
+    ) {
+        let start = self.place.start;
+        for one in pending {
+            let node = one.workload.object.node;
+            let first = self.report.edits.len();
+            let own = edits.iter().filter(|(own, _)| *own == node).flat_map(|(_, edits)| edits);
+            let in_file =
+                own.map(|edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text.clone() });
+            self.report.edits.extend(in_file);
+            if !self.setting.options.details {
+                continue;
+            }
+            let mut described = self.describe(&one.workload, one.policies, first..self.report.edits.len());
+            let draft = drafts.iter().find(|(own, _)| *own == node && self.setting.options.patches);
+            described.patch = draft.map(|(_, draft)| patch_of(draft));
+            described.metrics_port = one.metrics_port;
+            described.ephemeral_containers = one.ephemeral_containers;
+            self.report.workloads.push(described);
+        }
+    }
+}
+
+fn values_of(items: &[Item]) -> Vec<Value> {
+    items.iter().map(|item| (*item.value).clone()).collect()
+}
+
+/// Of the edits that take everything out, those of one object.
+fn stripped_edits(pair: &Pair<'_, '_>, node: NodeId) -> Vec<Edit> {
+    let starts: Vec<usize> = pair.recorded.iter().map(|one| pair.tree.span(one.node).start).collect();
+    let own = pair.recorded.iter().position(|one| one.node == node).unwrap_or_default();
+    let from = if own == 0 { 0 } else { starts[own] };
+    let to = starts.get(own + 1).copied().unwrap_or(usize::MAX);
+    let edits = pair.stripped.edits.iter();
+    edits.filter(|edit| edit.at.start >= from && edit.at.start < to).cloned().collect()
+}
+
+fn flat(edits: &[(NodeId, Vec<Edit>)]) -> Vec<Edit> {
+    let mut flat: Vec<Edit> = edits.iter().flat_map(|(_, edits)| edits.iter().cloned()).collect();
+    flat.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
+    flat
+}
+
+fn draft_of<'t>(one: &Pending<'t>, tree: &'t Tree<'t>) -> Result<Option<Draft<'t>>, crate::plan::draft::Refusal> {
+    let mut draft = match &one.wanted {
+        Wanted::Same => return Ok(None),
+        Wanted::Draft(draft) => draft.clone(),
+        Wanted::Value { current, target } | Wanted::Base { current, target } => {
+            let mut draft = Draft::new(tree, one.workload.object.node);
+            reconcile(&mut draft, current, target)?;
+            draft
+        }
+    };
+    if let Some(record) = &one.record {
+        write_record(&mut draft, record)?;
+    }
+    Ok(Some(draft))
+}
+
+/// Where in the document a place of its base stands.
+fn place_before(place: &Place, base: &Source<'_>, pair: &Pair<'_, '_>) -> Place {
+    let lines = base.text.split_inclusive('\n');
+    let line_start: usize = lines.take(place.line.saturating_sub(base.first_line)).map(str::len).sum();
+    let column: usize = base.text[line_start..].chars().take(place.column - 1).map(char::len_utf8).sum();
+    let wanted = line_start + column;
+    let (mut here, mut there) = (0, 0);
+    for edit in &pair.stripped.edits {
+        let kept = edit.at.start - there;
+        if wanted < here + kept {
+            break;
+        }
+        here += kept + edit.text.len();
+        there = edit.at.end;
+    }
+    let at = there + wanted.saturating_sub(here);
+    pair.source.place(at..at + (place.end - place.start))
+}

@@ -1,0 +1,139 @@
+//! A draft and the value that it is to have in, the draft changed to have it: what is the same stays as it is written.
+
+use serde_json::{Map, Value};
+
+use super::draft::{Draft, OpenId, Refusal};
+use crate::record::{identities, is_aligned};
+
+/// Changes a draft so that its object has a value. Fields keep their order; the items of lists get the value's.
+///
+/// # Errors
+/// Where what has to change may not be edited.
+pub fn reconcile(draft: &mut Draft<'_>, current: &Value, target: &Value) -> Result<(), Refusal> {
+    if current == target {
+        return Ok(());
+    }
+    let (Value::Object(current), Value::Object(target)) = (current, target) else { return Ok(()) };
+    let root = draft.open_root()?;
+    mapping(draft, root, current, target)
+}
+
+fn mapping(
+    draft: &mut Draft<'_>,
+    id: OpenId,
+    current: &Map<String, Value>,
+    target: &Map<String, Value>,
+) -> Result<(), Refusal> {
+    for key in current.keys().filter(|key| !target.contains_key(*key)) {
+        draft.remove_field(id, key)?;
+    }
+    let mut behind: Option<&str> = None;
+    for (key, wanted) in target {
+        match current.get(key) {
+            None => draft.insert_field(id, behind, key, wanted.clone()),
+            Some(own) if own == wanted => {}
+            Some(own) => field(draft, id, key, (own, wanted))?,
+        }
+        behind = Some(key);
+    }
+    Ok(())
+}
+
+fn field(draft: &mut Draft<'_>, id: OpenId, key: &str, (own, wanted): (&Value, &Value)) -> Result<(), Refusal> {
+    match (own, wanted) {
+        (Value::Object(own), Value::Object(wanted)) if keeps_some(own.keys(), |key| wanted.contains_key(key)) => {
+            let inner = draft.open_mapping(id, key, &[])?;
+            mapping(draft, inner, own, wanted)
+        }
+        (Value::Array(own), Value::Array(wanted)) if !own.is_empty() && !wanted.is_empty() && is_aligned(key) => {
+            let inner = draft.open_list(id, key, &[])?;
+            list(draft, inner, key, (own, wanted))
+        }
+        (_, wanted) => draft.set(id, key, wanted.clone(), &[]),
+    }
+}
+
+fn keeps_some<'k>(mut keys: impl Iterator<Item = &'k String>, is_kept: impl Fn(&str) -> bool) -> bool {
+    keys.any(|key| is_kept(key))
+}
+
+fn list(draft: &mut Draft<'_>, id: OpenId, key: &str, (own, wanted): (&[Value], &[Value])) -> Result<(), Refusal> {
+    // What stands in the draft's list, by identity and value, as it changes.
+    let names = identities(key, own);
+    let wanted_names = identities(key, wanted);
+    let mut there: Vec<(String, &Value)> = names.into_iter().zip(own).collect();
+    rename_back(&mut there, &wanted_names, wanted);
+    for at in (0..there.len()).rev() {
+        if !wanted_names.contains(&there[at].0) {
+            draft.remove(id, at)?;
+            there.remove(at);
+        }
+    }
+    for (at, (name, value)) in wanted_names.iter().zip(wanted).enumerate() {
+        if there.get(at).is_some_and(|(own, _)| own == name) {
+            item(draft, id, at, (there[at].1, value))?;
+            continue;
+        }
+        // One that stands elsewhere is moved: its text is written again.
+        if let Some(other) = there.iter().position(|(own, _)| own == name) {
+            draft.remove(id, other)?;
+            there.remove(other);
+        }
+        draft.insert(id, at, value.clone());
+        there.insert(at, (name.clone(), value));
+    }
+    Ok(())
+}
+
+/// A variable that was renamed to compose one of its name is the one that gets the name back.
+fn rename_back(there: &mut [(String, &Value)], wanted_names: &[String], wanted: &[Value]) {
+    for (name, value) in wanted_names.iter().zip(wanted) {
+        let Some(own) = there.iter().position(|(own, _)| own == name) else { continue };
+        let is_same_but_name = |other: &Value| {
+            let mut renamed = other.clone();
+            if let Some(place) = renamed.get_mut("name") {
+                *place = Value::from(name.as_str());
+            }
+            renamed == *value
+        };
+        let renamed = there.iter().position(|(other, item)| {
+            !wanted_names.contains(other) && value.get("valueFrom").is_some() && is_same_but_name(item)
+        });
+        if let Some(renamed) = renamed.filter(|_| there[own].1 != value) {
+            let old = std::mem::replace(&mut there[renamed].0, name.clone());
+            there[own].0 = old;
+        }
+    }
+}
+
+fn item(draft: &mut Draft<'_>, id: OpenId, at: usize, (own, wanted): (&Value, &Value)) -> Result<(), Refusal> {
+    match (own, wanted) {
+        (own, wanted) if own == wanted => Ok(()),
+        (Value::Object(own), Value::Object(wanted)) if keeps_some(own.keys(), |key| wanted.contains_key(key)) => {
+            let inner = draft.open_item(id, at)?;
+            mapping(draft, inner, own, wanted)
+        }
+        (_, wanted) => draft.replace(id, at, wanted.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::draft::Part;
+    use crate::yaml::parse::parse;
+    use serde_json::json;
+
+    #[test]
+    fn a_draft_gets_the_value() {
+        let text = "a: 1\nenv:\n- name: X\n  value: x y\n- name: PODGRAFT_ORIG_Y\n  valueFrom: {secretKeyRef: {name: s}}\n- {name: Y, value: $(PODGRAFT_ORIG_Y) -a}\ngone: {b: 1}\n";
+        let tree = parse(text).unwrap();
+        let mut draft = Draft::new(&tree, tree.roots()[0]);
+        let current = draft.value(&Part::Node(tree.roots()[0])).unwrap();
+        let target = json!({"a": 1, "new": true, "env": [
+            {"name": "N"}, {"name": "X", "value": "x"}, {"name": "Y", "valueFrom": {"secretKeyRef": {"name": "s"}}},
+        ]});
+        reconcile(&mut draft, &current, &target).unwrap();
+        assert_eq!(draft.value(&draft.root()).unwrap(), target);
+    }
+}

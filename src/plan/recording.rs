@@ -1,0 +1,292 @@
+//! The fold of policies with a record: what each did is noted, what an earlier run did is put back or left out.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::pod::Workload;
+use crate::options::{Options, TakeOut};
+use crate::policy::Policy;
+use crate::record::fold::Redo;
+use crate::record::words::words_of;
+use crate::record::{
+    Effects, JoinHint, Joined, MARKER, Paths, PolicyRecord, RECORD, Record, Replaced, Taken, VERSION, digest,
+    effects_of,
+};
+use crate::report::{Change, Outcome};
+
+use super::draft::{Draft, Refusal};
+use super::reconcile::reconcile;
+use super::{Planned, order};
+
+/// What an earlier run did to the workload, which is planned without it.
+#[derive(Debug, Clone)]
+pub struct Earlier {
+    /// Its record.
+    pub record: Record,
+    /// The object with all that it did.
+    pub current: Value,
+    /// The object without, and what puts it back.
+    pub taken: Taken,
+}
+
+/// What the policies of this run do to the workload, as it is noted.
+#[derive(Debug, Clone)]
+pub(super) struct Recording {
+    paths: Paths,
+    /// The object as the policies so far left it.
+    value: Value,
+    record: Record,
+}
+
+/// What a rule says about its work, beside the result.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Notes {
+    /// Texts joined to variables.
+    pub joins: Vec<JoinHint>,
+    /// What another policy of this workload had put there already, with its place.
+    pub shared: Vec<(String, Value)>,
+    /// Texts that another policy of this workload had joined already.
+    pub twins: Vec<(String, Joined)>,
+}
+
+impl Notes {
+    pub(super) fn extend(&mut self, others: Notes) {
+        self.joins.extend(others.joins);
+        self.shared.extend(others.shared);
+        self.twins.extend(others.twins);
+    }
+}
+
+impl Recording {
+    pub fn begin(workload: &Workload<'_>, draft: &Draft<'_>) -> Option<Self> {
+        let paths = Paths::of(&workload.pod_kind.path);
+        let value = draft.value(&draft.root())?;
+        let record = Record { version: VERSION, pod: paths.template(), ..Record::default() };
+        Some(Recording { paths, value, record })
+    }
+
+    /// Notes what a policy did.
+    pub fn note(
+        &mut self,
+        policy: &Policy,
+        draft: &Draft<'_>,
+        notes: Notes,
+        earlier: Option<&Earlier>,
+        options: &Options,
+    ) {
+        let Some(value) = draft.value(&draft.root()) else { return };
+        let mut effects = effects_of(&self.value, &value, &self.paths, &notes.joins);
+        let shared = notes.shared.into_iter().map(|(path, value)| (path, digest(&value)));
+        effects.shared = shared.filter(|(path, _)| !effects.added.contains_key(path)).collect();
+        for (path, joined) in notes.twins {
+            effects.joined.entry(path).or_insert(joined);
+        }
+        self.value = value;
+        if effects.is_empty() {
+            return;
+        }
+        if let Some(own) = self.record.policies.iter_mut().find(|own| own.policy == policy.identity) {
+            own.effects.extend(effects);
+            own.digest = digest_of(&own.effects);
+            return;
+        }
+        let before = earlier.and_then(|earlier| earlier.record.policy(&policy.identity));
+        let set = options.set.clone().or_else(|| before.and_then(|before| before.set.clone()));
+        let digest = digest_of(&effects);
+        self.record.policies.push(PolicyRecord { policy: policy.identity.clone(), digest, set, effects });
+    }
+
+    /// Puts back the work of a policy that is not given.
+    pub fn put_back(
+        &mut self,
+        redo: &Redo,
+        draft: &mut Draft<'_>,
+        workload: &Workload<'_>,
+    ) -> Result<(), Box<Diagnostic>> {
+        let mut value = self.value.clone();
+        let done = redo.apply(&mut value, &self.paths).map_err(|found| {
+            let message = format!(
+                "{} of {} is from policy `{}`, which is not given, and a given policy puts something else there",
+                words_of(&found.path),
+                workload.title(),
+                found.policy
+            );
+            let problem = Diagnostic::error(Code::Conflict, message).at(workload.own_place(), "this workload");
+            Box::new(problem.help(format!("give `{}`, too, or take it out: podgraft undo --only {0}", found.policy)))
+        })?;
+        reconcile(draft, &self.value, &value)
+            .map_err(|refusal| Box::new(super::refusal_diagnostic(&refusal, workload)))?;
+        self.value = value;
+        if !done.effects.is_empty() {
+            self.record.policies.push(done);
+        }
+        Ok(())
+    }
+
+    /// Writes marker and record where a policy did something.
+    pub fn finish(mut self, draft: &mut Draft<'_>, earlier: Option<&Earlier>) -> Result<Option<Record>, Refusal> {
+        if self.record.policies.is_empty() {
+            return Ok(None);
+        }
+        let own = super::marked(draft);
+        let mut names: Vec<&str> = own.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        for policy in &self.record.policies {
+            if !names.contains(&policy.policy.as_str()) {
+                names.push(&policy.policy);
+            }
+        }
+        let annotations = open_annotations(draft)?;
+        draft.set(annotations, MARKER, Value::String(names.join(",")), &[])?;
+        if let Some(value) = draft.value(&draft.root()) {
+            self.record.marker = effects_of(&self.value, &value, &self.paths, &[]);
+            self.record.marker.added.clear();
+            if !own.is_empty() {
+                let (was, now) = (Value::String(own), String::new());
+                let path = self.paths.in_object(&["metadata", "annotations", MARKER]);
+                self.record.marker.replaced.insert(path, Replaced { was, now });
+            }
+        }
+        self.record.text = earlier.and_then(|earlier| earlier.record.text.clone());
+        write_record(draft, &self.record)?;
+        Ok(Some(self.record))
+    }
+}
+
+fn open_annotations(draft: &mut Draft<'_>) -> Result<super::draft::OpenId, Refusal> {
+    let root = draft.open_root()?;
+    let metadata = draft.open_mapping(root, "metadata", order::OBJECT)?;
+    draft.open_mapping(metadata, "annotations", order::METADATA)
+}
+
+/// Writes the record behind the marker, or over the one that is there.
+///
+/// # Errors
+/// Where the annotations may not be edited.
+pub fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(), Refusal> {
+    let annotations = open_annotations(draft)?;
+    let text = Value::String(record.render());
+    if draft.text_at(&super::draft::Part::Open(annotations), RECORD).is_some() {
+        return draft.set(annotations, RECORD, text, &[]);
+    }
+    draft.insert_field(annotations, Some(MARKER), RECORD, text);
+    Ok(())
+}
+
+/// Of what a policy puts there, not of what it finds.
+fn digest_of(effects: &Effects) -> String {
+    let ours = Effects { made: BTreeSet::new(), filled: Default::default(), ..effects.clone() };
+    digest(&serde_json::to_value(ours).unwrap_or_default())
+}
+
+/// One step of the fold.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Turn<'f> {
+    /// By its place in the order.
+    Given(usize),
+    Kept(&'f Redo),
+}
+
+/// The given policies in their order, and each kept one behind the one that it followed.
+pub(super) fn turns<'f>(policies: &'f [Policy], earlier: Option<&'f Earlier>, options: &Options) -> Vec<Turn<'f>> {
+    let mut turns: Vec<Turn<'f>> = (0..policies.len()).map(Turn::Given).collect();
+    let Some(earlier) = earlier else { return turns };
+    let mut previous: Option<&str> = None;
+    for (policy, redo) in earlier.record.policies.iter().zip(&earlier.taken.redo) {
+        let is_given = policies.iter().any(|given| given.identity == policy.policy);
+        if !is_given && !is_dropped(policy, options) {
+            let is_it = |turn: &Turn<'_>| previous == Some(name_of(turn, policies));
+            let at = turns.iter().position(is_it).map_or(0, |at| at + 1);
+            turns.insert(at, Turn::Kept(redo));
+        }
+        if is_given || !is_dropped(policy, options) {
+            previous = Some(&policy.policy);
+        }
+    }
+    turns
+}
+
+fn name_of<'f>(turn: &Turn<'f>, policies: &'f [Policy]) -> &'f str {
+    match turn {
+        Turn::Given(at) => &policies[*at].identity,
+        Turn::Kept(redo) => &redo.policy,
+    }
+}
+
+/// Whether a policy of the record that is not given is to be taken out.
+pub fn is_dropped(policy: &PolicyRecord, options: &Options) -> bool {
+    match &options.take_out {
+        TakeOut::Nothing => false,
+        TakeOut::All => true,
+        TakeOut::Only(names) => names.contains(&policy.policy),
+        TakeOut::NotGiven(given) => {
+            policy.set.is_some() && policy.set == options.set && !given.contains(&policy.policy)
+        }
+    }
+}
+
+/// What came of a policy, seen from what the workload was before the run.
+pub(super) fn outcome_since(identity: &str, outcome: Outcome, now: Option<&Record>, earlier: &Earlier) -> Outcome {
+    let before = earlier.record.policy(identity);
+    let after = now.and_then(|record| record.policy(identity));
+    match (before, after) {
+        _ if outcome == Outcome::Failed => outcome,
+        (Some(before), None) => Outcome::TakenOut(taken_out(&before.effects)),
+        (None, _) => outcome,
+        (Some(before), Some(after)) => match changes(&before.effects, &after.effects, earlier) {
+            changes if changes.is_empty() => Outcome::UpToDate,
+            changes => Outcome::Injected(changes),
+        },
+    }
+}
+
+/// All that a policy did, as it goes.
+pub(super) fn taken_out(effects: &Effects) -> Vec<Change> {
+    paths_of(effects).into_iter().map(|(path, _)| Change::Removed(words_of(&path))).collect()
+}
+
+/// Every path of what a policy did, with what tells whether it is still the same.
+fn paths_of(effects: &Effects) -> Vec<(String, String)> {
+    let text = |value: &dyn std::fmt::Debug| format!("{value:?}");
+    let added = effects.added.iter().map(|(path, now)| (path.clone(), now.clone()));
+    let joined = effects.joined.iter().map(|(path, joined)| (path.clone(), text(joined)));
+    let replaced = effects.replaced.iter().map(|(path, replaced)| (path.clone(), replaced.now.clone()));
+    let removed = effects.removed.keys().map(|path| (path.clone(), String::new()));
+    let mut all: Vec<_> = added.chain(joined).chain(replaced).chain(removed).collect();
+    let mut seen = BTreeSet::new();
+    all.retain(|(path, _)| seen.insert(words_of(path)));
+    all
+}
+
+fn changes(before: &Effects, after: &Effects, earlier: &Earlier) -> Vec<Change> {
+    let (old, new) = (paths_of(before), paths_of(after));
+    let mut changes = Vec::new();
+    for (path, now) in &new {
+        let was = old.iter().find(|(own, _)| own == path);
+        let is_there = earlier.record.paths().get(&earlier.current, path).is_some() || after.removed.contains_key(path);
+        match was {
+            Some((_, was)) if was == now && is_there => {}
+            Some(_) if is_there => changes.push(Change::Changed(format!("{} updated", words_of(path)))),
+            Some(_) | None => changes.push(Change::Added(words_of(path))),
+        }
+    }
+    let gone = old.iter().filter(|(path, _)| !new.iter().any(|(own, _)| own == path));
+    changes.extend(gone.map(|(path, _)| Change::Removed(words_of(path))));
+    changes
+}
+
+/// Reports on the policies that the run was not given and that it took out.
+pub(super) fn report_dropped(planned: &mut Planned<'_>, policies: &[Policy], earlier: &Earlier, options: &Options) {
+    for policy in &earlier.record.policies {
+        let is_given = policies.iter().any(|given| given.identity == policy.policy);
+        if !is_given && is_dropped(policy, options) {
+            let outcome = Outcome::TakenOut(taken_out(&policy.effects));
+            planned.policies.push(crate::report::PolicyReport {
+                policy: Arc::from(policy.policy.as_str()),
+                outcome,
+                rules: Vec::new(),
+            });
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! A value and its record in, the value without what the record says out, and what it takes to put it back.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+use super::fold::Redo;
+use super::path::{Paths, split_last};
+use super::{Effects, Joined, Record, digest};
+
+/// What happens to what somebody changed since it was put there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leniency {
+    /// It stays, and is reported.
+    Leave,
+    /// It goes like the rest.
+    Force,
+}
+
+/// Something that is not as the record says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// The policy that put it there.
+    pub policy: String,
+    /// Where it stands.
+    pub path: String,
+}
+
+/// A value without what its record says.
+#[derive(Debug, Clone)]
+pub struct Taken {
+    /// The value.
+    pub value: Value,
+    /// For each policy of the record, in its order, what puts back what was taken out.
+    pub redo: Vec<Redo>,
+    /// What stayed, or went although somebody had changed it.
+    pub changed: Vec<Changed>,
+}
+
+/// Takes all policies out of an object, the last first, so that each is taken out of what it left. What is kept is
+/// put back by [`Redo::apply`].
+pub fn take_out(record: &Record, object: &Value, leniency: impl Fn(&str) -> Leniency) -> Taken {
+    let paths = record.paths();
+    let mut taken = Taken { value: object.clone(), redo: Vec::new(), changed: Vec::new() };
+    paths.remove(&mut taken.value, &paths.in_object(&["metadata", "annotations", super::RECORD]));
+    // The marker is ours alone, whatever it says.
+    let marker = paths.in_object(&["metadata", "annotations", super::MARKER]);
+    if !record.marker.replaced.contains_key(&marker) {
+        paths.remove(&mut taken.value, &marker);
+    }
+    Inverse { paths: &paths, policy: "", leniency: Leniency::Force, taken: &mut taken, redo: Redo::default() }
+        .run(&record.marker);
+    taken.changed.clear();
+    for policy in record.policies.iter().rev() {
+        let leniency = leniency(&policy.policy);
+        let redo = Redo::new(policy);
+        let mut inverse = Inverse { paths: &paths, policy: &policy.policy, leniency, taken: &mut taken, redo };
+        inverse.run(&policy.effects);
+        let redo = inverse.redo;
+        empty([&policy.effects], &paths, &mut taken.value);
+        taken.redo.push(redo);
+    }
+    // What one made may have held what another put there, and was not empty then.
+    let all = record.policies.iter().map(|policy| &policy.effects).chain([&record.marker]);
+    empty(all, &paths, &mut taken.value);
+    taken.redo.reverse();
+    taken.changed.reverse();
+    taken
+}
+
+struct Inverse<'i> {
+    paths: &'i Paths,
+    policy: &'i str,
+    leniency: Leniency,
+    taken: &'i mut Taken,
+    redo: Redo,
+}
+
+impl Inverse<'_> {
+    fn run(&mut self, effects: &Effects) {
+        // What another policy had put there may have to be put there by this one.
+        for (path, now) in &effects.shared {
+            let value = self.paths.get(&self.taken.value, path).cloned();
+            value.into_iter().for_each(|value| self.redo.insert(path, value, now, None));
+        }
+        for (path, joined) in &effects.joined {
+            match joined.shared {
+                true => self.redo.join(path, joined),
+                false => self.joined(path, joined),
+            }
+        }
+        for (path, now) in &effects.added {
+            self.added(path, now);
+        }
+        for (path, replaced) in &effects.replaced {
+            let Some(value) = self.paths.get(&self.taken.value, path).cloned() else { continue };
+            if self.may_change(path, digest(&value) == replaced.now) {
+                self.redo.set(path, value, &replaced.now);
+                if let Some(place) = self.paths.get_mut(&mut self.taken.value, path) {
+                    *place = replaced.was.clone();
+                }
+            }
+        }
+        for (path, removed) in &effects.removed {
+            let is_gone = self.paths.get(&self.taken.value, path).is_none();
+            if is_gone {
+                self.redo.remove(path);
+                self.paths.insert(&mut self.taken.value, path, removed.was.clone(), removed.after.as_deref());
+            } else {
+                self.note(path);
+            }
+        }
+    }
+
+    fn note(&mut self, path: &str) {
+        self.taken.changed.push(Changed { policy: self.policy.to_owned(), path: path.to_owned() });
+    }
+
+    fn may_change(&mut self, path: &str, is_as_it_was: bool) -> bool {
+        if !is_as_it_was {
+            self.note(path);
+        }
+        is_as_it_was || self.leniency == Leniency::Force
+    }
+
+    fn added(&mut self, path: &str, now: &str) {
+        // Somebody took it out already.
+        let Some(value) = self.paths.get(&self.taken.value, path).cloned() else { return };
+        if self.may_change(path, digest(&value) == now) {
+            let after = self.paths.predecessor(&mut self.taken.value, path);
+            self.paths.remove(&mut self.taken.value, path);
+            self.redo.insert(path, value, now, after);
+        }
+    }
+
+    fn joined(&mut self, path: &str, joined: &Joined) {
+        let (list, name) = split_last(path);
+        let Some(variables) = self.paths.get_mut(&mut self.taken.value, list).and_then(Value::as_array_mut) else {
+            return;
+        };
+        match unjoin(variables, &name, joined) {
+            Unjoined::Done => self.redo.join(path, joined),
+            Unjoined::Gone => {}
+            Unjoined::Changed => self.note(path),
+        }
+    }
+}
+
+/// What was made or filled and is empty now: inner ones first, for a longer path sorts behind its beginning. Of several
+/// policies the first found what the manifest had.
+fn empty<'e>(all: impl IntoIterator<Item = &'e Effects>, paths: &Paths, object: &mut Value) {
+    let mut holders: BTreeMap<&String, Option<&Value>> = BTreeMap::new();
+    for effects in all {
+        for (path, was) in effects.filled.iter().map(|(path, was)| (path, Some(was))) {
+            holders.entry(path).or_insert(was);
+        }
+        for path in &effects.made {
+            holders.entry(path).or_insert(None);
+        }
+    }
+    for (path, was) in holders.into_iter().rev() {
+        let Some(place) = paths.get_mut(object, path).filter(|place| is_empty(place)) else { continue };
+        match was {
+            Some(was) => *place = was.clone(),
+            None => drop(paths.remove(object, path)),
+        }
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
+enum Unjoined {
+    Done,
+    /// The variable is not there any more.
+    Gone,
+    /// The text is not there any more.
+    Changed,
+}
+
+fn position(variables: &[Value], name: &str) -> Option<usize> {
+    variables.iter().rposition(|item| item.get("name").and_then(Value::as_str) == Some(name))
+}
+
+fn unjoin(variables: &mut Vec<Value>, name: &str, joined: &Joined) -> Unjoined {
+    let Some(at) = position(variables, name) else { return Unjoined::Gone };
+    let value = variables[at].get("value").and_then(Value::as_str);
+    let Some(rest) = value.and_then(|value| without(value, joined)) else { return Unjoined::Changed };
+    if let Some(renamed) = &joined.renamed {
+        let original = position(variables, renamed);
+        let (Some(original), true) = (original, rest == format!("$({renamed})")) else { return Unjoined::Changed };
+        variables[original]["name"] = Value::from(name);
+        variables.remove(at);
+        return Unjoined::Done;
+    }
+    let is_plain = variables[at].as_object().is_some_and(|item| item.len() == 2);
+    if joined.new && rest.is_empty() && is_plain {
+        variables.remove(at);
+    } else {
+        variables[at]["value"] = Value::from(rest);
+    }
+    Unjoined::Done
+}
+
+/// The text without ours and the separator beside it; `None` where ours is not there as a token of its own.
+pub(super) fn without(value: &str, joined: &Joined) -> Option<String> {
+    let text = joined.text.as_str();
+    let separator = joined.separator.as_deref().unwrap_or(" ");
+    let is_edge = |rest: &str, by_separator: bool, by_blank: bool| rest.is_empty() || by_separator || by_blank;
+    let is_token = |at: &usize| {
+        let (before, behind) = (&value[..*at], &value[at + text.len()..]);
+        is_edge(before, before.ends_with(separator), before.ends_with(char::is_whitespace))
+            && is_edge(behind, behind.starts_with(separator), behind.starts_with(char::is_whitespace))
+    };
+    let mut places = value.match_indices(text).map(|(at, _)| at).filter(is_token);
+    let at = if joined.before || joined.new { places.next() } else { places.last() }?;
+    let (before, behind) = (&value[..at], &value[at + text.len()..]);
+    let (before, behind) = match (joined.before || joined.new, separator) {
+        (true, _) => (before, behind.strip_prefix(separator).unwrap_or(behind)),
+        (false, _) => match before.strip_suffix(separator) {
+            Some(before) => (before, behind),
+            None => (before, behind.strip_prefix(separator).unwrap_or(behind)),
+        },
+    };
+    Some(format!("{before}{behind}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_goes_with_the_separator_beside_it() {
+        let joined = |text: &str| Joined { text: text.into(), ..Joined::default() };
+        assert_eq!(without("-Xmx1g -a -b", &joined("-a")).as_deref(), Some("-Xmx1g -b"));
+        assert_eq!(without("-Xmx1g -a -b\n", &joined("-b")).as_deref(), Some("-Xmx1g -a\n"));
+        assert_eq!(without("-Xmx1g -ab", &joined("-a")), None);
+        let first = Joined { before: true, separator: Some(":".into()), ..joined("/opt") };
+        assert_eq!(without("/opt:/bin", &first).as_deref(), Some("/bin"));
+        let new = Joined { new: true, ..joined("-a") };
+        assert_eq!(without("-a -b", &new).as_deref(), Some("-b"));
+        assert_eq!(without("-a", &new).as_deref(), Some(""));
+    }
+}

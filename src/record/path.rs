@@ -1,0 +1,273 @@
+//! Paths of a record: keys of mappings and identities of list items, which stay right when other items come and go.
+
+use serde_json::{Map, Value};
+
+use super::digest;
+
+/// Lists and the field that tells their items apart (the patchMergeKey of the Kubernetes API).
+const NAMED: &[(&str, &str)] = &[
+    ("containers", "name"),
+    ("initContainers", "name"),
+    ("ephemeralContainers", "name"),
+    ("volumes", "name"),
+    ("env", "name"),
+    ("imagePullSecrets", "name"),
+    ("resourceClaims", "name"),
+    ("schedulingGates", "name"),
+    ("volumeMounts", "mountPath"),
+    ("volumeDevices", "devicePath"),
+    ("hostAliases", "ip"),
+    ("readinessGates", "conditionType"),
+    ("topologySpreadConstraints", "topologyKey"),
+];
+
+/// Lists whose items are told apart by several fields, or by all that they say.
+const OTHERS: &[&str] =
+    &["ports", "envFrom", "tolerations", "nameservers", "searches", "supplementalGroups", "hostnames"];
+
+/// Whether the items of a list under this key are told apart; any other list is one value.
+pub fn is_aligned(key: &str) -> bool {
+    OTHERS.contains(&key) || NAMED.iter().any(|(list, _)| *list == key)
+}
+
+/// The identities of a list's items, each once: a second item of one name is `name~#2`.
+pub fn identities(key: &str, items: &[Value]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::with_capacity(items.len());
+    for item in items {
+        let plain = identity(key, item);
+        let mut own = plain.clone();
+        let mut number = 2;
+        while found.contains(&own) {
+            own = format!("{plain}~#{number}");
+            number += 1;
+        }
+        found.push(own);
+    }
+    found
+}
+
+fn identity(key: &str, item: &Value) -> String {
+    let text = |field: &str| item.get(field).and_then(Value::as_str);
+    let named = NAMED.iter().find(|(list, _)| *list == key).and_then(|(_, field)| text(field));
+    let stated = match key {
+        "volumeMounts" => named.map(|path| path.trim_end_matches('/').to_owned()),
+        "ports" => item.get("containerPort").map(|port| match text("protocol") {
+            Some(protocol) if protocol != "TCP" => format!("{port}-{protocol}"),
+            _ => port.to_string(),
+        }),
+        "envFrom" => ["configMapRef", "secretRef"].into_iter().find_map(|kind| {
+            let name = item.get(kind)?.get("name")?.as_str()?;
+            Some(format!("{}{}-{name}", text("prefix").unwrap_or_default(), kind.trim_end_matches("Ref")))
+        }),
+        _ => named.map(str::to_owned),
+    };
+    match stated {
+        Some(text) => escape(&text),
+        None => format!("~={}", digest(item)),
+    }
+}
+
+fn escape(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+fn unescape(segment: &str) -> String {
+    segment.replace("~1", "/").replace("~0", "~")
+}
+
+/// Writes and follows paths. Those below the pod template begin with `pod`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    template: Vec<String>,
+}
+
+impl Paths {
+    /// For a kind whose pod template stands under these keys.
+    pub fn of(template: &[String]) -> Self {
+        Paths { template: template.to_vec() }
+    }
+
+    /// `spec.template`.
+    pub fn template(&self) -> String {
+        self.template.join(".")
+    }
+
+    /// The path's text from escaped segments.
+    pub(super) fn write(&self, segments: &[String]) -> String {
+        let is_in_pod = segments.len() > self.template.len()
+            && segments.iter().zip(&self.template).all(|(segment, key)| *segment == escape(key));
+        match is_in_pod {
+            true => format!("pod/{}", segments[self.template.len()..].join("/")),
+            false => segments.join("/"),
+        }
+    }
+
+    /// A path below the pod template from keys and identities.
+    pub fn in_pod(&self, segments: &[&str]) -> String {
+        let segments: Vec<String> = segments.iter().map(|segment| escape(segment)).collect();
+        format!("pod/{}", segments.join("/"))
+    }
+
+    /// A path below the object from keys.
+    pub fn in_object(&self, segments: &[&str]) -> String {
+        let segments: Vec<String> = segments.iter().map(|segment| escape(segment)).collect();
+        self.write(&segments)
+    }
+
+    /// The segments from the object on, still escaped.
+    fn segments(&self, path: &str) -> Vec<String> {
+        match path.strip_prefix("pod/") {
+            Some(rest) => {
+                self.template.iter().map(|key| escape(key)).chain(rest.split('/').map(str::to_owned)).collect()
+            }
+            None => path.split('/').map(str::to_owned).collect(),
+        }
+    }
+
+    /// What stands at a path.
+    pub fn get<'v>(&self, object: &'v Value, path: &str) -> Option<&'v Value> {
+        let mut value = object;
+        let mut list = "";
+        let segments = self.segments(path);
+        for segment in &segments {
+            value = match value {
+                Value::Object(map) => map.get(&unescape(segment))?,
+                Value::Array(items) => &items[index_in(list, items, segment)?],
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+            };
+            list = segment;
+        }
+        Some(value)
+    }
+
+    /// The mapping or list that holds what a path names, the key that it stands under itself, and the last segment.
+    fn holder<'v>(&self, object: &'v mut Value, path: &str) -> Option<(&'v mut Value, String, String)> {
+        let mut segments = self.segments(path);
+        let last = segments.pop()?;
+        let mut value = object;
+        let mut list = String::new();
+        for segment in segments {
+            value = match value {
+                Value::Object(map) => map.get_mut(&unescape(&segment))?,
+                Value::Array(items) => {
+                    let at = index_in(&list, items, &segment)?;
+                    &mut items[at]
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+            };
+            list = segment;
+        }
+        Some((value, list, last))
+    }
+
+    /// What stands at a path, to change it.
+    pub fn get_mut<'v>(&self, object: &'v mut Value, path: &str) -> Option<&'v mut Value> {
+        let (holder, list, last) = self.holder(object, path)?;
+        match holder {
+            Value::Object(map) => map.get_mut(&unescape(&last)),
+            Value::Array(items) => {
+                let at = index_in(&list, items, &last)?;
+                items.get_mut(at)
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        }
+    }
+
+    /// Takes out what stands at a path.
+    pub fn remove(&self, object: &mut Value, path: &str) -> Option<Value> {
+        let (holder, list, last) = self.holder(object, path)?;
+        match holder {
+            Value::Object(map) => map.shift_remove(&unescape(&last)),
+            Value::Array(items) => {
+                let at = index_in(&list, items, &last)?;
+                Some(items.remove(at))
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        }
+    }
+
+    /// Puts a value at a path where nothing is; mappings and lists on the way are made. `after` is what it goes behind:
+    /// a key or an identity, `Some("")` for the first place; `None`, and what is not there any more, is the last place.
+    pub fn insert(&self, object: &mut Value, path: &str, value: Value, after: Option<&str>) -> bool {
+        if !self.make_parents(object, path) {
+            return false;
+        }
+        let Some((holder, list, last)) = self.holder(object, path) else { return false };
+        match holder {
+            Value::Object(map) => {
+                let at = match after {
+                    None => map.len(),
+                    Some("") => 0,
+                    Some(after) => map.keys().position(|key| escape(key) == after).map_or(map.len(), |at| at + 1),
+                };
+                map.shift_insert(at, unescape(&last), value);
+                true
+            }
+            Value::Array(items) => {
+                let own = identities(&list, items);
+                let at = match after {
+                    None => items.len(),
+                    Some("") => 0,
+                    Some(after) => own.iter().position(|name| name == after).map_or(own.len(), |at| at + 1),
+                };
+                items.insert(at, value);
+                true
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        }
+    }
+
+    /// Makes what is missing on the way to a path. An item of a list is never made.
+    fn make_parents(&self, object: &mut Value, path: &str) -> bool {
+        let segments = self.segments(path);
+        let mut value = object;
+        let mut list = "";
+        for (at, segment) in segments.iter().enumerate() {
+            if value.is_null() {
+                *value = if is_aligned(list) { Value::Array(Vec::new()) } else { Value::Object(Map::new()) };
+            }
+            if at + 1 == segments.len() {
+                break;
+            }
+            value = match value {
+                Value::Object(map) => map.entry(unescape(segment)).or_insert(Value::Null),
+                Value::Array(items) => match index_in(list, items, segment) {
+                    Some(at) => &mut items[at],
+                    None => return false,
+                },
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return false,
+            };
+            list = segment;
+        }
+        true
+    }
+}
+
+fn index_in(list: &str, items: &[Value], segment: &str) -> Option<usize> {
+    identities(list, items).iter().position(|own| own == segment)
+}
+
+impl Paths {
+    /// What the item or field at a path stands behind, for [`Paths::insert`].
+    pub(super) fn predecessor(&self, object: &mut Value, path: &str) -> Option<String> {
+        let (holder, list, last) = self.holder(object, path)?;
+        let names: Vec<String> = match holder {
+            Value::Object(map) => map.keys().map(|key| escape(key)).collect(),
+            Value::Array(items) => identities(&list, items),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+        };
+        let at = names.iter().position(|name| *name == last)?;
+        Some(at.checked_sub(1).map_or_else(String::new, |before| names[before].clone()))
+    }
+}
+
+/// The parts of a path of a variable: the path of its list, and its name.
+pub(super) fn split_last(path: &str) -> (&str, String) {
+    let (list, name) = path.rsplit_once('/').unwrap_or(("", path));
+    (list, unescape(name.split("~#").next().unwrap_or(name)))
+}
+
+/// A path with one more segment, which is escaped already.
+pub(super) fn below(list: &str, name: &str) -> String {
+    format!("{list}/{}", escape(name))
+}

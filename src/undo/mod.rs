@@ -1,0 +1,142 @@
+//! A document with records in, the document without what they say out: the bytes that it had before.
+
+mod compose;
+mod places;
+
+use serde_json::Value;
+
+use crate::edit::{CannotWrite, Written, lower};
+use crate::manifest::object::{Found, find_objects};
+use crate::manifest::workload::PodKinds;
+use crate::plan::draft::{Draft, Refusal};
+use crate::plan::reconcile::reconcile;
+use crate::record::{Leniency, RECORD, Record, Taken, Unreadable, take_out};
+use crate::report::{Edit, splice};
+use crate::verify::{Difference, verify};
+use crate::yaml::parse::parse;
+use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::value::to_value;
+
+pub use places::places_between;
+
+/// An object that has a record.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// The object.
+    pub node: NodeId,
+    /// The annotation's value.
+    pub at: NodeId,
+    /// What it says.
+    pub record: Record,
+    /// The object's value.
+    pub value: Value,
+}
+
+/// A document without what its records say.
+#[derive(Debug, Clone)]
+pub struct Stripped {
+    /// What turns the document into it.
+    pub edits: Vec<Edit>,
+    /// Its text.
+    pub text: String,
+    /// What was taken out of each recorded object, in their order.
+    pub taken: Vec<Taken>,
+}
+
+/// Why a document cannot be had without what its records say.
+#[derive(Debug, Clone)]
+pub enum Obstacle {
+    /// Something may not be edited.
+    Refused(Refusal),
+    /// There is no safe way to write it.
+    CannotWrite(CannotWrite),
+    /// The result is not what it must be: a bug.
+    Wrong(String),
+}
+
+/// Reads an object's record.
+///
+/// # Errors
+/// When there is one that cannot be read, with its place.
+pub fn read_record(tree: &Tree<'_>, object: NodeId) -> Result<Option<Recorded>, (NodeId, Unreadable)> {
+    let annotations = tree.get(object, "metadata").and_then(|metadata| tree.get(metadata, "annotations"));
+    let Some(at) = annotations.and_then(|annotations| tree.get(annotations, RECORD)) else { return Ok(None) };
+    let text = tree.scalar(at).ok_or_else(|| (at, Unreadable::Damaged("it is no text".to_owned())))?;
+    let record = Record::read(text).map_err(|why| (at, why))?;
+    let value = to_value(tree, object);
+    let value = value.map_err(|_| (at, Unreadable::Damaged("readers disagree about the object".to_owned())))?;
+    Ok(Some(Recorded { node: object, at, record, value }))
+}
+
+/// The objects of a document, in order.
+pub fn objects_of(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<NodeId> {
+    let node = |found| match found {
+        Found::Object(object) => object.node,
+        Found::Untyped { node, .. } => node,
+    };
+    find_objects(tree, kinds).into_iter().map(node).collect()
+}
+
+/// Takes out all that the records say, as if nothing had ever been injected.
+///
+/// # Errors
+/// See [`Obstacle`].
+pub fn strip(
+    tree: &Tree<'_>,
+    kinds: &PodKinds,
+    recorded: &[Recorded],
+    leniency: impl Fn(&str) -> Leniency,
+) -> Result<Stripped, Obstacle> {
+    let (mut edits, mut taken, mut drafts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut written = Written::default();
+    for one in recorded {
+        let own = take_out(&one.record, &one.value, &leniency);
+        let mut draft = Draft::new(tree, one.node);
+        reconcile(&mut draft, &one.value, &own.value).map_err(Obstacle::Refused)?;
+        edits.extend(lower(&draft, one.node, &mut written).map_err(Obstacle::CannotWrite)?);
+        taken.push(own);
+        drafts.push((one.node, draft));
+    }
+    edits.sort_by_key(|edit: &Edit| (edit.at.start, !edit.at.is_empty()));
+    let mut text = spliced(tree.text(), &edits)?;
+    check(tree, &text, &drafts)?;
+    if recorded.iter().any(|one| one.record.text.is_some()) {
+        let own = objects_of(tree, kinds);
+        let records: Vec<(usize, &Record)> = recorded
+            .iter()
+            .filter_map(|one| Some((own.iter().position(|node| *node == one.node)?, &one.record)))
+            .collect();
+        let further = places::edits_of(&text, kinds, &records).map_err(Obstacle::Wrong)?;
+        let original = spliced(&text, &further)?;
+        check_values(&text, &original)?;
+        text = original;
+        edits = compose::compose(tree.text().len(), &edits, &further);
+    }
+    Ok(Stripped { edits, text, taken })
+}
+
+fn spliced(text: &str, edits: &[Edit]) -> Result<String, Obstacle> {
+    String::from_utf8(splice(text.as_bytes(), edits)).map_err(|_| Obstacle::Wrong("it is not UTF-8".to_owned()))
+}
+
+/// What a record says about text changes no value, whoever wrote the record.
+fn check_values(undone: &str, original: &str) -> Result<(), Obstacle> {
+    let values = |text: &str| -> Option<Vec<Value>> {
+        let tree = parse(text).ok()?;
+        tree.roots().iter().map(|&root| to_value(&tree, root).ok()).collect()
+    };
+    match (values(undone), values(original)) {
+        (Some(undone), Some(original)) if undone == original => Ok(()),
+        _ => Err(Obstacle::Wrong("its record says that other values stood there".to_owned())),
+    }
+}
+
+fn check(tree: &Tree<'_>, text: &str, drafts: &[(NodeId, Draft<'_>)]) -> Result<(), Obstacle> {
+    match parse(text) {
+        Err(error) => Err(Obstacle::Wrong(format!("it cannot be parsed ({:?})", error.kind))),
+        Ok(output) => verify(&output, tree, drafts).map_err(|Difference { node, what }| {
+            let at = node.map_or(String::new(), |node| format!(" at `{}`", output.slice(node)));
+            Obstacle::Wrong(format!("there is {what}{at}"))
+        }),
+    }
+}
