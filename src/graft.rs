@@ -43,7 +43,8 @@ static CONTAINERS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"co
 
 /// Plans and edits one file that is a run by itself. Nothing is changed where a diagnostic of the report is an error.
 pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Options) -> FileReport {
-    let (inventory, problems) = inventory::read(name, text, Standing::Manifest, Needs::of(policies), options);
+    let needs = Needs::of(policies).with(std::iter::once(text));
+    let (inventory, problems) = inventory::read(name, text, Standing::Manifest, &needs, options);
     let mut report = graft_on_threads(NonZeroUsize::MIN, name, text, policies, options, &inventory);
     report.diagnostics.extend(problems);
     report

@@ -5,23 +5,29 @@ mod object;
 mod read;
 mod sum;
 
+use memchr::memmem;
 use std::collections::BTreeMap;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::policy::{Filter, OptFrom, Policy};
+use crate::policy::{Filter, OptFrom, Policy, Rule};
 use crate::source::Place;
 pub use object::{DataKind, DataName, Entries, Entry, NamespaceMeta};
 pub use read::read;
 pub use sum::sum;
 
 /// What the policies of a run have to know of other objects. Where it is nothing, no source is read for it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Labels and annotations of Namespaces.
     pub namespaces: bool,
     /// What ConfigMaps and Secrets hold.
     pub data: bool,
+    /// The same, where a workload has variables of `envFrom` or optional keys.
+    pub data_of_env: bool,
 }
+
+/// Without one of these words no variable of a workload depends on a ConfigMap or Secret in a way that matters.
+const WORDS_OF_ENV: [&str; 2] = ["envFrom", "optional"];
 
 impl Needs {
     /// What these policies ask for.
@@ -35,22 +41,35 @@ impl Needs {
         };
         Needs {
             namespaces: active().any(asks_namespace),
-            data: active()
-                .any(|policy| !policy.config_keys.is_empty() || policy.rules.iter().any(|rule| rule.has_checksums())),
+            data: active().any(|policy| !policy.config_keys.is_empty() || policy.rules.iter().any(asks_data)),
+            data_of_env: active().any(|policy| policy.rules.iter().any(Rule::joins_env)),
         }
     }
 
+    /// What they ask for with these manifests.
+    pub fn with<'t>(self, manifests: impl Iterator<Item = &'t [u8]>) -> Self {
+        let has_word = |text: &[u8]| WORDS_OF_ENV.iter().any(|word| memmem::find(text, word.as_bytes()).is_some());
+        let data = self.data || self.data_of_env && manifests.into_iter().any(has_word);
+        Needs { data, data_of_env: false, ..self }
+    }
+
     /// Whether nothing is asked for.
-    pub fn is_nothing(self) -> bool {
-        self == Needs::default()
+    pub fn is_nothing(&self) -> bool {
+        *self == Needs::default()
     }
 
     /// The kinds of object that answer.
-    fn kinds(self) -> impl Iterator<Item = &'static str> {
+    fn kinds(&self) -> impl Iterator<Item = &'static str> {
         let namespaces = self.namespaces.then_some("Namespace");
         let data = self.data.then_some(["ConfigMap", "Secret"]).into_iter().flatten();
         namespaces.into_iter().chain(data)
     }
+}
+
+/// Whatever the manifests say.
+fn asks_data(rule: &Rule) -> bool {
+    rule.has("checksums", |inject| !inject.checksums.is_empty())
+        || rule.joins_env() && rule.has("envFrom", |inject| !inject.env_from.is_empty())
 }
 
 fn asks_namespace(filter: &Filter) -> bool {

@@ -23,7 +23,7 @@ pub fn read(
     name: &Arc<str>,
     text: &[u8],
     standing: Standing,
-    needs: Needs,
+    needs: &Needs,
     options: &Options,
 ) -> (Inventory, Vec<Diagnostic>) {
     let mut reader = Reader { name, standing, needs, options, found: Inventory::default(), problems: Vec::new() };
@@ -45,7 +45,7 @@ pub fn read(
 struct Reader<'r> {
     name: &'r Arc<str>,
     standing: Standing,
-    needs: Needs,
+    needs: &'r Needs,
     options: &'r Options,
     found: Inventory,
     problems: Vec<Diagnostic>,

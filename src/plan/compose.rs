@@ -32,6 +32,31 @@ impl Planner<'_, '_> {
         Ok(())
     }
 
+    /// Joins with a variable that `envFrom` brings: the key that brings it is named in a variable of its own.
+    pub(super) fn compose_hidden(
+        &mut self,
+        container: &Container<'_>,
+        change: &EnvChange,
+        reference: Value,
+        text: Option<&str>,
+    ) -> Step {
+        let ours = value_of(change).unwrap_or_default();
+        if text.is_some_and(|text| joined(text, ours, change) == text) {
+            return Ok(());
+        }
+        let original = format!("{ORIGINAL}{}", change.name);
+        self.check_joinable(container, change, &original, "`envFrom`")?;
+        let value = joined(&format!("$({original})"), ours, change);
+        let at = self.index_of_new(container, change, &value)?;
+        let list = self.open_container_list(container, "env")?;
+        self.draft.insert(list, at, json!({"name": original, "valueFrom": reference}));
+        self.draft.insert(list, at + 1, json!({"name": change.name, "value": value}));
+        let verb = if change.op == EnvOp::Prepend { "prepended to" } else { "appended to" };
+        let name = &change.name;
+        self.report_change(format!("{}: {verb} env {name} of envFrom, which is {original} now", container.name));
+        Ok(())
+    }
+
     fn check_composable(
         &self,
         container: &Container<'_>,
@@ -39,23 +64,36 @@ impl Planner<'_, '_> {
         variable: &Variable,
         original: &str,
     ) -> Step {
+        self.check_joinable(container, change, original, "`valueFrom`")?;
+        let source = self.draft.get(&variable.part, "valueFrom").and_then(|source| self.draft.value(&source));
+        let references = ["configMapKeyRef", "secretKeyRef"].into_iter().filter_map(|key| source.as_ref()?.get(key));
+        let is_optional = |reference: &Value| reference.get("optional").and_then(Value::as_bool) == Some(true);
+        if !references.into_iter().any(is_optional) {
+            return Ok(());
+        }
+        let is_there = source.as_ref().map_or(Ok(false), |source| self.is_key_there(source));
+        if is_there.map_err(|doubt| self.unclear(doubt, change))? {
+            return Ok(());
+        }
+        let message = format!(
+            "`{}` of container `{}` comes from an optional key, and without the key the program would get the text \
+             `$({original})`",
+            change.name, container.name
+        );
+        let problem = self.problem(Code::CannotCompose, message, &change.item);
+        let help =
+            "give the file that has the key with `--context`, take `optional: true` out, or leave the container out";
+        Err(Box::new(problem.help(help)))
+    }
+
+    fn check_joinable(&self, container: &Container<'_>, change: &EnvChange, original: &str, from: &str) -> Step {
         let whose = format!("`{}` of container `{}`", change.name, container.name);
         let refuse = |message: String, help: &str| {
             Err(Box::new(self.problem(Code::CannotCompose, message, &change.item).help(help)))
         };
         if change.op == EnvOp::MergeKeys {
-            let message =
-                format!("{whose} comes from `valueFrom`, so its pairs cannot be compared with those to merge");
+            let message = format!("{whose} comes from {from}, so its pairs cannot be compared with those to merge");
             return refuse(message, "state its value in the manifest, or leave the container out");
-        }
-        let source = self.draft.get(&variable.part, "valueFrom").and_then(|source| self.draft.value(&source));
-        let references = ["configMapKeyRef", "secretKeyRef"].into_iter().filter_map(|key| source.as_ref()?.get(key));
-        let is_optional = |reference: &Value| reference.get("optional").and_then(Value::as_bool) == Some(true);
-        if references.into_iter().any(is_optional) {
-            let message = format!(
-                "{whose} comes from an optional key, and without the key the program would get the text `$({original})`"
-            );
-            return refuse(message, "take `optional: true` out, or leave the container out");
         }
         if self.variables(container).iter().any(|(_, own)| own.as_deref() == Some(original)) {
             let message = format!("{whose} would become `{original}`, which is there already");

@@ -10,6 +10,7 @@ use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp, Position};
 
 use super::draft::Part;
+use super::env_from::Hidden;
 use super::order;
 use super::planner::{Planner, Step};
 
@@ -65,7 +66,8 @@ impl<'t> Planner<'_, 't> {
                 // A name may stand there more than once; all of them go.
                 self.env(container, change)
             }
-            (EnvOp::Set | EnvOp::SetIfAbsent, None) => self.add_variable(container, change, change.item.value.clone()),
+            (EnvOp::Set, None) => self.add_variable(container, change, change.item.value.clone()),
+            (EnvOp::SetIfAbsent, None) => self.add_if_absent(container, change),
             (EnvOp::SetIfAbsent, Some(_)) => Ok(()),
             (EnvOp::Set, Some(variable)) => self.set_variable(container, change, &variable),
             (EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys, None) => self.add_joined(container, change),
@@ -121,7 +123,12 @@ impl<'t> Planner<'_, 't> {
 
     /// Appending to a variable that is not there: what the image sets comes first, where the user has said it.
     fn add_joined(&mut self, container: &Container<'_>, change: &EnvChange) -> Step {
-        self.refuse_env_from(container, change)?;
+        let hidden = self.hidden(container, &change.name);
+        let (hidden, unknown) = hidden.map_err(|doubt| self.unclear(doubt, change))?;
+        self.warn_of_unknown_sources(container, change, unknown);
+        if let Hidden::Key { reference, text } = hidden {
+            return self.compose_hidden(container, change, reference, text.as_deref());
+        }
         let in_image =
             self.options.image_env.iter().find(|env| env.container == container.name && env.name == change.name);
         let ours = value_of(change).unwrap_or_default();
@@ -153,18 +160,13 @@ impl<'t> Planner<'_, 't> {
         self.problems.push(warning);
     }
 
-    fn refuse_env_from(&self, container: &Container<'_>, change: &EnvChange) -> Step {
-        let part = self.container_part(container);
-        let sources = part.as_ref().and_then(|part| self.draft.get(part, "envFrom"));
-        if sources.is_none_or(|sources| self.draft.items(&sources).is_empty()) {
-            return Ok(());
+    /// A variable that is surely brought by `envFrom` is there.
+    fn add_if_absent(&mut self, container: &Container<'_>, change: &EnvChange) -> Step {
+        let hidden = self.hidden(container, &change.name);
+        match hidden.map_err(|doubt| self.unclear(doubt, change))? {
+            (Hidden::Key { .. }, _) => Ok(()),
+            (Hidden::Nowhere, _) => self.add_variable(container, change, change.item.value.clone()),
         }
-        let message = format!(
-            "`{}` of container `{}` may come from `envFrom`, which this version does not look into",
-            change.name, container.name
-        );
-        let problem = self.problem(Code::NotSupported, message, &change.item);
-        Err(Box::new(problem.help("state the variable in `env`, so that it can be appended to")))
     }
 
     fn join(&mut self, container: &Container<'_>, change: &EnvChange, variable: &Variable) -> Step {
@@ -197,9 +199,23 @@ impl<'t> Planner<'_, 't> {
     }
 
     fn add_variable(&mut self, container: &Container<'_>, change: &EnvChange, item: Arc<Value>) -> Step {
+        let value = item.get("value").and_then(Value::as_str).unwrap_or_default();
+        let at = self.index_of_new(container, change, value)?;
+        let list = self.open_container_list(container, "env")?;
+        self.draft.insert(list, at, item);
+        self.report(format_args!("{}: env {}", container.name, change.name));
+        Ok(())
+    }
+
+    /// Where a new variable goes: behind those that it uses.
+    pub(super) fn index_of_new(
+        &self,
+        container: &Container<'_>,
+        change: &EnvChange,
+        value: &str,
+    ) -> Result<usize, Box<Diagnostic>> {
         let own = self.env_list(container);
         let at = self.index_for(&change.position, own.as_ref(), &change.item)?;
-        let value = item.get("value").and_then(Value::as_str).unwrap_or_default();
         let last_of = |name| self.draft.positions_by(own.as_ref()?, "name", name).last().copied();
         let needed = references(value).into_iter().filter_map(last_of).max().map_or(0, |at| at + 1);
         let at = match change.position {
@@ -207,10 +223,7 @@ impl<'t> Planner<'_, 't> {
             Position::Before(_) | Position::After(_) => at,
         };
         self.check_references(container, change, value, at)?;
-        let list = self.open_container_list(container, "env")?;
-        self.draft.insert(list, at, item);
-        self.report(format_args!("{}: env {}", container.name, change.name));
-        Ok(())
+        Ok(at)
     }
 
     /// Kubernetes expands `$(X)` only where X is set before it; otherwise the program gets the literal text.

@@ -8,6 +8,7 @@ mod config_keys;
 mod containers;
 pub mod draft;
 mod env;
+mod env_from;
 mod ephemeral;
 mod expand;
 mod faults;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, ListKey, Workload};
 use crate::options::Options;
 use crate::policy::{EnvChange, EnvOp, Inject, Item, OnConflict, Policy, Position, Rule};
@@ -27,6 +28,7 @@ pub(super) struct Planner<'c, 't> {
     /// What to put into each chosen container, where they differ.
     pub of_containers: &'c [Inject],
     pub options: &'c Options,
+    pub inventory: &'c Inventory,
     pub chosen: Vec<Container<'t>>,
     pub draft: Draft<'t>,
     /// The pod template and the pod spec, once they are opened.
@@ -48,7 +50,7 @@ impl<'c, 't> Planner<'c, 't> {
         chosen: Vec<Container<'t>>,
         draft: Draft<'t>,
     ) -> Self {
-        let Subject { workload, policy, options, is_recording, .. } = subject;
+        let Subject { workload, policy, options, is_recording, inventory, .. } = subject;
         let Expanded { inject, of_containers } = expanded;
         Planner {
             workload,
@@ -57,6 +59,7 @@ impl<'c, 't> Planner<'c, 't> {
             inject,
             of_containers,
             options,
+            inventory,
             chosen,
             draft,
             opened: None,

@@ -302,9 +302,15 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Whether it sums ConfigMaps or Secrets.
-    pub fn has_checksums(&self) -> bool {
-        !self.inject.checksums.is_empty() || self.template.as_ref().is_some_and(|template| template.has("checksums"))
+    /// Whether there is something under a key of `inject`; what is evaluated for each workload is not looked into.
+    pub fn has(&self, key: &str, is_there: impl FnOnce(&Inject) -> bool) -> bool {
+        is_there(&self.inject) || self.template.as_ref().is_some_and(|template| template.has(key))
+    }
+
+    /// Whether it joins texts with variables, or sets them where they are absent.
+    pub fn joins_env(&self) -> bool {
+        let joins = |op: EnvOp| !matches!(op, EnvOp::Set | EnvOp::Remove);
+        self.has("env", |inject| inject.env.iter().any(|change| joins(change.op)))
     }
 }
 

@@ -32,7 +32,7 @@ pub fn gather(
     threads: Option<NonZeroUsize>,
 ) -> (Inventory, Vec<Diagnostic>) {
     let mut problems = Vec::new();
-    let needs = Needs::of(policies);
+    let needs = Needs::of(policies).with(sources.manifests.iter().map(|text| text.text));
     // A path that is not there is wrong, whether or not a policy asks.
     let context = match sources.context {
         [] => Vec::new(),
@@ -46,7 +46,7 @@ pub fn gather(
     if needs.is_nothing() {
         return (inventory, problems);
     }
-    let read_text = |name: &Arc<str>, text: &[u8], standing: Standing| read(name, text, standing, needs, options);
+    let read_text = |name: &Arc<str>, text: &[u8], standing: Standing| read(name, text, standing, &needs, options);
     let of_manifests =
         map_in_order(sources.manifests, threads, |text| read_text(text.name, text.text, Standing::Manifest));
     let of_policy_files =
