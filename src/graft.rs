@@ -2,10 +2,12 @@
 
 pub mod across;
 mod check;
+mod companions;
 mod record_refusals;
 mod recorded;
 mod refusals;
 mod runs;
+pub mod settle;
 
 use memchr::memmem::Finder;
 use std::cell::OnceCell;
@@ -25,18 +27,19 @@ use crate::plan::draft::Draft;
 use crate::plan::patch::patch_of;
 use crate::plan::{self, Planned, plan};
 use crate::policy::Policy;
-use crate::report::{Edit, FileReport, Outcome, PolicyReport, Skip, WorkloadReport};
+use crate::report::{Companion, Edit, FileReport, Outcome, PolicyReport, Skip, WorkloadReport};
 use crate::source::{Lines, Source};
 use crate::yaml::doubt::{Doubt, Place, find_doubt, find_doubt_in_tree};
 use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
 use crate::yaml::tree::{NodeId, Tree};
-use crate::yaml::value::scalar_value;
 
 use check::check;
-use refusals::{duplicate, not_rendered, parse_problem, untyped};
+use companions::Pending;
+use refusals::{not_rendered, parse_problem, refuse_root, refuse_workload, untyped};
 pub use runs::Run;
 use runs::on_threads;
+use settle::Settling;
 
 /// Without it no document holds anything like a pod template.
 static CONTAINERS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"containers:"));
@@ -45,13 +48,36 @@ static CONTAINERS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"co
 pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Options) -> FileReport {
     let needs = Needs::of(policies).with(std::iter::once(text));
     let (inventory, problems) = inventory::read(name, text, Standing::Manifest, &needs, options);
+    let mut inventory = inventory;
+    for companion in foresee(NonZeroUsize::MIN, name, text, policies, options, &inventory) {
+        inventory.add_companion(companion);
+    }
     let mut report = graft_on_threads(NonZeroUsize::MIN, name, text, policies, options, &inventory);
+    Settling::default().settle(&mut report);
     report.diagnostics.extend(problems);
     report
 }
 
+/// What policies generate beside the workloads of one file of a run, to be added to the inventory of all files.
+pub fn foresee(
+    threads: NonZeroUsize,
+    name: &Arc<str>,
+    text: &[u8],
+    policies: &[Policy],
+    options: &Options,
+    inventory: &Inventory,
+) -> Vec<Companion> {
+    if policies.iter().all(|policy| policy.generate.is_empty()) {
+        return Vec::new();
+    }
+    let (length, kinds) = (text.len(), &PodKinds::of(options));
+    let setting = Setting { name, length, policies, options, inventory, kinds, aim: Aim::Foresee };
+    let report = work(threads, text, setting);
+    report.companions.into_iter().map(|placed| placed.companion).collect()
+}
+
 /// Plans and edits one file of a run, on as many threads. What comes of it does not depend on their number. The
-/// inventory is that of all files.
+/// inventory is that of all files, and what policies generate is written by [`settle`] when all files are planned.
 pub fn graft_on_threads(
     threads: NonZeroUsize,
     name: &Arc<str>,
@@ -66,8 +92,11 @@ pub fn graft_on_threads(
         report.documents = 1;
         return report;
     }
-    let kinds = PodKinds::of(options);
-    let setting = Setting { name, policies, options, inventory, kinds: &kinds };
+    let (length, kinds) = (text.len(), &PodKinds::of(options));
+    work(threads, text, Setting { name, length, policies, options, inventory, kinds, aim: Aim::Edit })
+}
+
+fn work(threads: NonZeroUsize, text: &[u8], setting: Setting<'_>) -> FileReport {
     let graft_run = |run: Run<'_>| graft_run(run, setting);
     match threads.get() {
         1 => graft_run(Run { start: 0, text, first_line: 1 }),
@@ -79,10 +108,22 @@ pub fn graft_on_threads(
 #[derive(Clone, Copy)]
 struct Setting<'s> {
     name: &'s Arc<str>,
+    /// Bytes of the file; more where that is not known.
+    length: usize,
     policies: &'s [Policy],
     options: &'s Options,
     inventory: &'s Inventory,
     kinds: &'s PodKinds,
+    aim: Aim,
+}
+
+/// What is done with workloads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Aim {
+    /// They are planned and edited.
+    Edit,
+    /// Only what policies generate beside them is reported.
+    Foresee,
 }
 
 /// Plans and edits a part of a file, with places and lines of the whole.
@@ -98,8 +139,9 @@ pub fn graft_part(
     {
         return FileReport { diagnostics: vec![problem], documents: 1, ..FileReport::default() };
     }
-    let kinds = PodKinds::of(options);
-    graft_run(part, Setting { name, policies, options, inventory, kinds: &kinds })
+    // Whether it is the whole file is not known.
+    let (length, kinds) = (usize::MAX, &PodKinds::of(options));
+    graft_run(part, Setting { name, length, policies, options, inventory, kinds, aim: Aim::Edit })
 }
 
 fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
@@ -111,7 +153,8 @@ fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
         let first_problem = report.diagnostics.len();
         let (lines, written, report) = (&mut lines, &mut written, &mut report);
         let doubt = OnceCell::new();
-        Chunk { place, bytes: chunk.text, setting, lines, written, report, first_problem, doubt }.run();
+        let pending = Vec::new();
+        Chunk { place, bytes: chunk.text, setting, lines, written, report, first_problem, doubt, pending }.run();
     }
     report
 }
@@ -146,6 +189,8 @@ struct Chunk<'a, 'l> {
     first_problem: usize,
     /// What keeps the whole chunk from being edited, once it was looked for.
     doubt: OnceCell<Option<Doubt>>,
+    /// What policies generate beside its workloads.
+    pending: Vec<Pending>,
 }
 
 impl<'a> Chunk<'a, '_> {
@@ -208,7 +253,7 @@ impl<'a> Chunk<'a, '_> {
             self.report.diagnostics.push(problem);
             return;
         }
-        if self.has_records() {
+        if self.setting.aim == Aim::Edit && self.has_records() {
             return self.objects_with_records(tree, source);
         }
         for found in find_objects(tree, self.setting.kinds) {
@@ -221,9 +266,12 @@ impl<'a> Chunk<'a, '_> {
             }
         }
         let is_refused = self.report.diagnostics[self.first_problem..].iter().any(Diagnostic::is_error);
-        if !drafts.is_empty() && !is_refused {
-            self.report.diagnostics.extend(check(tree, source, &drafts, &edits));
+        if !(drafts.is_empty() && self.pending.is_empty() || is_refused) {
+            let merged = self.with_companions(tree, (&edits, self.report.edits.len()), &mut drafts);
+            let edits = merged.as_deref().unwrap_or(&edits);
+            self.report.diagnostics.extend(check(tree, source, &drafts, edits, &self.written_beside()));
         }
+        self.report_companions();
         let start = self.place.start;
         let in_file = |edit: Edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text };
         self.report.edits.extend(edits.into_iter().map(in_file));
@@ -283,11 +331,15 @@ impl<'a> Chunk<'a, '_> {
 
     fn workload<'t>(&mut self, workload: &Workload<'t>, drafts: &mut Vec<(NodeId, Draft<'t>)>, edits: &mut Vec<Edit>) {
         let first = self.report.edits.len() + edits.len();
-        let (mut metrics_port, mut ephemeral) = (None, Vec::new());
+        let (mut metrics_port, mut ephemeral, mut companions) = (None, Vec::new(), Vec::new());
+        if self.setting.aim == Aim::Foresee {
+            return self.foresee(workload);
+        }
         let policies = self.left_alone(workload).unwrap_or_else(|| {
             let setting = self.setting;
             let planned = plan(workload, setting.policies, setting.options, setting.inventory, None);
-            let Planned { draft, policies, diagnostics, ephemeral_containers, .. } = planned;
+            let Planned { draft, policies, diagnostics, ephemeral_containers, companions: generated, .. } = planned;
+            companions = generated;
             metrics_port = plan::metrics::metrics_port(workload, &draft);
             ephemeral = ephemeral_containers;
             self.add_diagnostics(diagnostics);
@@ -301,6 +353,7 @@ impl<'a> Chunk<'a, '_> {
             policies
         });
         let last = self.report.edits.len() + edits.len();
+        self.place(companions, workload, first..last);
         if !self.setting.options.details {
             return;
         }
@@ -400,16 +453,19 @@ impl<'a> Chunk<'a, '_> {
 
     /// The edits of one workload. Text on which readers of YAML disagree is not edited.
     fn write(&mut self, draft: &Draft<'_>, workload: &Workload<'_>) -> Result<Vec<Edit>, Box<Diagnostic>> {
-        if let Some(doubt) = self.doubt.get_or_init(|| doubt_of(workload.source, workload.tree)) {
-            let message = format!("{} cannot be edited safely: {}", workload.title(), doubt.what);
-            let problem = Diagnostic::error(Code::CannotEdit, message);
-            return Err(Box::new(problem.at(workload.source.place(doubt.at.clone()), "here")));
-        }
+        self.refuse_doubt(workload)?;
         lower(draft, workload.object.node, self.written).map_err(|refusal| {
             let message = format!("{} cannot be edited: what stands here {}", workload.title(), refusal.why);
             let problem = Diagnostic::error(Code::CannotEdit, message).at(workload.place(refusal.node), "here");
             Box::new(problem.help("write it in block style, `key: value` lines and `- item` lines"))
         })
+    }
+
+    fn refuse_doubt(&self, workload: &Workload<'_>) -> Result<(), Box<Diagnostic>> {
+        let Some(doubt) = self.doubt.get_or_init(|| doubt_of(workload.source, workload.tree)) else { return Ok(()) };
+        let message = format!("{} cannot be edited safely: {}", workload.title(), doubt.what);
+        let problem = Diagnostic::error(Code::CannotEdit, message);
+        Err(Box::new(problem.at(workload.source.place(doubt.at.clone()), "here")))
     }
 }
 
@@ -420,48 +476,4 @@ fn doubt_of(source: &Source<'_>, tree: &Tree<'_>) -> Option<Doubt> {
     }
     let place = if source.first_line == 1 { Place::Start } else { Place::Inside };
     find_doubt(source.text, place).or_else(|| find_doubt_in_tree(tree))
-}
-
-/// A root that hides what it is, or a document on its separator's line, which kubectl refuses.
-fn refuse_root(tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagnostic> {
-    for &root in tree.roots() {
-        let root = tree.follow(root);
-        let is_key_of_identity =
-            |key: &NodeId| matches!(tree.scalar(*key), Some("kind" | "apiVersion" | "items" | "metadata" | "spec"));
-        if let Some(key) =
-            tree.kind(root).is_mapping().then(|| tree.duplicate_key(root)).flatten().filter(is_key_of_identity)
-        {
-            return Some(duplicate(source.place(tree.span(key)), tree.scalar(key).unwrap_or_default()));
-        }
-        let tagged = ["kind", "apiVersion"]
-            .into_iter()
-            .filter_map(|key| tree.get(root, key))
-            .find(|&value| scalar_value(tree, value).is_err());
-        if let Some(value) = tagged {
-            let problem = Diagnostic::error(Code::CannotEdit, "this object hides its kind behind a tag");
-            return Some(
-                problem.at(source.place(tree.span(value)), "readers disagree about this").help("write the kind out"),
-            );
-        }
-        let start = tree.span(root).start;
-        let line = source.text[..start].rfind('\n').map_or(0, |at| at + 1);
-        if tree.kind(root).is_collection() && source.text[line..].starts_with("---") {
-            let problem = Diagnostic::error(
-                Code::CannotEdit,
-                "a document begins on the line of its `---`, which kubectl refuses",
-            );
-            return Some(problem.at(source.place(start..start), "begins here").help("put it on the next line"));
-        }
-    }
-    None
-}
-
-fn refuse_workload(workload: &Workload<'_>) -> Option<Diagnostic> {
-    if let Some(node) = workload.malformed_containers() {
-        let message = format!("the containers of {} are no list of mappings", workload.title());
-        let problem = Diagnostic::error(Code::Invalid, message).at(workload.place(node), "this is something else");
-        return Some(problem.help("write them as a list: `- name: NAME` and the other fields below it"));
-    }
-    let key = workload.duplicate_key()?;
-    Some(duplicate(workload.place(key), workload.tree.scalar(key).unwrap_or_default()))
 }

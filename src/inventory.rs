@@ -5,13 +5,18 @@ mod object;
 mod read;
 mod sum;
 
-use memchr::memmem;
-use std::collections::BTreeMap;
+use memchr::memmem::Finder;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::policy::{Filter, OptFrom, Policy, Rule};
+use crate::manifest::workload::group_of;
+use crate::policy::{Filter, Generate, OptFrom, Policy, Rule};
+use crate::report::{Companion, ObjectName};
 use crate::source::Place;
-pub use object::{DataKind, DataName, Entries, Entry, NamespaceMeta};
+use object::data_of;
+pub use object::{DataKind, DataName, Entries, Entry, NamespaceMeta, name_of};
 pub use read::read;
 pub use sum::sum;
 
@@ -24,10 +29,21 @@ pub struct Needs {
     pub data: bool,
     /// The same, where a workload has variables of `envFrom` or optional keys.
     pub data_of_env: bool,
+    /// Objects of these groups and kinds as a whole, which policies generate, too.
+    pub generated: BTreeSet<(String, String)>,
 }
 
 /// Without one of these words no variable of a workload depends on a ConfigMap or Secret in a way that matters.
-const WORDS_OF_ENV: [&str; 2] = ["envFrom", "optional"];
+static WORDS_OF_ENV: LazyLock<[Finder<'static>; 2]> =
+    LazyLock::new(|| ["envFrom", "optional"].map(|word| Finder::new(word.as_bytes())));
+
+/// No word that policies ask for facts because of is longer.
+pub const LONGEST_WORD: usize = 8;
+
+/// Whether a text has a word because of which the variables of a workload may depend on a ConfigMap or Secret.
+pub fn has_words_of_env(text: &[u8]) -> bool {
+    WORDS_OF_ENV.iter().any(|word| word.find(text).is_some())
+}
 
 impl Needs {
     /// What these policies ask for.
@@ -43,13 +59,13 @@ impl Needs {
             namespaces: active().any(asks_namespace),
             data: active().any(|policy| !policy.config_keys.is_empty() || policy.rules.iter().any(asks_data)),
             data_of_env: active().any(|policy| policy.rules.iter().any(Rule::joins_env)),
+            generated: active().flat_map(|policy| &policy.generate).map(type_of).collect(),
         }
     }
 
     /// What they ask for with these manifests.
     pub fn with<'t>(self, manifests: impl Iterator<Item = &'t [u8]>) -> Self {
-        let has_word = |text: &[u8]| WORDS_OF_ENV.iter().any(|word| memmem::find(text, word.as_bytes()).is_some());
-        let data = self.data || self.data_of_env && manifests.into_iter().any(has_word);
+        let data = self.data || self.data_of_env && manifests.into_iter().any(has_words_of_env);
         Needs { data, data_of_env: false, ..self }
     }
 
@@ -59,11 +75,17 @@ impl Needs {
     }
 
     /// The kinds of object that answer.
-    fn kinds(&self) -> impl Iterator<Item = &'static str> {
+    fn kinds(&self) -> impl Iterator<Item = &str> {
         let namespaces = self.namespaces.then_some("Namespace");
         let data = self.data.then_some(["ConfigMap", "Secret"]).into_iter().flatten();
-        namespaces.into_iter().chain(data)
+        let generated = self.generated.iter().map(|(_, kind)| kind.as_str());
+        namespaces.into_iter().chain(data).chain(generated)
     }
+}
+
+fn type_of(generate: &Generate) -> (String, String) {
+    let (api_version, kind) = generate.resource.type_of();
+    (group_of(api_version).to_owned(), kind.to_owned())
 }
 
 /// Whatever the manifests say.
@@ -81,6 +103,8 @@ fn asks_namespace(filter: &Filter) -> bool {
 pub enum Standing {
     /// A manifest: it says what will be applied.
     Manifest,
+    /// A policy of this run generates it.
+    Companion,
     /// Read for facts alone: what a manifest says of the same object counts more.
     Context,
 }
@@ -90,16 +114,20 @@ pub enum Standing {
 pub struct Inventory {
     namespaces: BTreeMap<String, Known<NamespaceMeta>>,
     data: BTreeMap<DataName, Known<Result<Entries, String>>>,
+    objects: BTreeMap<ObjectName, Known<Arc<Value>>>,
 }
 
 /// What is known of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Known<T> {
-    standing: Standing,
-    says: T,
-    place: Place,
+pub struct Known<T> {
+    /// What the text is that says so.
+    pub standing: Standing,
+    /// What it says.
+    pub says: T,
+    /// Where.
+    pub place: Place,
     /// Where another text of the same standing says something else.
-    contradiction: Option<Place>,
+    pub contradiction: Option<Place>,
 }
 
 impl<T: PartialEq> Known<T> {
@@ -146,6 +174,22 @@ impl Inventory {
     pub fn add(&mut self, other: Inventory) {
         other.namespaces.into_iter().for_each(|(name, known)| add(&mut self.namespaces, name, known));
         other.data.into_iter().for_each(|(name, known)| add(&mut self.data, name, known));
+        other.objects.into_iter().for_each(|(name, known)| add(&mut self.objects, name, known));
+    }
+
+    /// Adds an object that a policy generates.
+    pub fn add_companion(&mut self, companion: Companion) {
+        let (standing, place) = (Standing::Companion, companion.place);
+        if let Some((name, says)) = data_of(&companion.name, &companion.object) {
+            add(&mut self.data, name, Known { standing, says, place: place.clone(), contradiction: None });
+        }
+        let known = Known { standing, says: companion.object, place, contradiction: None };
+        add(&mut self.objects, companion.name, known);
+    }
+
+    /// An object of a kind that policies generate.
+    pub fn object(&self, name: &ObjectName) -> Option<&Known<Arc<Value>>> {
+        self.objects.get(name)
     }
 
     /// The Namespace object of a name; `None` where there is none.

@@ -1,7 +1,9 @@
 //! The output, parsed again, walked in step with the input's tree and the draft: equal, and nothing else.
 
 use serde_json::Value;
+use std::sync::Arc;
 
+use crate::edit::companion::Beside;
 use crate::plan::draft::{Draft, Key, Opened, Part};
 use crate::yaml::scalar::resolve_typed;
 use crate::yaml::tree::{Kind, NodeId, Tree, is_same_text};
@@ -16,18 +18,36 @@ pub struct Difference {
     pub what: &'static str,
 }
 
-/// Compares an edited text's tree with the input's tree, in which some objects have drafts.
+/// Compares an edited text's tree with the input's tree, in which some objects have drafts, and some have others
+/// written behind them. Items of a list that are written so are in the list's draft.
 ///
 /// # Errors
 /// The first difference.
-pub fn verify(output: &Tree<'_>, input: &Tree<'_>, drafts: &[(NodeId, Draft<'_>)]) -> Result<(), Difference> {
-    if output.roots().len() != input.roots().len() {
+pub fn verify(
+    output: &Tree<'_>,
+    input: &Tree<'_>,
+    drafts: &[(NodeId, Draft<'_>)],
+    written: &[(Beside, Arc<Value>)],
+) -> Result<(), Difference> {
+    let documents = written.iter().filter(|(beside, _)| matches!(beside, Beside::Documents(_))).count();
+    if output.roots().len() != input.roots().len() + documents {
         return Err(Difference { node: None, what: "another number of documents" });
     }
     debug_assert!(drafts.is_sorted_by_key(|(root, _)| *root), "objects are found in the order of the text");
     let check = Check { output, input, drafts };
-    let roots = output.roots().iter().zip(input.roots());
-    roots.into_iter().try_for_each(|(&out, &node)| check.node(out, node))
+    let mut outs = output.roots().iter().copied();
+    for &node in input.roots() {
+        let out = outs.next().ok_or(Difference { node: None, what: "a document is missing" })?;
+        match written.iter().any(|(beside, _)| *beside == Beside::NewList(node)) {
+            true => check.new_list(out, node, written)?,
+            false => check.node(out, node)?,
+        }
+        for (_, object) in written.iter().filter(|(beside, _)| *beside == Beside::Documents(node)) {
+            let out = outs.next().ok_or(Difference { node: None, what: "a document is missing" })?;
+            check.value(out, object)?;
+        }
+    }
+    Ok(())
 }
 
 struct Check<'c, 't> {
@@ -44,6 +64,27 @@ fn differ(node: NodeId, what: &'static str) -> Checked {
 }
 
 impl Check<'_, '_> {
+    /// A List around an object and those that are written behind it.
+    fn new_list(&self, out: NodeId, node: NodeId, written: &[(Beside, Arc<Value>)]) -> Checked {
+        let fields: Vec<(NodeId, NodeId)> = self.output.entries(out).collect();
+        let [(_, version), (_, kind), (_, items)] = fields[..] else { return differ(out, "no List") };
+        let is_list = self.output.is_text(version, "v1") && self.output.is_text(kind, "List");
+        let keys = ["apiVersion", "kind", "items"];
+        if !is_list || !fields.iter().zip(keys).all(|((key, _), name)| self.output.is_text(*key, name)) {
+            return differ(out, "no List");
+        }
+        let mut items = self.output.children(items);
+        match items.next() {
+            Some(first) => self.node(first, node)?,
+            None => return differ(out, "an item is missing"),
+        }
+        for (_, object) in written {
+            let Some(item) = items.next() else { return differ(out, "an item is missing") };
+            self.value(item, object)?;
+        }
+        if items.next().is_some() { differ(out, "an item too many") } else { Ok(()) }
+    }
+
     fn node(&self, out: NodeId, node: NodeId) -> Checked {
         if self.is_untouched(out, node) {
             return Ok(());
@@ -107,7 +148,11 @@ impl Check<'_, '_> {
     fn part(&self, draft: &Draft<'_>, out: NodeId, part: &Part) -> Checked {
         match part {
             Part::Node(node) if self.is_untouched(out, *node) => Ok(()),
-            Part::Node(node) => self.same(out, *node),
+            Part::Node(node) => match self.drafts_from(*node) {
+                // An item of a list that is a draft itself.
+                [(root, own), ..] if root == node && !std::ptr::eq(own, draft) => self.part(own, out, &own.root()),
+                _ => self.same(out, *node),
+            },
             Part::New(value) | Part::Instead { value, .. } => self.value(out, value),
             Part::Open(id) => match draft.opened(*id) {
                 _ if draft.stays_null(*id) => {

@@ -213,6 +213,14 @@ fn the_plan_as_a_patch_comes_to_the_same_values() {
             let patch = workload.patch.as_ref().expect("it was asked for");
             json_patch::patch(value, patch).unwrap_or_else(|error| panic!("{}: {error} in {patch:?}", case.name()));
         }
+        for placed in report.companions.iter().rev() {
+            let workload = &report.workloads[placed.workload];
+            let is_it = |value: &Value| {
+                value["kind"] == json!(workload.kind) && value["metadata"]["name"] == json!(workload.name)
+            };
+            let at = values.iter().position(is_it).expect("the workload is in the input");
+            values.insert(at + 1, (*placed.companion.object).clone());
+        }
         assert_eq!(values, expected, "{}", case.name());
     }
 }

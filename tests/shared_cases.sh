@@ -6,7 +6,7 @@ cases=../shared/cases
 out=$(python3 $cases/compare.py $cases/native "$podgraft apply -q -p {policy} {args} {input}" -v) || true
 echo "$out"
 # The other native cases need generated objects.
-for case in 1-rookout-java 3-opentelemetry-java 4-debug-tools 5-config-checksum; do
+for case in 1-rookout-java 3-opentelemetry-java 4-debug-tools 5-config-checksum 2-jmx-exporter 6-vault-agent; do
   grep -q "^ok   $case" <<<"$out" || { echo "case $case does not match" >&2; exit 1; }
 done
 # What other operators do, with their own resources.

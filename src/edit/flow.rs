@@ -129,7 +129,7 @@ pub(super) fn inner_value(tree: &Tree<'_>, of: NodeId, value: &Value) -> String 
 }
 
 /// One level of indentation of a JSON document over several lines; `None` when it is on one.
-fn json_unit(tree: &Tree<'_>, of: NodeId) -> Option<String> {
+pub(super) fn json_unit(tree: &Tree<'_>, of: NodeId) -> Option<String> {
     let root = tree.roots().iter().copied().find(|&root| root <= of && of < tree.after(root))?;
     let first = tree.children(root).next()?;
     own_indent(tree.text(), tree.span(first).start).filter(|indent| !indent.is_empty()).map(str::to_owned)

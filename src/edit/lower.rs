@@ -39,6 +39,23 @@ pub fn lower(draft: &Draft<'_>, object: NodeId, written: &mut Written) -> Result
     Ok(edits)
 }
 
+/// A block scalar that the file's end cuts off has no last line end; text behind it would give it one. `|-` keeps its
+/// value.
+pub(super) fn close_open_block(tree: &Tree<'_>, within: NodeId) -> Option<Edit> {
+    let text = tree.text();
+    let mut last = (within.0..tree.after(within).0).map(NodeId).filter(|&id| tree.span(id).end == text.len());
+    let block = last.find(|&id| matches!(tree.kind(id), Kind::Literal | Kind::Folded))?;
+    let start = tree.span(block).start;
+    let header = text[start..].bytes().take_while(|byte| !byte.is_ascii_whitespace()).count();
+    if text[start..start + header].contains('-') {
+        return None;
+    }
+    Some(match text[start..start + header].find('+') {
+        Some(at) => Edit { at: start + at..start + at + 1, text: "-".into() },
+        None => Edit { at: start + header..start + header, text: "-".into() },
+    })
+}
+
 /// What a part stands in.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Around {
@@ -282,23 +299,9 @@ impl Lowering<'_, '_> {
         self.edits.iter().any(is_removal) && !self.edits.iter().any(|edit| edit.at.start == end)
     }
 
-    /// A block scalar that the file's end cuts off has no last line end; text behind it would give it one. `|-` keeps
-    /// its value.
     fn close_open_block(&mut self, within: NodeId) {
-        let text = self.tree.text();
-        let last = (within.0..self.tree.after(within).0).map(NodeId).filter(|&id| self.tree.span(id).end == text.len());
-        let Some(block) = last.into_iter().find(|&id| matches!(self.tree.kind(id), Kind::Literal | Kind::Folded))
-        else {
-            return;
-        };
-        let start = self.tree.span(block).start;
-        let header = text[start..].bytes().take_while(|byte| !byte.is_ascii_whitespace()).count();
-        let is_closed = text[start..start + header].contains('-');
-        let edit = match text[start..start + header].find('+') {
-            Some(at) => Edit { at: start + at..start + at + 1, text: "-".into() },
-            None => Edit { at: start + header..start + header, text: "-".into() },
-        };
-        if !is_closed && !self.edits.contains(&edit) {
+        let edit = close_open_block(self.tree, within);
+        if let Some(edit) = edit.filter(|edit| !self.edits.contains(edit)) {
             self.edits.push(edit);
         }
     }

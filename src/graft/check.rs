@@ -1,6 +1,10 @@
 //! The edited document, read again and compared with the plan before it leaves.
 
+use serde_json::Value;
+use std::sync::Arc;
+
 use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::companion::Beside;
 use crate::plan::draft::Draft;
 use crate::report::{Edit, splice_text};
 use crate::source::Source;
@@ -14,6 +18,7 @@ pub(super) fn check(
     source: &Source<'_>,
     drafts: &[(NodeId, Draft<'_>)],
     edits: &[Edit],
+    written: &[(Beside, Arc<Value>)],
 ) -> Option<Diagnostic> {
     let mut ordered: Vec<&Edit> = edits.iter().collect();
     if !ordered.is_sorted_by_key(|edit| (edit.at.start, !edit.at.is_empty())) {
@@ -24,7 +29,7 @@ pub(super) fn check(
     let what = match parse_again(tree, &edited, &changes) {
         Err(error) => format!("it cannot be parsed ({:?})", error.kind),
         Ok(output) => {
-            let difference = verify(&output, tree, drafts).err()?;
+            let difference = verify(&output, tree, drafts, written).err()?;
             let at = difference.node.map_or(String::new(), |node| format!(" at `{}`", output.slice(node)));
             format!("there is {}{at}", difference.what)
         }

@@ -16,7 +16,7 @@ use crate::plan::recording::{Earlier, is_dropped, write_record};
 use crate::plan::{plan, refusal_diagnostic};
 use crate::policy::Item;
 use crate::record::{Changed, Leniency, MARKER, RECORD, Record, Texts, arrange};
-use crate::report::{Edit, Outcome, PolicyReport, splice};
+use crate::report::{Companion, Edit, Outcome, PolicyReport, splice};
 use crate::source::{Place, Source};
 use crate::undo::{Obstacle, Recorded, Stripped, objects_of, places_between, read_record, strip};
 use crate::yaml::parse::parse;
@@ -38,6 +38,7 @@ struct Pending<'t> {
     record: Option<Record>,
     metrics_port: Option<u16>,
     ephemeral_containers: Vec<Value>,
+    companions: Vec<Companion>,
 }
 
 impl<'t> Pending<'t> {
@@ -47,8 +48,8 @@ impl<'t> Pending<'t> {
     }
 
     fn new(workload: Workload<'t>, policies: Vec<PolicyReport>, wanted: Wanted<'t>) -> Self {
-        let (record, metrics_port, ephemeral_containers) = (None, None, Vec::new());
-        Pending { workload, policies, wanted, record, metrics_port, ephemeral_containers }
+        let (record, metrics_port, ephemeral_containers, companions) = (None, None, Vec::new(), Vec::new());
+        Pending { workload, policies, wanted, record, metrics_port, ephemeral_containers, companions }
     }
 }
 
@@ -223,7 +224,8 @@ impl<'a> Chunk<'a, '_> {
         let wanted = if planned.draft.is_changed() { Wanted::Draft(planned.draft) } else { Wanted::Same };
         let ephemeral_containers = values_of(&planned.ephemeral_containers);
         let pending = Pending::new(workload, planned.policies, wanted);
-        Pending { record: planned.record, metrics_port, ephemeral_containers, ..pending }
+        let companions = planned.companions;
+        Pending { record: planned.record, metrics_port, ephemeral_containers, companions, ..pending }
     }
 
     /// A workload with a record: planned on its base, then compared with what it is.
@@ -263,7 +265,8 @@ impl<'a> Chunk<'a, '_> {
         let metrics_port = metrics_port(base, &planned.draft);
         let ephemeral_containers = values_of(&planned.ephemeral_containers);
         let pending = Pending::new(workload, planned.policies, wanted);
-        Pending { record: planned.record, metrics_port, ephemeral_containers, ..pending }
+        let companions = planned.companions;
+        Pending { record: planned.record, metrics_port, ephemeral_containers, companions, ..pending }
     }
 
     fn refuse_changed(&mut self, workload: &Workload<'_>, policies: &[PolicyReport], changed: &[Changed]) {
@@ -285,7 +288,7 @@ impl<'a> Chunk<'a, '_> {
     fn settle<'t>(&mut self, pair: &Pair<'_, 't>, mut pending: Vec<Pending<'t>>, is_refused: bool) {
         let is_changed = pending.iter().any(|one| !matches!(one.wanted, Wanted::Same));
         if is_refused || !is_changed {
-            return self.report_all(pending, Vec::new(), Vec::new());
+            return self.report_all(pair, pending, Vec::new(), Vec::new());
         }
         let mut written = self.write_checked(pair, &pending);
         if let Some((_, edits)) = &written
@@ -306,7 +309,7 @@ impl<'a> Chunk<'a, '_> {
             }
         }
         let (drafts, edits) = written.unwrap_or_default();
-        self.report_all(pending, drafts, edits);
+        self.report_all(pair, pending, drafts, edits);
     }
 
     /// The draft of every changed workload, and its edits. `None` after a problem.
@@ -349,7 +352,7 @@ impl<'a> Chunk<'a, '_> {
         drafts: &[(NodeId, Draft<'t>)],
         edits: &[(NodeId, Vec<Edit>)],
     ) -> bool {
-        let problem = check(pair.tree, pair.source, drafts, &flat(edits));
+        let problem = check(pair.tree, pair.source, drafts, &flat(edits), &[]);
         let is_right = problem.is_none();
         self.report.diagnostics.extend(problem);
         is_right
@@ -402,11 +405,14 @@ impl<'a> Chunk<'a, '_> {
 
     fn report_all<'t>(
         &mut self,
+        pair: &Pair<'_, 't>,
         pending: Vec<Pending<'t>>,
         drafts: Vec<(NodeId, Draft<'t>)>,
         edits: Vec<(NodeId, Vec<Edit>)>,
     ) {
-        let start = self.place.start;
+        let (start, before) = (self.place.start, self.report.edits.len());
+        // What is taken out as a whole is written as it was, which the drafts do not say.
+        let has_base = pending.iter().any(|one| matches!(one.wanted, Wanted::Base { .. }));
         for one in pending {
             let node = one.workload.object.node;
             let first = self.report.edits.len();
@@ -414,6 +420,7 @@ impl<'a> Chunk<'a, '_> {
             let in_file =
                 own.map(|edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text.clone() });
             self.report.edits.extend(in_file);
+            self.place(one.companions, &one.workload, first..self.report.edits.len());
             if !self.setting.options.details {
                 continue;
             }
@@ -424,6 +431,10 @@ impl<'a> Chunk<'a, '_> {
             described.ephemeral_containers = one.ephemeral_containers;
             self.report.workloads.push(described);
         }
+        if !has_base {
+            self.check_companions(pair.tree, pair.source, before, drafts);
+        }
+        self.report_companions();
     }
 }
 

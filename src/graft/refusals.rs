@@ -3,10 +3,57 @@
 use std::ops::Range;
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::pod::Workload;
 use crate::source::{Place, Source};
 use crate::yaml::parse::{ParseError, ParseErrorKind};
+use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::value::scalar_value;
 
-pub(super) fn duplicate(place: Place, key: &str) -> Diagnostic {
+/// A root that hides what it is, or a document on its separator's line, which kubectl refuses.
+pub(super) fn refuse_root(tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagnostic> {
+    for &root in tree.roots() {
+        let root = tree.follow(root);
+        let is_key_of_identity =
+            |key: &NodeId| matches!(tree.scalar(*key), Some("kind" | "apiVersion" | "items" | "metadata" | "spec"));
+        if let Some(key) =
+            tree.kind(root).is_mapping().then(|| tree.duplicate_key(root)).flatten().filter(is_key_of_identity)
+        {
+            return Some(duplicate(source.place(tree.span(key)), tree.scalar(key).unwrap_or_default()));
+        }
+        let tagged = ["kind", "apiVersion"]
+            .into_iter()
+            .filter_map(|key| tree.get(root, key))
+            .find(|&value| scalar_value(tree, value).is_err());
+        if let Some(value) = tagged {
+            let problem = Diagnostic::error(Code::CannotEdit, "this object hides its kind behind a tag");
+            return Some(
+                problem.at(source.place(tree.span(value)), "readers disagree about this").help("write the kind out"),
+            );
+        }
+        let start = tree.span(root).start;
+        let line = source.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        if tree.kind(root).is_collection() && source.text[line..].starts_with("---") {
+            let problem = Diagnostic::error(
+                Code::CannotEdit,
+                "a document begins on the line of its `---`, which kubectl refuses",
+            );
+            return Some(problem.at(source.place(start..start), "begins here").help("put it on the next line"));
+        }
+    }
+    None
+}
+
+pub(super) fn refuse_workload(workload: &Workload<'_>) -> Option<Diagnostic> {
+    if let Some(node) = workload.malformed_containers() {
+        let message = format!("the containers of {} are no list of mappings", workload.title());
+        let problem = Diagnostic::error(Code::Invalid, message).at(workload.place(node), "this is something else");
+        return Some(problem.help("write them as a list: `- name: NAME` and the other fields below it"));
+    }
+    let key = workload.duplicate_key()?;
+    Some(duplicate(workload.place(key), workload.tree.scalar(key).unwrap_or_default()))
+}
+
+fn duplicate(place: Place, key: &str) -> Diagnostic {
     if key == "<<" {
         let message = "this `<<` brings a key that stands before it in the same mapping";
         return Diagnostic::error(Code::DuplicateKey, message)

@@ -6,6 +6,10 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::manifest::workload::group_of;
+use crate::options::Options;
+use crate::report::ObjectName;
+
 /// What is known of a Namespace object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamespaceMeta {
@@ -78,7 +82,7 @@ impl NamespaceMeta {
 ///
 /// # Errors
 /// What an API server would refuse, in words.
-pub(super) fn entries_of(kind: DataKind, object: &Value) -> Result<Entries, String> {
+fn entries_of(kind: DataKind, object: &Value) -> Result<Entries, String> {
     let mut entries = Entries::new();
     let (plain, encoded) = match kind {
         DataKind::ConfigMap => ("data", "binaryData"),
@@ -101,6 +105,28 @@ pub(super) fn entries_of(kind: DataKind, object: &Value) -> Result<Entries, Stri
         }
     }
     Ok(entries)
+}
+
+/// What tells an object from all others; `None` where it does not say so. Without a namespace it is of the run's.
+pub fn name_of(object: &Value, options: &Options) -> Option<ObjectName> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+    Some(ObjectName {
+        group: group_of(text("/apiVersion")?).to_owned(),
+        kind: text("/kind")?.to_owned(),
+        namespace: text("/metadata/namespace").or(options.namespace.as_deref()).map(str::to_owned),
+        name: text("/metadata/name")?.to_owned(),
+    })
+}
+
+/// What an object holds that is a ConfigMap or Secret.
+pub(super) fn data_of(name: &ObjectName, object: &Value) -> Option<(DataName, Result<Entries, String>)> {
+    let kind = match (name.group.as_str(), name.kind.as_str()) {
+        ("", "ConfigMap") => DataKind::ConfigMap,
+        ("", "Secret") => DataKind::Secret,
+        _ => return None,
+    };
+    let own = DataName { kind, namespace: name.namespace.clone(), name: name.name.clone() };
+    Some((own, entries_of(kind, object)))
 }
 
 /// The texts under a field; a null is the empty text, as for an API server.

@@ -1,11 +1,10 @@
 //! A text to what it says of the objects that are asked for. Documents that cannot hold such an object are not parsed.
 
 use memchr::memmem::Finder;
-use serde_json::Value;
 use std::sync::Arc;
 
-use super::object::entries_of;
-use super::{DataKind, DataName, Inventory, Known, NamespaceMeta, Needs, Standing, add};
+use super::object::data_of;
+use super::{Inventory, Known, NamespaceMeta, Needs, Standing, add, name_of};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::object::{Found, Object, find_objects};
 use crate::manifest::prefilter::{Glance, glance};
@@ -27,7 +26,7 @@ pub fn read(
     options: &Options,
 ) -> (Inventory, Vec<Diagnostic>) {
     let mut reader = Reader { name, standing, needs, options, found: Inventory::default(), problems: Vec::new() };
-    let words: Vec<Finder<'static>> = needs.kinds().map(Finder::new).collect();
+    let words: Vec<Finder<'_>> = needs.kinds().map(Finder::new).collect();
     let has_word = |text: &[u8]| words.iter().any(|word| word.find(text).is_some());
     if !has_word(text) {
         return (reader.found, reader.problems);
@@ -88,32 +87,25 @@ impl Reader<'_> {
     }
 
     fn object(&mut self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) {
-        if object.api_version != "v1" {
-            return;
-        }
         let name = tree.get(object.node, "metadata").and_then(|metadata| tree.get(metadata, "name"));
         let place = source.place(tree.span(name.unwrap_or(object.node)));
         let value = match to_value(tree, object.node) {
             Ok(value) => value,
             Err(error) => return self.refuse(source, error.at),
         };
-        let text = |key: &str| {
-            let text = value.pointer(&format!("/metadata/{key}")).and_then(Value::as_str);
-            text.filter(|text| !text.is_empty()).map(str::to_owned)
-        };
-        let Some(name) = text("name") else { return };
+        let Some(name) = name_of(&value, self.options) else { return };
         let standing = self.standing;
-        let kind = match object.kind.as_str() {
-            "ConfigMap" => DataKind::ConfigMap,
-            "Secret" => DataKind::Secret,
-            _ => {
-                let says = NamespaceMeta::of(&value);
-                let known = Known { standing, says, place, contradiction: None };
-                return add(&mut self.found.namespaces, name, known);
-            }
-        };
-        let namespace = text("namespace").or_else(|| self.options.namespace.clone());
-        let known = Known { standing, says: entries_of(kind, &value), place, contradiction: None };
-        add(&mut self.found.data, DataName { kind, namespace, name }, known);
+        if self.needs.namespaces && name.group.is_empty() && name.kind == "Namespace" {
+            let says = NamespaceMeta::of(&value);
+            let known = Known { standing, says, place: place.clone(), contradiction: None };
+            add(&mut self.found.namespaces, name.name.clone(), known);
+        }
+        if let Some((name, says)) = data_of(&name, &value).filter(|_| self.needs.data) {
+            add(&mut self.found.data, name, Known { standing, says, place: place.clone(), contradiction: None });
+        }
+        let is_generated = self.needs.generated.contains(&(name.group.clone(), name.kind.clone()));
+        if is_generated && standing == Standing::Manifest {
+            add(&mut self.found.objects, name, Known { standing, says: Arc::new(value), place, contradiction: None });
+        }
     }
 }

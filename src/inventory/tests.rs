@@ -2,7 +2,7 @@ use super::*;
 use crate::options::Options;
 use std::sync::Arc;
 
-const ALL: &Needs = &Needs { namespaces: true, data: true, data_of_env: false };
+const ALL: &Needs = &Needs { namespaces: true, data: true, data_of_env: false, generated: BTreeSet::new() };
 
 fn read_as(standing: Standing, texts: &[&str]) -> Inventory {
     let mut inventory = Inventory::default();

@@ -13,6 +13,17 @@ pub struct Object {
     pub api_version: String,
     /// `Deployment`.
     pub kind: String,
+    /// The list that it is an item of.
+    pub within: Option<Within>,
+}
+
+/// An item's place in a list of objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Within {
+    /// The list, an object with `items`.
+    pub list: NodeId,
+    /// The item as it stands there: an alias is not followed.
+    pub item: NodeId,
 }
 
 /// What a document holds.
@@ -36,16 +47,22 @@ const MAX_LISTS: usize = 8;
 pub fn find_objects(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<Found> {
     let mut found = Vec::new();
     for &root in tree.roots() {
-        collect(tree, tree.follow(root), kinds, MAX_LISTS, &mut found);
+        collect(tree, (tree.follow(root), None), kinds, MAX_LISTS, &mut found);
     }
     found
 }
 
-fn collect(tree: &Tree<'_>, node: NodeId, kinds: &PodKinds, lists: usize, found: &mut Vec<Found>) {
+fn collect(
+    tree: &Tree<'_>,
+    (node, within): (NodeId, Option<Within>),
+    kinds: &PodKinds,
+    lists: usize,
+    found: &mut Vec<Found>,
+) {
     let Some(object) = as_object(tree, node) else { return };
     let items = tree.get(node, "items").filter(|&items| tree.kind(items).is_sequence());
     let (Some(item_kind), Some(items)) = (object.kind.strip_suffix("List"), items) else {
-        found.push(Found::Object(object));
+        found.push(Found::Object(Object { within, ..object }));
         return;
     };
     if lists == 0 {
@@ -54,7 +71,7 @@ fn collect(tree: &Tree<'_>, node: NodeId, kinds: &PodKinds, lists: usize, found:
     let is_of_pods = kinds.has_kind(item_kind);
     for item in tree.children(items) {
         if as_object(tree, item).is_some() {
-            collect(tree, item, kinds, lists - 1, found);
+            collect(tree, (item, Some(Within { list: node, item })), kinds, lists - 1, found);
         } else if is_of_pods {
             found.push(Found::Untyped { list_kind: object.kind.clone(), node: item });
         }
@@ -63,7 +80,7 @@ fn collect(tree: &Tree<'_>, node: NodeId, kinds: &PodKinds, lists: usize, found:
 
 fn as_object(tree: &Tree<'_>, node: NodeId) -> Option<Object> {
     let text = |key| Some(tree.scalar(tree.get(node, key)?)?.to_owned()).filter(|text: &String| !text.is_empty());
-    Some(Object { node, api_version: text("apiVersion")?, kind: text("kind")? })
+    Some(Object { node, api_version: text("apiVersion")?, kind: text("kind")?, within: None })
 }
 
 /// Where an object of an unknown kind holds something shaped like a pod template: the keys to what has

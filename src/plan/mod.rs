@@ -3,6 +3,7 @@
 mod base;
 mod check;
 mod checksums;
+mod companions;
 mod compose;
 mod config_keys;
 mod containers;
@@ -35,7 +36,7 @@ use crate::manifest::pod::Workload;
 use crate::options::Options;
 use crate::policy::{ApplyRules, Checksum, FailurePolicy, Item, Policy, Rule};
 use crate::record::Record;
-use crate::report::{Change, Outcome, PolicyReport, Skip};
+use crate::report::{Change, Companion, Outcome, PolicyReport, Skip};
 use crate::select::{Base, No, choose_containers, select, select_rule};
 use crate::yaml::tree::NodeId;
 
@@ -53,6 +54,8 @@ pub struct Planned<'t> {
     pub draft: Draft<'t>,
     /// What each policy did.
     pub policies: Vec<PolicyReport>,
+    /// What they generate beside it, as far as it is not among the manifests.
+    pub companions: Vec<Companion>,
     /// What is wrong.
     pub diagnostics: Vec<Diagnostic>,
     /// Ephemeral containers, where the options ask for them.
@@ -86,6 +89,18 @@ pub fn plan<'t>(
     planned.0
 }
 
+/// What policies generate beside a workload. Their checksums are left out: they may be of what others generate.
+pub fn foresee(
+    workload: &Workload<'_>,
+    policies: &[Policy],
+    options: &Options,
+    inventory: &Inventory,
+) -> Vec<Companion> {
+    let base = base::base_of(workload, policies);
+    let run = Run { workload, policies, base: &base, options, inventory, earlier: None, is_recording: false };
+    run.apply_all(&BTreeMap::new()).planned.companions
+}
+
 /// A workload and all policies.
 struct Run<'r, 't> {
     workload: &'r Workload<'t>,
@@ -97,6 +112,14 @@ struct Run<'r, 't> {
     is_recording: bool,
 }
 
+/// What all policies come to before their checksums.
+struct Applying<'t> {
+    planned: Planned<'t>,
+    /// Those of a policy, by its place in the order.
+    checksums: Vec<(usize, Vec<Checksum>)>,
+    recording: Option<Recording>,
+}
+
 /// A policy by its place in the order, and what is wrong with its checksums.
 type FailedLate = (usize, Vec<Diagnostic>);
 
@@ -106,15 +129,18 @@ impl<'r, 't> Run<'r, 't> {
         Subject { workload, policy, base, options, inventory, is_recording }
     }
 
-    /// All policies in order, then their checksums, which are of what the pod template names in the end.
-    fn fold(
-        &self,
-        failed_late: &BTreeMap<usize, Vec<Diagnostic>>,
-    ) -> Result<(Planned<'t>, Option<Recording>), FailedLate> {
+    /// All policies in order, and the checksums that they want.
+    fn apply_all(&self, failed_late: &BTreeMap<usize, Vec<Diagnostic>>) -> Applying<'t> {
         let draft = Draft::new(self.workload.tree, self.workload.object.node);
         let mut recording = self.is_recording.then(|| Recording::begin(self.workload, &draft)).flatten();
-        let (policies, diagnostics, ephemeral_containers) = (Vec::new(), Vec::new(), Vec::new());
-        let mut planned = Planned { draft, policies, diagnostics, ephemeral_containers, record: None };
+        let mut planned = Planned {
+            draft,
+            policies: Vec::new(),
+            companions: Vec::new(),
+            diagnostics: Vec::new(),
+            ephemeral_containers: Vec::new(),
+            record: None,
+        };
         let mut checksums = Vec::new();
         for turn in turns(self.policies, self.earlier, self.options) {
             let at = match (turn, recording.as_mut()) {
@@ -141,6 +167,15 @@ impl<'r, 't> Run<'r, 't> {
                 checksums.push((at, found.checksums));
             }
         }
+        Applying { planned, checksums, recording }
+    }
+
+    /// All policies in order, then their checksums, which are of what the pod template names in the end.
+    fn fold(
+        &self,
+        failed_late: &BTreeMap<usize, Vec<Diagnostic>>,
+    ) -> Result<(Planned<'t>, Option<Recording>), FailedLate> {
+        let Applying { mut planned, checksums, mut recording } = self.apply_all(failed_late);
         for (at, found) in checksums {
             self.add_checksums(at, &found, &mut planned)?;
             if let Some(recording) = &mut recording {
@@ -222,9 +257,15 @@ fn apply<'t>(subject: Subject<'_, 't>, earlier: &[Policy], planned: &mut Planned
             found.rules.push(index);
         }
     }
-    if applied.skips.len() < policy.rules.len() {
+    let is_skipped = applied.skips.len() == policy.rules.len();
+    if !is_skipped {
         applied.problems.extend(config_keys::check(subject));
     }
+    let companions = if is_skipped { Ok(Vec::new()) } else { companions::of(subject) };
+    let companions = companions.unwrap_or_else(|found| {
+        applied.problems.extend(found);
+        Vec::new()
+    });
     let (errors, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
         applied.problems.into_iter().partition(Diagnostic::is_error);
     if !errors.is_empty() {
@@ -236,9 +277,13 @@ fn apply<'t>(subject: Subject<'_, 't>, earlier: &[Policy], planned: &mut Planned
     planned.diagnostics.extend(others);
     found.checksums = applied.checksums;
     found.notes = applied.notes;
-    if applied.skips.len() == policy.rules.len() {
+    if is_skipped {
         return Outcome::Skipped(no_rule(applied.skips));
     }
+    let generated = companions.iter().map(|companion| &companion.name);
+    let generated = generated.map(|name| Change::Generated { what: name.to_string(), object: name.clone() });
+    applied.done.extend(generated);
+    planned.companions.extend(companions);
     if applied.done.is_empty() { Outcome::UpToDate } else { Outcome::Injected(applied.done) }
 }
 

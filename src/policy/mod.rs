@@ -1,5 +1,6 @@
 //! Policies: every format becomes the one internal [`Policy`] that the later stages know.
 
+mod beside;
 pub mod builtin;
 mod config_monitor;
 pub mod conversion;
@@ -31,9 +32,11 @@ use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 use crate::source::{Place, Source};
+pub use beside::{Checksum, ChecksumKey, Generate};
 use expression::{Expression, Variable};
 use images::{ImageMirror, mirror_images};
 pub use native::expand::InjectTemplate;
+pub use native::generate::ResourceTemplate;
 pub use operators::{ConfigKey, ForeignMark};
 pub use patches::{PatchEntry, PatchScope};
 use template::Params;
@@ -71,6 +74,8 @@ pub struct Policy {
     pub rules: Vec<Rule>,
     /// Whether a container gets all rules that fit it.
     pub apply_rules: ApplyRules,
+    /// What to write behind its workloads.
+    pub generate: Vec<Generate>,
     /// Other places for the images that it injects.
     pub image_mirrors: Arc<[ImageMirror]>,
     /// What shows that somebody else has done it: such a workload is left alone.
@@ -406,36 +411,6 @@ pub struct Inject {
     pub checksums: Vec<Checksum>,
     /// JSON patches, planned last.
     pub patches: Vec<PatchEntry>,
-}
-
-/// One entry of `checksums`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Checksum {
-    /// Where it stands in the policy's file.
-    pub at: Range<usize>,
-    /// The annotation's key.
-    pub annotation: ChecksumKey,
-    /// Names of ConfigMaps.
-    pub config_maps: Vec<String>,
-    /// Names of Secrets.
-    pub secrets: Vec<String>,
-    /// All ConfigMaps that the pod template names.
-    pub all_config_maps: bool,
-    /// All Secrets that the pod template names.
-    pub all_secrets: bool,
-    /// Only these keys. Empty: all.
-    pub keys: Vec<String>,
-    /// Without an object or a key of it: no annotation, instead of an error.
-    pub skips_missing: bool,
-}
-
-/// The key of a checksum's annotation.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ChecksumKey {
-    /// One annotation for all objects.
-    Text(String),
-    /// One for each object: a text with `ref.kind` or `ref.name` in it.
-    OfEach(Arc<template::Template>),
 }
 
 /// `position`.

@@ -99,6 +99,7 @@ enum Done<'a> {
     Added(&'a str),
     Changed(&'a str),
     Removed(&'a str),
+    Generated(&'a str),
 }
 
 #[derive(Serialize)]
@@ -197,6 +198,7 @@ fn done(change: &Change) -> Done<'_> {
         Change::Added(what) => Done::Added(what),
         Change::Changed(what) => Done::Changed(what),
         Change::Removed(what) => Done::Removed(what),
+        Change::Generated { what, .. } => Done::Generated(what),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a run did and why, as data. Each file of this folder renders it to text; nothing here prints.
 
+mod companion;
 pub mod json;
 mod lines;
 pub mod stat;
@@ -16,6 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
+pub use companion::{Companion, CompanionText, ObjectName, PlacedCompanion};
 pub use text::Fate;
 
 /// What happened to one file.
@@ -25,6 +27,8 @@ pub struct FileReport {
     pub edits: Vec<Edit>,
     /// Every workload that a policy was compared with, in file order.
     pub workloads: Vec<WorkloadReport>,
+    /// What policies generate beside workloads, in file order; when all files are settled, what this file writes.
+    pub companions: Vec<PlacedCompanion>,
     /// What is wrong, in file order.
     pub diagnostics: Vec<Diagnostic>,
     /// Documents with content, workloads and others.
@@ -38,7 +42,12 @@ pub struct FileReport {
 impl FileReport {
     /// Adds what happened to the next part of the same file.
     pub fn append(&mut self, next: FileReport) {
-        let edits_before = self.edits.len();
+        let (edits_before, workloads_before) = (self.edits.len(), self.workloads.len());
+        self.companions.extend(next.companions.into_iter().map(|mut placed| {
+            placed.workload += workloads_before;
+            placed.edits = placed.edits.start + edits_before..placed.edits.end + edits_before;
+            placed
+        }));
         self.edits.extend(next.edits);
         self.workloads.extend(next.workloads.into_iter().map(|mut workload| {
             workload.edits = workload.edits.start + edits_before..workload.edits.end + edits_before;
@@ -241,13 +250,22 @@ pub enum Change {
     Changed(String),
     /// An earlier run had put it there, and it is gone.
     Removed(String),
+    /// An object beside the workload, which was not there.
+    Generated {
+        /// `ConfigMap shop/orders-agent`.
+        what: String,
+        /// Which object it is.
+        object: ObjectName,
+    },
 }
 
 impl Change {
     /// What it is, whether added or changed.
     pub fn what(&self) -> &str {
         match self {
-            Change::Added(what) | Change::Changed(what) | Change::Removed(what) => what,
+            Change::Added(what) | Change::Changed(what) | Change::Removed(what) | Change::Generated { what, .. } => {
+                what
+            }
         }
     }
 }
@@ -255,7 +273,7 @@ impl Change {
 /// `volume agent, app: mount /agent`.
 fn list(changes: &[Change]) -> String {
     let words = changes.iter().map(|change| match change {
-        Change::Added(what) | Change::Changed(what) => what.clone(),
+        Change::Added(what) | Change::Changed(what) | Change::Generated { what, .. } => what.clone(),
         Change::Removed(what) => format!("{what} taken out"),
     });
     words.collect::<Vec<_>>().join(", ")

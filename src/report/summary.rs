@@ -33,7 +33,7 @@ fn render_workload(file: &str, workload: &WorkloadReport, paint: Paint, summary:
         let _ = writeln!(summary, "  {}", met.policy);
         for change in changes {
             let sign = match change {
-                Change::Added(_) => paint.wrap("32", "+"),
+                Change::Added(_) | Change::Generated { .. } => paint.wrap("32", "+"),
                 Change::Changed(_) => paint.wrap("33", "~"),
                 Change::Removed(_) => paint.wrap("31", "-"),
             };

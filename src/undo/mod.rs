@@ -134,7 +134,7 @@ fn check_values(undone: &str, original: &str) -> Result<(), Obstacle> {
 fn check(tree: &Tree<'_>, text: &str, drafts: &[(NodeId, Draft<'_>)]) -> Result<(), Obstacle> {
     match parse(text) {
         Err(error) => Err(Obstacle::Wrong(format!("it cannot be parsed ({:?})", error.kind))),
-        Ok(output) => verify(&output, tree, drafts).map_err(|Difference { node, what }| {
+        Ok(output) => verify(&output, tree, drafts, &[]).map_err(|Difference { node, what }| {
             let at = node.map_or(String::new(), |node| format!(" at `{}`", output.slice(node)));
             Obstacle::Wrong(format!("there is {what}{at}"))
         }),

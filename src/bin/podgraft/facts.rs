@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use podgraft::diagnostic::Diagnostic;
-use podgraft::graft::Options;
+use podgraft::graft::{Options, foresee};
 use podgraft::inventory::{Inventory, Needs, Standing, read};
 use podgraft::policy::Policy;
 use podgraft::policy::read::PolicyFile;
@@ -59,5 +59,9 @@ pub fn gather(
         inventory.add(found);
         problems.extend(wrong);
     }
+    let foreseen = map_in_order(sources.manifests, threads, |text| {
+        foresee(NonZeroUsize::MIN, text.name, text.text, policies, options, &inventory)
+    });
+    foreseen.into_iter().flatten().for_each(|companion| inventory.add_companion(companion));
     (inventory, problems)
 }

@@ -14,6 +14,7 @@ use std::time::SystemTime;
 
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::graft::Run;
+use podgraft::graft::settle::Settling;
 use podgraft::report::text::shorten;
 use podgraft::report::{Edit, FileReport};
 
@@ -273,6 +274,7 @@ struct Order {
     waiting: BTreeMap<usize, (Block, FileReport)>,
     sink: Sink,
     report: FileReport,
+    settling: Settling,
     length: usize,
     has_errors: bool,
     fault: Option<Fault>,
@@ -286,8 +288,8 @@ enum Sink {
 
 impl Order {
     fn new(sink: Sink) -> Self {
-        let report = FileReport::default();
-        Order { next: 0, waiting: BTreeMap::new(), sink, report, length: 0, has_errors: false, fault: None }
+        let (report, settling) = (FileReport::default(), Settling::default());
+        Order { next: 0, waiting: BTreeMap::new(), sink, report, settling, length: 0, has_errors: false, fault: None }
     }
 
     fn stop(&mut self, fault: Fault) {
@@ -307,6 +309,7 @@ impl Order {
 
     fn add(&mut self, block: &Block, mut report: FileReport) {
         self.length += block.text.len();
+        self.settling.settle(&mut report);
         self.has_errors |= report.diagnostics.iter().any(Diagnostic::is_error);
         let written = match &mut self.sink {
             Sink::Original(_) => Ok(()),

@@ -10,6 +10,7 @@ use clap::error::ErrorKind;
 use podgraft::debug;
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
 use podgraft::graft::across;
+use podgraft::graft::settle::Settling;
 use podgraft::graft::{Options, graft_on_threads, graft_part};
 use podgraft::inventory::Inventory;
 use podgraft::manifest::workload::PodKinds;
@@ -252,6 +253,8 @@ pub fn graft_all(run: &args::Run, wish: Wish<'_>) -> Result<Grafted, clap::Error
     let graft_file =
         |((input, text), (report, parts))| GraftedFile { path: patch_path(&input), input, text, report, parts };
     let mut files: Vec<GraftedFile> = texts.into_iter().zip(reports).map(graft_file).collect();
+    let mut settling = Settling::default();
+    files.iter_mut().for_each(|file| settling.settle(&mut file.report));
     problems.extend(files.iter_mut().flat_map(|file| std::mem::take(&mut file.report.diagnostics)));
     if !problems.iter().any(Diagnostic::is_error) {
         let reports: Vec<&FileReport> = files.iter().map(|file| &file.report).collect();

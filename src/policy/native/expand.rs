@@ -154,7 +154,7 @@ impl InjectTemplate {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let unfilled = Unfilled { waiting: Vec::new(), of_each: self.of_each.clone() };
+        let unfilled = Unfilled { of_each: self.of_each.clone(), ..Unfilled::default() };
         let mut reader = Reader::of(&document, Vocabulary::default(), unfilled);
         let mut inject = reader.inject(&self.at);
         inject.patches.retain(|entry| match level {

@@ -58,7 +58,7 @@ pub(super) fn read_variables(
     variables
 }
 
-fn compile(
+pub(super) fn compile(
     document: &Document<'_>,
     text: &str,
     vocabulary: &Vocabulary,

@@ -16,13 +16,15 @@ use crate::yaml::value::{Path, Step};
 const TEXT_ONLY: &str =
     "a parameter is text: for a number write `${int(params.NAME)}`, for a boolean `${bool(params.NAME)}`";
 
-/// Texts that are not filled in when the policy is read.
+/// Texts with expressions.
 #[derive(Debug, Default)]
 pub(super) struct Unfilled {
     /// Those that wait for a workload.
     pub waiting: Vec<(Path, Template)>,
     /// Keys of checksums that wait for each of the objects that are summed, too.
     pub of_each: Vec<(Path, Arc<Template>)>,
+    /// Those that were filled in when the policy was read.
+    pub evaluated: Vec<Path>,
 }
 
 /// Fills in every `inject` and checks it again, now that the values are known. What waits is returned.
@@ -34,7 +36,8 @@ pub(super) fn fill_in(
 ) -> Unfilled {
     let evaluator = Evaluator::new(&vocabulary.params, variables, &NoFacts);
     let injects = rules::injects(document);
-    let values = injects.iter().filter_map(|path| Some((path, path.get(&document.value)?)));
+    let holders = super::generate::holders(document);
+    let values = holders.iter().filter_map(|path| Some((path, path.get(&document.value)?)));
     let texts: Vec<(Path, String)> = values.flat_map(|(path, value)| template::texts(value, path)).collect();
     let (mut unfilled, mut filled, mut faults) = (Unfilled::default(), Vec::new(), Vec::new());
     for (path, text) in texts {
@@ -68,6 +71,7 @@ pub(super) fn fill_in(
         let diagnostic = document.problem(&problem);
         problems.push(if is_text { diagnostic.help(TEXT_ONLY) } else { diagnostic });
     }
+    unfilled.evaluated = filled;
     unfilled
 }
 

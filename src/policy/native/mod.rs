@@ -6,9 +6,9 @@ mod checksums;
 pub mod expand;
 mod expressions;
 mod fill;
+pub mod generate;
 mod inject;
 mod inject_types;
-mod later;
 mod patches;
 mod rules;
 mod select;
@@ -70,12 +70,10 @@ fn none_of(problems: &mut Vec<Diagnostic>) -> Result<(), Vec<Diagnostic>> {
 
 fn check_words(document: &Document<'_>) -> Vec<Diagnostic> {
     let found = SCHEMA.check(&document.value, Templates::Allowed);
-    let mut problems: Vec<Diagnostic> = found.iter().map(|problem| document.problem(problem)).collect();
-    problems.extend(later::refuse(document));
-    problems
+    found.iter().map(|problem| document.problem(problem)).collect()
 }
 
-/// `${...}` stands under `inject` only: as a glob or a name it would silently fit nothing.
+/// `${...}` stands under `inject` and `generate` only: as a glob or a name it would silently fit nothing.
 fn refuse_elsewhere(document: &Document<'_>, problems: &mut Vec<Diagnostic>) {
     let spec = Path::of(&["spec"]);
     let words = ["match", "exclude", "containers", "optIn", "optOut"];
@@ -92,7 +90,8 @@ fn refuse_elsewhere(document: &Document<'_>, problems: &mut Vec<Diagnostic>) {
 fn refuse_in(document: &Document<'_>, value: &Value, path: &Path, problems: &mut Vec<Diagnostic>) {
     match value {
         Value::String(text) if template::has_expression(text) => {
-            let message = format!("`{}` takes no `${{...}}`, only values under `inject` do", path.name());
+            let message =
+                format!("`{}` takes no `${{...}}`, only values under `inject` and `generate` do", path.name());
             problems.push(document.error(Code::BadExpression, path, message).help("write the value itself"));
         }
         Value::Array(entries) => {
@@ -127,7 +126,7 @@ struct Reader<'d, 't> {
     problems: Vec<Diagnostic>,
     vocabulary: Vocabulary,
     variables: Vec<Variable>,
-    /// Texts of `inject` that are not filled in.
+    /// Texts of `inject` and `generate` with expressions.
     unfilled: Unfilled,
     /// The entries of `inject` that they stand in.
     left_out: Vec<Path>,
@@ -150,6 +149,7 @@ impl<'d, 't> Reader<'d, 't> {
         let opt_out = spec.opt_out.and_then(|opt| self.opt(&opt, ["false", "disabled"], &at.key("optOut")));
         let containers = self.containers(&spec.containers, &at.key("containers"));
         let match_conditions = self.conditions(spec.match_conditions, &at.key("matchConditions"));
+        let generate = self.generate(spec.generate);
         let rules = match self.document.value.pointer("/spec/rules") {
             None if spec.suspend && spec.inject.is_none() => Vec::new(),
             Some(_) => self.rules(spec.rules, &at),
@@ -171,6 +171,7 @@ impl<'d, 't> Reader<'d, 't> {
             variables: std::mem::take(&mut self.variables),
             rules,
             apply_rules: spec.apply_rules.into(),
+            generate,
             image_mirrors: Arc::default(),
             foreign_marks: Vec::new(),
             alone_among: None,

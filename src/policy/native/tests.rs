@@ -25,12 +25,6 @@ fn one(code: Code, text: &str) -> Vec<(Code, String)> {
 }
 
 #[test]
-fn what_comes_later_is_refused_at_its_key() {
-    let spec = "  generate: []\n  inject: {podLabels: {a: b}}\n";
-    assert_eq!(shown(spec), one(Code::NotSupported, "generate"));
-}
-
-#[test]
 fn every_problem_of_the_types_has_its_place() {
     let spec = "  wieght: 1\n  onConflict: Replce\n  inject:\n    env:\n    - {name: A, value: 5}\n    \
                 sidecars:\n    - {name: a, image: 'b:1'}\n    ports: [{containerPort: x}]\n";

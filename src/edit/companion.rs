@@ -1,0 +1,132 @@
+//! Objects that stand behind a workload: a document of its own in a stream, an item in a list, and for JSON that is one
+//! object a List around both.
+
+use serde_json::Value;
+use std::sync::Arc;
+
+use crate::manifest::object::{Object, Within};
+use crate::plan::draft::{Draft, Opened, Part, Refusal};
+use crate::report::{CompanionText, Edit};
+use crate::yaml::tree::{NodeId, Tree};
+
+use super::emit::{Entry, FlowStyle, block_fields, flow_lines, flow_value, needs_line_end};
+use super::flow::json_unit;
+use super::layout::{Layout, behind_own_comments, flow_style, line_end_at, next_line};
+use super::lower::{CannotWrite, close_open_block, lower};
+use super::written::Written;
+
+/// Where the objects behind a workload stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// Behind it in its list.
+    InList(Within),
+    /// In documents of their own behind the one with this root.
+    Documents(NodeId),
+    /// In a List that is made around the one object of a JSON text.
+    NewList(NodeId),
+}
+
+impl Beside {
+    /// Where they stand for an object. `is_whole` says that the tree is a whole file.
+    pub fn of(object: &Object, tree: &Tree<'_>, is_whole: bool) -> Self {
+        if let Some(within) = object.within {
+            return Beside::InList(within);
+        }
+        let is_json = || tree.slice(object.node).starts_with('{') && flow_style(tree, object.node).is_json;
+        match tree.roots() {
+            [root] if is_whole && is_json() => Beside::NewList(*root),
+            _ => Beside::Documents(object.node),
+        }
+    }
+
+    /// The edits that write one object there.
+    ///
+    /// # Errors
+    /// Where the text is written in a way that leaves no safe place for it.
+    pub fn write(self, tree: &Tree<'_>, object: &Arc<Value>) -> Result<CompanionText, CannotWrite> {
+        match self {
+            Beside::InList(within) => write_item(tree, within, object),
+            Beside::Documents(root) => Ok(write_document(tree, root, object)),
+            Beside::NewList(root) => Ok(write_list(tree, root, object)),
+        }
+    }
+}
+
+/// The list with more items behind one of them, as a draft: to write it, and to compare the output with it.
+///
+/// # Errors
+/// When the list may not be edited.
+pub fn extend_list<'t>(draft: &mut Draft<'t>, within: Within, objects: &[Arc<Value>]) -> Result<(), Refusal> {
+    let root = draft.open_root()?;
+    let items = draft.open_list(root, "items", &[])?;
+    let Opened::List { items: own, .. } = draft.opened(items) else { return Ok(()) };
+    let at = own.iter().position(|item| *item == Part::Node(within.item)).map_or(own.len(), |at| at + 1);
+    // Behind those that are there already.
+    let new = own[at..].iter().take_while(|item| matches!(item, Part::New(_))).count();
+    for (more, object) in objects.iter().enumerate() {
+        draft.insert(items, at + new + more, Arc::clone(object));
+    }
+    Ok(())
+}
+
+fn write_item(tree: &Tree<'_>, within: Within, object: &Arc<Value>) -> Result<CompanionText, CannotWrite> {
+    let mut draft = Draft::new(tree, within.list);
+    extend_list(&mut draft, within, std::slice::from_ref(object))
+        .map_err(|refusal| CannotWrite { node: refusal.node, why: "is a list that cannot be edited" })?;
+    let mut room = lower(&draft, within.list, &mut Written::default())?;
+    // The longest is the item; the others make room for it.
+    let at = (0..room.len()).max_by_key(|&at| room[at].text.len());
+    let edit = at.map(|at| room.remove(at));
+    let mut edit = edit.ok_or(CannotWrite { node: within.item, why: "has no place behind it" })?;
+    let text = tree.text();
+    if edit.at.start == text.len() && !text.ends_with('\n') && !tree.kind(within.list).is_flow() {
+        // With a line end of its own the item may end in a block.
+        let eol = line_end_at(text, text.len());
+        room.push(Edit { at: edit.at.clone(), text: eol.into() });
+        let item = edit.text.strip_prefix(eol).unwrap_or(&edit.text);
+        let end = if needs_line_end(object) { "" } else { eol };
+        edit.text = [item, end].concat().into();
+    }
+    let has_comma = room.iter().any(|edit| &*edit.text == ",");
+    Ok(CompanionText { room, edit, between: if has_comma { "," } else { "" }, end: None })
+}
+
+fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> CompanionText {
+    let text = tree.text();
+    let layout = Layout::read(tree, root);
+    let eol = layout.block.line_end;
+    let fields = object.as_object().into_iter().flatten().map(|(key, value)| (key.as_str(), Entry::Value(value)));
+    let body = block_fields(fields, 0, layout.block);
+    let at = match tree.roots() {
+        [_] => text.len(),
+        // What stands behind it may be the end of this document, and another one.
+        _ => behind_own_comments(text, next_line(text, tree.span(root).end), 0),
+    };
+    let mut room = Vec::new();
+    if at == text.len() && !text.ends_with('\n') {
+        room.extend(close_open_block(tree, root));
+        room.push(Edit { at: at..at, text: eol.into() });
+    }
+    let edit = Edit { at: at..at, text: format!("---{eol}{body}{eol}").into() };
+    CompanionText { room, edit, between: "", end: None }
+}
+
+fn write_list(tree: &Tree<'_>, root: NodeId, object: &Value) -> CompanionText {
+    let span = tree.span(root);
+    let eol = line_end_at(tree.text(), span.start);
+    let style = FlowStyle { brace_space: false, ..flow_style(tree, root) };
+    let (line, text) = match json_unit(tree, root) {
+        Some(unit) => (eol, flow_lines(object, "", &unit, eol, &style)),
+        None => ("", flow_value(object, &style)),
+    };
+    let colon = if style.colon_space { ": " } else { ":" };
+    let comma = style.comma();
+    let head = format!(r#"{{"apiVersion"{colon}"v1"{comma}"kind"{colon}"List"{comma}"items"{colon}[{line}"#);
+    let comma = if line.is_empty() { comma } else { "," };
+    CompanionText {
+        room: vec![Edit { at: span.start..span.start, text: head.into() }],
+        edit: Edit { at: span.end..span.end, text: format!("{comma}{line}{text}").into() },
+        between: "",
+        end: Some(Edit { at: span.end..span.end, text: format!("{line}]}}").into() }),
+    }
+}

@@ -1,0 +1,143 @@
+//! What policies generate beside the workloads of a document: where it is written.
+
+use serde_json::Value;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::companion::{Beside, extend_list};
+use crate::manifest::pod::Workload;
+use crate::plan;
+use crate::plan::draft::Draft;
+use crate::report::{Companion, CompanionText, Edit, PlacedCompanion};
+use crate::source::Source;
+use crate::yaml::tree::{NodeId, Tree};
+
+use super::check::check;
+use super::settle::merge;
+use super::{Chunk, Setting};
+
+/// A companion and where it stands.
+pub(super) struct Pending {
+    pub beside: Beside,
+    pub placed: PlacedCompanion,
+}
+
+impl Chunk<'_, '_> {
+    /// Finds a place behind the workload, whose own edits are those of this range.
+    pub(super) fn place(&mut self, companions: Vec<Companion>, workload: &Workload<'_>, edits: Range<usize>) {
+        if companions.is_empty() {
+            return;
+        }
+        let is_whole = self.place.start == 0 && self.bytes.len() == self.setting.length;
+        let beside = Beside::of(&workload.object, workload.tree, is_whole);
+        for companion in companions {
+            match self.text_of(beside, &companion, workload) {
+                Ok(text) => self.pending.push(Pending {
+                    beside,
+                    placed: PlacedCompanion {
+                        workload: self.report.workloads.len(),
+                        edits: edits.clone(),
+                        companion,
+                        text: Some(text),
+                    },
+                }),
+                Err(problem) => self.report.diagnostics.push(*problem),
+            }
+        }
+    }
+
+    fn text_of(
+        &self,
+        beside: Beside,
+        companion: &Companion,
+        workload: &Workload<'_>,
+    ) -> Result<CompanionText, Box<Diagnostic>> {
+        self.refuse_doubt(workload)?;
+        beside.write(workload.tree, &companion.object).map_err(|refusal| {
+            let message = format!(
+                "the {} cannot be written behind {}: what stands here {}",
+                companion.name,
+                workload.title(),
+                refusal.why
+            );
+            let problem = Diagnostic::error(Code::CannotEdit, message).at(workload.place(refusal.node), "here");
+            Box::new(problem.help("write it in block style, `key: value` lines and `- item` lines"))
+        })
+    }
+
+    /// Takes note of what policies generate for a workload, and writes nothing.
+    pub(super) fn foresee(&mut self, workload: &Workload<'_>) {
+        if self.left_alone(workload).is_some() {
+            return;
+        }
+        let Setting { policies, options, inventory, .. } = self.setting;
+        let companions = plan::foresee(workload, policies, options, inventory);
+        let placed = |companion| PlacedCompanion { workload: 0, edits: 0..0, companion, text: None };
+        self.report.companions.extend(companions.into_iter().map(placed));
+    }
+
+    /// The document's edits, of which the first has this number in the file, with those of all companions, where there
+    /// are any; the lists that they are written into become drafts.
+    pub(super) fn with_companions<'t>(
+        &mut self,
+        tree: &'t Tree<'t>,
+        (edits, first): (&[Edit], usize),
+        drafts: &mut Vec<(NodeId, Draft<'t>)>,
+    ) -> Option<Vec<Edit>> {
+        if self.pending.is_empty() {
+            return None;
+        }
+        for pending in &self.pending {
+            let Beside::InList(within) = pending.beside else { continue };
+            let at = drafts.iter().position(|(list, _)| *list == within.list).unwrap_or_else(|| {
+                drafts.push((within.list, Draft::new(tree, within.list)));
+                drafts.len() - 1
+            });
+            // That the list can be extended is known from writing the item.
+            let extended =
+                extend_list(&mut drafts[at].1, within, std::slice::from_ref(&pending.placed.companion.object));
+            debug_assert!(extended.is_ok());
+        }
+        drafts.sort_by_key(|(root, _)| *root);
+        Some(merge(edits, first, self.pending.iter().map(|pending| &pending.placed)).0)
+    }
+
+    /// Checks the document with what is generated beside its workloads; its own edits are in the report, from a number on.
+    pub(super) fn check_companions<'t>(
+        &mut self,
+        tree: &'t Tree<'t>,
+        source: &Source<'_>,
+        before: usize,
+        mut drafts: Vec<(NodeId, Draft<'t>)>,
+    ) {
+        let start = self.place.start;
+        let in_document =
+            |edit: &Edit| Edit { at: edit.at.start - start..edit.at.end - start, text: edit.text.clone() };
+        let own: Vec<Edit> = self.report.edits[before..].iter().map(in_document).collect();
+        if let Some(edits) = self.with_companions(tree, (&own, before), &mut drafts) {
+            self.report.diagnostics.extend(check(tree, source, &drafts, &edits, &self.written_beside()));
+        }
+    }
+
+    /// What is written beside the objects of the document.
+    pub(super) fn written_beside(&self) -> Vec<(Beside, Arc<Value>)> {
+        self.pending.iter().map(|pending| (pending.beside, Arc::clone(&pending.placed.companion.object))).collect()
+    }
+
+    /// The companions at their places in the file.
+    pub(super) fn report_companions(&mut self) {
+        let start = self.place.start;
+        let in_file = |edit: Edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text };
+        let placed = self.pending.drain(..).map(|pending| {
+            let text = pending.placed.text.map(|text| CompanionText {
+                room: text.room.into_iter().map(in_file).collect(),
+                edit: in_file(text.edit),
+                between: text.between,
+                end: text.end.map(in_file),
+            });
+            PlacedCompanion { text, ..pending.placed }
+        });
+        self.report.companions.extend(placed);
+    }
+}

@@ -1,0 +1,184 @@
+//! `generate`: whole objects that are written behind a workload.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Map, Value};
+use std::sync::{Arc, LazyLock};
+
+use super::expressions::compile;
+use super::fill::{put, write_as_text};
+use super::{Reader, rules, types};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::document::Document;
+use crate::policy::expression::{Evaluator, Expression};
+use crate::policy::objects::schema_of;
+use crate::policy::places::{KeptPlaces, Places};
+use crate::policy::schema::{Problem, Schema, Templates};
+use crate::policy::template::{Fault, Template, has_expression};
+use crate::policy::{Generate, PolicyText, names};
+use crate::yaml::value::{Path, Step};
+
+static METADATA: LazyLock<Schema> = LazyLock::new(Schema::of::<ObjectMeta>);
+
+/// An object of which something may depend on the workload.
+#[derive(Debug)]
+pub struct ResourceTemplate {
+    at: Path,
+    /// The object with its constants.
+    value: Value,
+    waiting: Vec<(Path, Template)>,
+    /// What was evaluated when the policy was read.
+    evaluated: Vec<Path>,
+    places: Arc<KeptPlaces>,
+    file: Arc<PolicyText>,
+}
+
+/// The paths of the objects of `generate`.
+pub(super) fn resources(document: &Document<'_>) -> Vec<Path> {
+    let list = Path::of(&["spec", "generate"]);
+    let count = list.get(&document.value).and_then(Value::as_array).map_or(0, Vec::len);
+    (0..count).map(|at| list.index(at).key("resource")).filter(|at| at.get(&document.value).is_some()).collect()
+}
+
+impl Reader<'_, '_> {
+    pub(super) fn generate(&mut self, entries: Vec<types::Companion>) -> Vec<Generate> {
+        let list = Path::of(&["spec", "generate"]);
+        let read = |(index, entry): (usize, types::Companion)| self.generated(&entry, &list.index(index));
+        entries.into_iter().enumerate().filter_map(read).collect()
+    }
+
+    fn generated(&mut self, entry: &types::Companion, at: &Path) -> Option<Generate> {
+        let when = match &entry.when {
+            Some(text) => Some(self.condition_of(text, &at.key("when"))?),
+            None => None,
+        };
+        let resource = at.key("resource");
+        for word in ["apiVersion", "kind"] {
+            let path = resource.key(word);
+            let text = path.get(&self.document.value).and_then(Value::as_str).unwrap_or_default();
+            if text.is_empty() || self.unfilled.waiting.iter().any(|(waiting, _)| *waiting == path) {
+                let message = format!("the object must state its `{word}`");
+                self.bad(&path, message, "write it out: it does not depend on the workload");
+                return None;
+            }
+        }
+        let own = self.unfilled.waiting.iter().filter(|(path, _)| path.starts_with(&resource));
+        let waiting: Vec<(Path, Template)> = own.cloned().collect();
+        if let Some((path, _)) = waiting.iter().find(|(_, template)| template.uses().container) {
+            let help = "an object is generated once a workload: use `containers.first`";
+            self.bad(path, "objects of `generate` are of no container", help);
+        }
+        let value = resource.get(&self.document.value)?.clone();
+        let places = self.document.places.keep(&value, &resource);
+        let file = Arc::clone(&self.document.file);
+        let evaluated = self.unfilled.evaluated.iter().filter(|path| path.starts_with(&resource)).cloned().collect();
+        let template = ResourceTemplate { at: resource, value, waiting, evaluated, places, file };
+        if template.waiting.is_empty()
+            && let Err(found) = template.check(&mut template.document())
+        {
+            self.problems.extend(found);
+        }
+        Some(Generate { at: self.document.span(at), when, resource: Arc::new(template) })
+    }
+
+    fn condition_of(&mut self, text: &str, at: &Path) -> Option<Expression> {
+        match compile(self.document, text, &self.vocabulary, at) {
+            Ok(expression) if expression.uses.container => {
+                let help = "an object is generated once a workload: use `containers.first`";
+                self.bad(at, "`when` uses `container`", help);
+                None
+            }
+            Ok(expression) => Some(expression),
+            Err(found) => {
+                if has_expression(text) {
+                    self.bad(at, "`when` is CEL and stands without `${}`", "write the expression alone");
+                } else {
+                    self.problems.extend(found);
+                }
+                None
+            }
+        }
+    }
+}
+
+impl ResourceTemplate {
+    /// `v1`, and `ConfigMap`.
+    pub fn type_of(&self) -> (&str, &str) {
+        let text = |key: &str| self.value.get(key).and_then(Value::as_str).unwrap_or_default();
+        (text("apiVersion"), text("kind"))
+    }
+
+    /// The object for one workload.
+    ///
+    /// # Errors
+    /// All that is wrong, with the places in the policy.
+    pub fn expand(&self, evaluator: &Evaluator<'_>) -> Result<Value, Vec<Diagnostic>> {
+        let mut document = self.document();
+        let mut faults = Vec::new();
+        for (path, template) in &self.waiting {
+            let outcome = template.evaluate(evaluator).map_err(|fault| Fault { path: path.clone(), ..fault });
+            faults.extend(outcome.and_then(|outcome| put(&mut document.value, path, outcome)).err());
+        }
+        if !faults.is_empty() {
+            return Err(faults.into_iter().map(|fault| document.fault(fault)).collect());
+        }
+        self.check(&mut document)?;
+        let object = self.at.get(&document.value).expect("the document was made around it");
+        Ok(object.clone())
+    }
+
+    /// The object at its place in a document with nothing else.
+    fn document(&self) -> Document<'static> {
+        let value = self.at.0.iter().rev().fold(self.value.clone(), |inner, step| match step {
+            Step::Key(key) => Value::Object(Map::from_iter([(key.clone(), inner)])),
+            Step::Index(index) => {
+                let mut entries = vec![Value::Null; *index];
+                entries.push(inner);
+                Value::Array(entries)
+            }
+        });
+        Document { file: Arc::clone(&self.file), places: Places::Kept(Arc::clone(&self.places)), value }
+    }
+
+    /// Checks names, and what is known of the kind. What is evaluated is written as text where the kind wants text.
+    fn check(&self, document: &mut Document<'_>) -> Result<(), Vec<Diagnostic>> {
+        let mut problems = Vec::new();
+        for (word, check) in [
+            ("name", names::check_dns_subdomain as fn(&str) -> names::Rule),
+            ("namespace", names::check_dns_label as fn(&str) -> names::Rule),
+        ] {
+            let path = self.at.key("metadata").key(word);
+            match path.get(&document.value) {
+                None if word == "namespace" => {}
+                Some(Value::String(text)) => problems.extend(document.invalid(&path, check(text))),
+                // What is no text is said by its type.
+                Some(_) => {}
+                None => {
+                    let message = format!("the object must have a text as `metadata.{word}`");
+                    problems.push(document.error(Code::BadPolicy, &path, message));
+                }
+            }
+        }
+        let (api_version, kind) = self.type_of();
+        let (schema, of) = match schema_of(api_version, kind) {
+            Some(schema) => (schema, self.at.clone()),
+            None => (&*METADATA, self.at.key("metadata")),
+        };
+        let evaluated: Vec<Path> =
+            self.evaluated.iter().chain(self.waiting.iter().map(|(path, _)| path)).cloned().collect();
+        let unquoted = found(schema, &of, document);
+        write_as_text(&mut document.value, &unquoted, &evaluated);
+        problems.extend(found(schema, &of, document).iter().map(|problem| document.problem(problem)));
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+}
+
+fn found(schema: &Schema, at: &Path, document: &Document<'_>) -> Vec<Problem> {
+    let Some(value) = at.get(&document.value) else { return Vec::new() };
+    let found = schema.check(value, Templates::Filled);
+    found.into_iter().map(|problem| Problem { path: at.join(&problem.path), ..problem }).collect()
+}
+
+/// `inject` and the objects of `generate`: where `${...}` may stand.
+pub(super) fn holders(document: &Document<'_>) -> Vec<Path> {
+    rules::injects(document).into_iter().chain(resources(document)).collect()
+}

@@ -1,0 +1,70 @@
+//! Objects that policies generate beside workloads, as data.
+
+use serde_json::Value;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::Edit;
+use crate::source::Place;
+
+/// What tells an object of a cluster from all others.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectName {
+    /// The API group; empty is the core group. The versions of a group show the same objects.
+    pub group: String,
+    /// The kind.
+    pub kind: String,
+    /// `metadata.namespace`, or as given for the run.
+    pub namespace: Option<String>,
+    /// `metadata.name`.
+    pub name: String,
+}
+
+impl fmt::Display for ObjectName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{} {namespace}/{}", self.kind, self.name),
+            None => write!(f, "{} {}", self.kind, self.name),
+        }
+    }
+}
+
+/// An object that a policy generates for a workload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Companion {
+    /// The policy's identity.
+    pub policy: Arc<str>,
+    /// Which object it is.
+    pub name: ObjectName,
+    /// The whole of it.
+    pub object: Arc<Value>,
+    /// Where it stands in the policy.
+    pub place: Place,
+}
+
+/// A companion of a workload. Of several workloads that want the same object, the first writes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacedCompanion {
+    /// The workload, by its place in the file's report.
+    pub workload: usize,
+    /// Which of the file's edits are the workload's own.
+    pub edits: Range<usize>,
+    /// The object.
+    pub companion: Companion,
+    /// How it is written; `None` when that is among the edits, or nothing is written.
+    pub text: Option<CompanionText>,
+}
+
+/// How an object is written behind its workload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompanionText {
+    /// What makes room for it: the same for all companions of a place, and made once.
+    pub room: Vec<Edit>,
+    /// The object's text.
+    pub edit: Edit,
+    /// What stands before it where it is not the first of its place.
+    pub between: &'static str,
+    /// What stands behind all companions of the place, made once.
+    pub end: Option<Edit>,
+}
