@@ -205,6 +205,8 @@ codes! {
     BadPatch = "bad-patch",
     /// A `test` of a JSON patch does not hold, so the patch does not apply to this workload.
     PatchNotApplied = "patch-not-applied",
+    /// `check`: the policies would change a workload.
+    OutOfDate = "out-of-date",
     /// `explain --code` was given a code that no diagnostic has.
     UnknownCode = "unknown-code",
     /// A resource of another operator that does nothing: it chooses no workload, or says so in a way that its operator
@@ -223,6 +225,8 @@ codes! {
     /// A part of a name fits more than one workload. The operator whose resource this is compares names so; it may be
     /// more than was meant.
     BroadName = "broad-name",
+    /// The input of `podgraft fn` is no ResourceList, or its functionConfig is nothing that podgraft knows.
+    BadResourceList = "bad-resource-list",
     /// podgraft's own check of its output failed. This is a bug of podgraft; nothing was written.
     Internal = "internal",
 }

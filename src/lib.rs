@@ -13,6 +13,7 @@ pub mod diagnostic;
 pub mod edit;
 pub mod graft;
 pub mod inventory;
+pub mod krm;
 pub mod manifest;
 pub mod options;
 pub mod plan;

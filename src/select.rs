@@ -32,6 +32,15 @@ pub struct Base {
 const HOOKS: &[&str] = &["helm.sh/hook", "argocd.argoproj.io/hook"];
 const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
 
+/// Whether a policy did not apply because the object is annotated as none for a cluster.
+pub fn is_local_config(skip: &Skip) -> bool {
+    skip.reason == local_config()
+}
+
+fn local_config() -> String {
+    format!("annotated `{LOCAL_CONFIG}`")
+}
+
 /// Why a policy does not apply.
 #[derive(Debug, Clone)]
 pub enum No {
@@ -69,7 +78,7 @@ pub fn select(
         return Err(skip("the policy is suspended".to_owned()));
     }
     if view.annotation(LOCAL_CONFIG).is_some_and(|value| value == "true") {
-        return Err(skip(format!("annotated `{LOCAL_CONFIG}`")));
+        return Err(skip(local_config()));
     }
     if let Some(wanted) = &policy.namespace {
         match &workload.namespace {

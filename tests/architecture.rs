@@ -24,6 +24,7 @@ const ORDER: &[&str] = &[
     "undo",
     "graft",
     "publish",
+    "krm",
 ];
 
 const MOST_LINES: usize = 500;

@@ -6,8 +6,12 @@ use std::path::Path;
 use std::process::Command;
 
 /// Codes that no folder of `testdata/cases` can show, and the file that tests them; `None`: nothing can show it.
-const SHOWN_ELSEWHERE: [(Code, Option<&str>); 2] =
-    [(Code::UnknownCode, Some("tests/codes.rs")), (Code::Internal, None)];
+const SHOWN_ELSEWHERE: [(Code, Option<&str>); 4] = [
+    (Code::UnknownCode, Some("tests/codes.rs")),
+    (Code::BadResourceList, Some("tests/hosts/function.rs")),
+    (Code::OutOfDate, Some("tests/hosts/kustomize.rs")),
+    (Code::Internal, None),
+];
 
 /// The headings of all reports in `testdata/cases`: a diagnostic begins with its code, alone on a line.
 fn headings(folder: &Path) -> Vec<String> {

@@ -12,7 +12,7 @@ use crate::source::Place;
 
 pub use params::{Given, choose};
 pub use read::{FUNCTION_KIND, read, read_application, read_function};
-pub use types::Record;
+pub use types::{Mode, Record};
 
 /// The name by which the file is found.
 pub const FILE_NAME: &str = "podgraft.yaml";

@@ -19,16 +19,15 @@ pub enum Given {
 /// The settings for the given policies, the operator's before the application's, so that the latter win; and what is
 /// wrong with them.
 pub fn choose(
-    operator: &[ConfigParam],
+    operator: &[(Given, ConfigParam)],
     application: &[ConfigParam],
-    given: Given,
     declared: &[Declared],
 ) -> (Vec<ParamSetting>, Vec<Diagnostic>) {
     let (mut settings, mut problems) = (Vec::new(), Vec::new());
-    for param in operator {
+    for (given, param) in operator {
         match owner(param, declared) {
             Ok(_) => settings.push(param.setting.clone()),
-            Err(Stray::Policy(_)) if given == Given::Elsewhere => {}
+            Err(Stray::Policy(_)) if *given == Given::Elsewhere => {}
             Err(Stray::Policy(problem) | Stray::Param(problem)) => problems.push(*problem),
         }
     }
@@ -51,8 +50,16 @@ enum Stray {
 fn owner<'d>(param: &ConfigParam, declared: &'d [Declared]) -> Result<&'d Declared, Stray> {
     let ParamSetting { policy, name, .. } = &param.setting;
     let scope = || declared.iter().filter(|known| policy.as_ref().is_none_or(|policy| *policy == known.identity));
-    if let Some(owner) = scope().find(|known| known.names.contains(name)) {
-        return Ok(owner);
+    let owners: Vec<&Declared> = scope().filter(|known| known.names.contains(name)).collect();
+    match owners[..] {
+        [] => {}
+        [owner] => return Ok(owner),
+        _ => {
+            let names: Vec<String> = owners.iter().map(|owner| format!("`{}:{name}`", owner.identity)).collect();
+            let problem = Diagnostic::error(Code::UnknownParam, format!("several policies have a parameter `{name}`"));
+            let help = format!("say which: {}", names.join(" or "));
+            return Err(Stray::Param(Box::new(problem.at(param.at.clone(), "here").help(help))));
+        }
     }
     let policy = policy.clone().unwrap_or_default();
     if scope().next().is_none() {

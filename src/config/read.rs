@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 
-use super::types::{ConfigFile, FunctionFile, Settings};
+use super::types::{ConfigFile, FunctionFile, Mode, Settings};
 use super::{Config, ConfigParam};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::options::{PodTemplatePath, parse_kube_version};
@@ -51,12 +51,13 @@ pub fn read(file: PolicyFile) -> Result<Config, Vec<Diagnostic>> {
 ///
 /// # Errors
 /// All that is wrong, with the places.
-pub fn read_function(file: PolicyFile) -> Result<Config, Vec<Diagnostic>> {
+pub fn read_function(file: PolicyFile) -> Result<(Config, Mode), Vec<Diagnostic>> {
     with_document(file, |document| {
         check_kind(document, FUNCTION_KIND)?;
         check(document, &FUNCTION, &Path::of(&["spec"]))?;
         let file: FunctionFile = typed(document)?;
-        settings(document, file.spec, &Path::of(&["spec"]))
+        let config = settings(document, file.spec.settings, &Path::of(&["spec"]))?;
+        Ok((config, file.spec.mode))
     })
 }
 

@@ -79,19 +79,19 @@ fn declared() -> Vec<Declared> {
 
 #[test]
 fn an_application_sets_only_what_a_policy_lets_it_set() {
-    let (settings, problems) = choose(&[], &[param("jmx", "port")], Given::WithParams, &declared());
+    let (settings, problems) = choose(&[], &[param("jmx", "port")], &declared());
     assert_eq!((settings.len(), problems.len()), (1, 0));
-    let (settings, problems) = choose(&[], &[param("jmx", "image")], Given::WithParams, &declared());
+    let (settings, problems) = choose(&[], &[param("jmx", "image")], &declared());
     assert_eq!(settings, []);
     assert_eq!(problems[0].message, "the parameter `image` of `jmx` is not an application's to set");
 }
 
 #[test]
 fn params_of_other_policies_matter_only_where_the_policies_stand_beside_them() {
-    let strays = [param("jmy", "port"), param("jmx", "prot")];
-    let (_, problems) = choose(&strays, &[], Given::WithParams, &declared());
+    let strays = |given| [(given, param("jmy", "port")), (given, param("jmx", "prot"))];
+    let (_, problems) = choose(&strays(Given::WithParams), &[], &declared());
     let helps: Vec<_> = problems.iter().filter_map(|problem| problem.help.as_deref()).collect();
     assert_eq!(helps, ["did you mean `jmx`?", "did you mean `port`?"]);
-    let (_, problems) = choose(&strays[..1], &[], Given::Elsewhere, &declared());
+    let (_, problems) = choose(&strays(Given::Elsewhere)[..1], &[], &declared());
     assert_eq!(problems, []);
 }

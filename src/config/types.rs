@@ -42,7 +42,28 @@ pub struct FunctionFile {
     /// A name for people, and what a host notes there.
     pub metadata: Option<ObjectMeta>,
     /// What to do.
-    pub spec: Settings,
+    pub spec: FunctionSpec,
+}
+
+/// What to do.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct FunctionSpec {
+    /// With which policies.
+    #[serde(flatten)]
+    pub settings: Settings,
+    /// Apply the policies, or check that they are applied.
+    #[serde(default)]
+    pub mode: Mode,
+}
+
+/// What a function does with its policies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum Mode {
+    /// Applies them.
+    #[default]
+    Apply,
+    /// Changes nothing, and fails where applying them would: a gate, for `validators`.
+    Check,
 }
 
 /// What both have.

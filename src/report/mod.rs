@@ -271,7 +271,7 @@ impl Change {
 }
 
 /// `volume agent, app: mount /agent`.
-fn list(changes: &[Change]) -> String {
+pub(crate) fn list(changes: &[Change]) -> String {
     let words = changes.iter().map(|change| match change {
         Change::Added(what) | Change::Changed(what) | Change::Generated { what, .. } => what.clone(),
         Change::Removed(what) => format!("{what} taken out"),
@@ -280,7 +280,7 @@ fn list(changes: &[Change]) -> String {
 }
 
 /// Of what was taken out as a whole.
-fn list_gone(changes: &[Change]) -> String {
+pub(crate) fn list_gone(changes: &[Change]) -> String {
     changes.iter().map(Change::what).collect::<Vec<_>>().join(", ")
 }
 

@@ -1,15 +1,17 @@
 //! The command line as clap reads it. Nothing is opened or read here.
 
+mod hosts;
 pub mod tools;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use podgraft::config::{ConfigParam, Given};
 use podgraft::options::{ImageEnv, PodTemplatePath, WorkloadPattern, parse_kube_version};
 use podgraft::policy::images::ImageMirror;
 use podgraft::policy::read::{ParamSetting, PolicyFile};
+
+pub use hosts::{Argocd, Generate, Hosted, Parameters, Sort};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -92,6 +94,15 @@ pub enum Command {
     /// Take injections out again
     #[command(after_help = UNDO_EXAMPLES)]
     Undo(Undo),
+    /// For kustomize and kpt: a ResourceList on stdin, the same with the policies applied on stdout
+    #[command(name = "fn", after_help = hosts::FUNCTION_EXAMPLES)]
+    Fn(Hosted),
+    /// For Helm: rendered manifests on stdin, the same with the policies applied on stdout
+    #[command(after_help = hosts::POST_RENDER_EXAMPLES)]
+    PostRender(Hosted),
+    /// For Argo CD: the commands of a config management plugin
+    #[command(subcommand)]
+    Argocd(Argocd),
     /// List and show the built-in policies
     #[command(subcommand)]
     Policy(Policy),
@@ -260,6 +271,19 @@ pub struct Run {
     pub ephemeral_containers: bool,
 }
 
+impl Run {
+    /// Policies alone, with nothing to apply them to.
+    pub fn of_policies(policies: Policies) -> Self {
+        Run {
+            paths: Vec::new(),
+            policies,
+            manifests: Manifests::default(),
+            output: Output::default(),
+            ephemeral_containers: false,
+        }
+    }
+}
+
 /// Which policies, and with which values.
 #[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Policies")]
@@ -318,22 +342,20 @@ pub struct Configuration {
 pub struct Configured {
     /// The file that was read.
     pub file: Option<PathBuf>,
-    /// Parameters that it sets.
-    pub params: Vec<ConfigParam>,
+    /// Parameters that the operator sets, and whether their policies are those of the same configuration.
+    pub params: Vec<(Given, ConfigParam)>,
     /// Parameters that an application's own folder sets.
     pub application_params: Vec<ConfigParam>,
-    /// Whether the policies are those of the same file.
-    pub given: Given,
     /// Policies that stand in no file.
     pub inline: Vec<PolicyFile>,
     /// Other places for the images that are injected.
-    pub image_mirrors: Arc<[ImageMirror]>,
+    pub image_mirrors: Vec<ImageMirror>,
     /// An application's own folder may set parameters.
     pub allows_application_config: bool,
 }
 
 /// Which manifests, and how to see them.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Manifests")]
 pub struct Manifests {
     /// The namespace of objects that state none
@@ -366,7 +388,7 @@ pub struct Manifests {
 }
 
 /// What is said, and how.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub struct Output {
     /// Fail on warnings
@@ -378,9 +400,9 @@ pub struct Output {
     /// Also write the report to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// How problems are shown; json: one object a line on stderr and nothing else there
-    #[arg(long, value_enum, default_value_t = Diagnostics::Text, value_name = "FORM")]
-    pub diagnostics: Diagnostics,
+    /// How problems are shown; json: one object a line on stderr and nothing else there [default: text]
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub diagnostics: Option<Diagnostics>,
     /// Colours; auto honours NO_COLOR and CLICOLOR_FORCE
     #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,
@@ -404,13 +426,16 @@ pub enum DebugMode {
 pub enum Diagnostics {
     /// With the source line, for people
     Text,
+    /// Without source lines, for logs that others read
+    Short,
     /// For machines
     Json,
 }
 
 /// `--color`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
+    #[default]
     /// When a terminal is there
     Auto,
     /// In files and pipes, too

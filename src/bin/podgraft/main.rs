@@ -5,6 +5,7 @@ mod blocks;
 mod explain;
 mod facts;
 mod hold;
+mod hosts;
 mod manifests;
 mod output;
 mod pages;
@@ -21,12 +22,27 @@ mod undo;
 mod walk;
 mod write;
 
+use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::Path;
 
 use clap::Parser;
 
 use args::{Cli, Command};
 use run::Exit;
+
+/// Programs that call another without arguments, as kustomize does up to 5.6, call a link named `podgraft-fn`.
+const NAMES: [(&str, &str); 2] = [("podgraft-fn", "fn"), ("podgraft-post-render", "post-render")];
+
+/// The arguments, with the command that the program's own name stands for.
+fn arguments() -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let name = arguments.first().and_then(|own| Path::new(own).file_stem());
+    if let Some((_, command)) = NAMES.iter().find(|(known, _)| name.is_some_and(|name| name == *known)) {
+        arguments.insert(1, command.into());
+    }
+    arguments
+}
 
 fn main() {
     std::panic::set_hook(Box::new(|panic| {
@@ -34,12 +50,15 @@ fn main() {
         let _ = writeln!(stderr, "podgraft: {panic}\nThis is a bug of podgraft, please report it.");
         std::process::exit(Exit::Internal as i32);
     }));
-    let ended = match &Cli::parse().command {
+    let ended = match &Cli::parse_from(arguments()).command {
         Command::Apply(args) => run::apply(args),
         Command::Diff(args) => run::diff(args),
         Command::Debug(args) => run::debug(args),
         Command::Undo(args) => undo::undo(args),
         Command::Explain(args) => Ok(explain::code(&args.code)),
+        Command::Fn(args) => Ok(hosts::function::function(args)),
+        Command::PostRender(args) => Ok(hosts::post_render(args)),
+        Command::Argocd(command) => Ok(hosts::argocd::argocd(command)),
         Command::Policy(command) => Ok(pages::policy(command)),
         Command::Completions { shell } => Ok(pages::completions(*shell)),
         Command::Man => Ok(pages::man()),

@@ -38,6 +38,9 @@ pub struct Loaded {
 
 /// Reads, checks and chooses the policies.
 pub fn load(args: &args::Policies, inputs: &[InputText<'_>]) -> Loaded {
+    if args.given.is_empty() && args.configured.inline.is_empty() {
+        return Loaded::default();
+    }
     let (mut files, mut problems) = (Vec::new(), Vec::new());
     for given in &args.given {
         match files_of(given, inputs) {
@@ -55,8 +58,8 @@ pub fn load(args: &args::Policies, inputs: &[InputText<'_>]) -> Loaded {
     }
     files.retain(|file| !inputs.iter().any(|input| *input.name == file.name));
     problems.extend(diagnostics);
-    let mirrors = &args.configured.image_mirrors;
-    let policies: Vec<Policy> = policies.into_iter().map(|policy| policy.with_image_mirrors(mirrors)).collect();
+    let mirrors = args.configured.image_mirrors.as_slice().into();
+    let policies: Vec<Policy> = policies.into_iter().map(|policy| policy.with_image_mirrors(&mirrors)).collect();
     if policies.is_empty() && !problems.iter().any(Diagnostic::is_error) {
         problems.push(no_policy(&names));
     }
@@ -72,8 +75,7 @@ fn settings(args: &args::Policies, files: &[PolicyFile]) -> (Vec<ParamSetting>, 
         return (args.params.clone(), Vec::new());
     }
     let declared = declared(files);
-    let (mut settings, strays) =
-        choose(&configured.params, &configured.application_params, configured.given, &declared);
+    let (mut settings, strays) = choose(&configured.params, &configured.application_params, &declared);
     settings.extend(args.params.iter().cloned());
     (settings, strays)
 }
@@ -85,6 +87,67 @@ pub fn reading(debug_mode: args::DebugMode) -> Reading {
         args::DebugMode::Sidecar => DebugMode::Sidecar,
     };
     Reading { debug_mode }
+}
+
+/// The files of the given policies.
+///
+/// # Errors
+/// What cannot be read.
+pub fn given_files(args: &args::Policies) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
+    offered_files(&args.given)
+}
+
+/// The files of policies.
+///
+/// # Errors
+/// What cannot be read.
+pub fn offered_files(given: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
+    let (mut files, mut problems) = (Vec::new(), Vec::new());
+    for given in given {
+        match files_of(given, &[]) {
+            Ok(found) => files.extend(found),
+            Err(found) => problems.extend(found),
+        }
+    }
+    if problems.iter().any(Diagnostic::is_error) { Err(problems) } else { Ok(files) }
+}
+
+/// Of the offered policies those that an application chose.
+pub struct Offered {
+    /// As `-p` takes them.
+    pub files: Vec<PathBuf>,
+    /// The policies of these files that it did not choose.
+    pub not_chosen: Vec<String>,
+}
+
+/// Finds the chosen policies among the offered ones. A file of which none is chosen is not read any further.
+///
+/// # Errors
+/// A choice that is not offered.
+pub fn choose_offered(offers: &[PathBuf], chosen: &[String]) -> Result<Offered, Vec<Diagnostic>> {
+    let mut offered = Offered { files: Vec::new(), not_chosen: Vec::new() };
+    let mut known: Vec<String> = Vec::new();
+    for offer in offers {
+        let names = declared(&offered_files(std::slice::from_ref(offer))?).into_iter().map(|policy| policy.identity);
+        let (own, others): (Vec<String>, Vec<String>) = names.partition(|name| chosen.contains(name));
+        known.extend(own.iter().chain(&others).cloned());
+        if !own.is_empty() {
+            offered.files.push(offer.clone());
+            offered.not_chosen.extend(others);
+        }
+    }
+    let unknown = chosen.iter().filter(|name| !known.contains(name)).map(|name| not_offered(name, &known));
+    let unknown: Vec<Diagnostic> = unknown.collect();
+    if unknown.is_empty() { Ok(offered) } else { Err(unknown) }
+}
+
+fn not_offered(name: &str, known: &[String]) -> Diagnostic {
+    let message = format!("the Application chooses the policy `{name}`, which the operator does not offer");
+    let help = match known {
+        [] => "the operator offers none: the policies are those of the plugin's configuration".to_owned(),
+        known => format!("the operator offers {}", known.join(", ")),
+    };
+    Diagnostic::error(Code::UnknownPolicy, message).help(help)
 }
 
 fn no_policy(names: &[Arc<str>]) -> Diagnostic {

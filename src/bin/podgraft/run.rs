@@ -29,7 +29,7 @@ use crate::pipeline::{Piped, Release, pipe};
 use crate::policies::{self, Loaded, builtin_names, stdin_readers};
 use crate::settings::{self, Role};
 use crate::show::Voice;
-use crate::texts::{keep_for_facts, named, texts_of};
+use crate::texts::{Text, keep_for_facts, named, read_texts, texts_of};
 use crate::threads::map_in_order;
 use crate::walk::{Input, InputPlace, PathFilter, Walk, no_manifest, walk, would_wait_for_typing};
 
@@ -51,7 +51,9 @@ const LARGE: usize = 4 << 20;
 
 /// All files and everything that is wrong.
 pub struct Grafted {
-    files: Vec<GraftedFile>,
+    /// In the order of the result.
+    pub files: Vec<GraftedFile>,
+    /// Of all severities.
     pub problems: Vec<Diagnostic>,
     /// The `podgraft.yaml` that was read.
     configuration: Option<PathBuf>,
@@ -220,19 +222,41 @@ fn check_usage(run: &args::Run, purpose: &Purpose) -> Result<PathFilter, clap::E
 pub fn graft_all(run: &args::Run, wish: Wish<'_>) -> Result<Grafted, clap::Error> {
     let run = &match settings::complete(run, Role::CommandLine) {
         Ok(run) => run,
-        Err(problems) => return Ok(Grafted { files: Vec::new(), problems, configuration: None, piped: None }),
+        Err(problems) => return Ok(Grafted::refused(problems)),
     };
     let filter = check_usage(run, wish.purpose)?;
     let Walk { inputs, mut problems, .. } = walk(&run.paths, &filter);
-    let threads = run.output.threads;
     let (texts, pipe) = texts_of(run, inputs, wish.pipe, &mut problems)?;
+    Ok(graft_given(run, texts, Wish { pipe, ..wish }, problems))
+}
+
+/// A run of a host, with its settings.
+///
+/// # Errors
+/// A glob that cannot be read.
+pub fn graft_host(run: &args::Run) -> Result<Grafted, clap::Error> {
+    let filter = PathFilter::new(&run.manifests.include, &run.manifests.exclude)
+        .map_err(|error| usage(ErrorKind::ValueValidation, error))?;
+    let Walk { inputs, mut problems, .. } = walk(&run.paths, &filter);
+    let texts = read_texts(inputs, run.output.threads, &mut problems);
+    Ok(graft_given(run, texts, Wish { purpose: &Purpose::Elsewhere, details: true, pipe: None }, problems))
+}
+
+/// Grafts a text that a host gave.
+pub fn graft_read(run: &args::Run, input: Input, text: Vec<u8>) -> Grafted {
+    graft_given(run, vec![(input, text)], Wish { purpose: &Purpose::Elsewhere, details: true, pipe: None }, Vec::new())
+}
+
+/// Grafts texts, beside the problems that reading them had.
+fn graft_given(run: &args::Run, texts: Vec<Text>, wish: Wish<'_>, mut problems: Vec<Diagnostic>) -> Grafted {
+    let threads = run.output.threads;
     let loaded = match wish.purpose {
         Purpose::TakeOut { .. } => Loaded::default(),
         Purpose::Elsewhere | Purpose::InPlace => policies::load(&run.policies, &named(&texts)),
     };
     let Loaded { policies, given, files, problems: policy_problems } = loaded;
     problems.extend(policy_problems);
-    let (texts, pipe) = keep_for_facts(texts, pipe, &policies, threads, &mut problems);
+    let (texts, pipe) = keep_for_facts(texts, wish.pipe, &policies, threads, &mut problems);
     let options = Options { details: wish.details, ..options(run, wish.purpose, given) };
     let sources = Sources { manifests: &named(&texts), policy_files: &files, context: &run.manifests.context };
     let (inventory, fact_problems) = gather(&sources, &policies, &options, threads);
@@ -266,7 +290,7 @@ pub fn graft_all(run: &args::Run, wish: Wish<'_>) -> Result<Grafted, clap::Error
         problems.extend(find_no_object(&files));
     }
     files.retain(|file| !file.parts.is_empty() || !file.input.is_found());
-    Ok(Grafted { files, problems, configuration: run.policies.configured.file.clone(), piped })
+    Grafted { files, problems, configuration: run.policies.configured.file.clone(), piped }
 }
 
 fn pipe_text(
@@ -376,6 +400,11 @@ fn find_nothing(files: &[GraftedFile]) -> Vec<Diagnostic> {
 }
 
 impl Grafted {
+    /// Nothing but problems.
+    pub fn refused(problems: Vec<Diagnostic>) -> Self {
+        Grafted { files: Vec::new(), problems, configuration: None, piped: None }
+    }
+
     /// The policies are for some workload, and have nothing for its pods.
     fn without_ephemeral_containers(&self) -> Option<Diagnostic> {
         let mut workloads = self.files.iter().flat_map(|file| &file.report.workloads);
@@ -401,7 +430,8 @@ impl Grafted {
         self.configuration.as_ref().map_or_else(String::new, |path| format!("settings of {}\n", path.display()))
     }
 
-    fn reported<'f>(&'f self) -> Vec<ReportedFile<'f>> {
+    /// As the renderers take it.
+    pub fn reported<'f>(&'f self) -> Vec<ReportedFile<'f>> {
         let reported = |file: &'f GraftedFile| ReportedFile {
             name: &file.input.name,
             path: &file.path,
@@ -413,7 +443,7 @@ impl Grafted {
 }
 
 /// Shows the problems and ends the run, where there are any that do not let it go on.
-fn refuse(grafted: &Grafted, output: &args::Output, voice: Voice) -> Option<Exit> {
+pub fn refuse(grafted: &Grafted, output: &args::Output, voice: Voice) -> Option<Exit> {
     let worst = grafted.problems.iter().map(|problem| problem.severity).max();
     let is_refused = worst == Some(Severity::Error) || output.strict && worst == Some(Severity::Warning);
     let verdict = if is_refused { Verdict::Refused } else { Verdict::Succeeded };

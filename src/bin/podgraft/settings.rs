@@ -31,10 +31,10 @@ pub enum Role {
 /// All that is wrong with a configuration.
 pub fn complete(run: &args::Run, role: Role) -> Result<args::Run, Vec<Diagnostic>> {
     let mut run = run.clone();
-    let Some(file) = find_file(&run.policies.configuration, role) else {
-        give_policies(&mut run.policies, Vec::new());
-        return Ok(run);
-    };
+    if !has_policy(&run.policies) {
+        run.policies.given = policies_of_environment();
+    }
+    let Some(file) = find_file(&run.policies.configuration, role) else { return Ok(run) };
     let config = read(read_text(&file)?)?;
     let folder = file.parent().unwrap_or(Path::new("")).to_path_buf();
     add(&mut run, config, &folder);
@@ -45,19 +45,22 @@ pub fn complete(run: &args::Run, role: Role) -> Result<args::Run, Vec<Diagnostic
     Ok(run)
 }
 
-/// Adds a configuration's settings; paths in it are from the folder.
+/// Adds a configuration's settings behind those that are there and win; paths in it are from the folder.
 pub fn add(run: &mut args::Run, config: Config, folder: &Path) {
-    let policies = config.policies.iter().map(|policy| from_folder(folder, policy)).collect();
-    give_policies(&mut run.policies, policies);
+    let given = if has_policy(&run.policies) { Given::Elsewhere } else { Given::WithParams };
+    if given == Given::WithParams {
+        run.policies.given = config.policies.iter().map(|policy| from_folder(folder, policy)).collect();
+    }
     run.policies.set = run.policies.set.take().or(config.set);
     if !run.policies.record && !run.policies.no_record && !run.policies.no_marker {
         run.policies.record = config.record == Some(Record::Always);
         run.policies.no_record = config.record == Some(Record::Never);
     }
     let configured = &mut run.policies.configured;
-    configured.params = config.params;
-    configured.image_mirrors = config.image_mirrors.into();
-    configured.allows_application_config = config.allow_application_config;
+    // Of two values for a parameter the last counts.
+    configured.params.splice(0..0, config.params.into_iter().map(|param| (given, param)));
+    configured.image_mirrors.extend(config.image_mirrors);
+    configured.allows_application_config |= config.allow_application_config;
     let manifests = &mut run.manifests;
     for (flags, words) in [(&mut manifests.include, config.include), (&mut manifests.exclude, config.exclude)] {
         if flags.is_empty() {
@@ -69,15 +72,8 @@ pub fn add(run: &mut args::Run, config: Config, folder: &Path) {
     manifests.kube_version = manifests.kube_version.or(config.kube_minor);
 }
 
-/// Flags, else the environment, else those of the file.
-fn give_policies(policies: &mut args::Policies, of_file: Vec<PathBuf>) {
-    if policies.given.is_empty() {
-        policies.given = policies_of_environment();
-    }
-    match policies.given.is_empty() {
-        true => policies.given = of_file,
-        false => policies.configured.given = Given::Elsewhere,
-    }
+fn has_policy(policies: &args::Policies) -> bool {
+    !policies.given.is_empty() || !policies.configured.inline.is_empty()
 }
 
 fn policies_of_environment() -> Vec<PathBuf> {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
+use std::fs::File;
 use std::io::{self, IsTerminal, Write as _};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use miette::{
     GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan,
@@ -36,7 +37,11 @@ pub struct Voice {
 impl Voice {
     /// What the flags ask for.
     pub fn new(output: &args::Output) -> Self {
-        Voice { color: output.color, diagnostics: output.diagnostics, is_quiet: output.quiet }
+        Voice {
+            color: output.color,
+            diagnostics: output.diagnostics.unwrap_or(args::Diagnostics::Text),
+            is_quiet: output.quiet,
+        }
     }
 
     /// Colours on stdout.
@@ -65,20 +70,21 @@ impl Voice {
         let shown = match self.diagnostics {
             args::Diagnostics::Json => sorted.iter().map(|diagnostic| render_diagnostic(diagnostic) + "\n").collect(),
             args::Diagnostics::Text => render_text(&sorted, &self.renderer()),
+            args::Diagnostics::Short => sorted.iter().map(|diagnostic| render_short(diagnostic)).collect(),
         };
         say(&shown);
     }
 
     /// Says something for people; nothing where only errors, or only JSON, are wanted.
     pub fn tell(self, text: &str) {
-        if !self.is_quiet && self.diagnostics == args::Diagnostics::Text {
+        if !self.is_quiet && self.diagnostics != args::Diagnostics::Json {
             say(text);
         }
     }
 
     /// `podgraft: 2 errors, 1 warning; nothing was written`.
     pub fn conclude(self, diagnostics: &[Diagnostic], outcome: &str) {
-        if self.diagnostics == args::Diagnostics::Text {
+        if self.diagnostics != args::Diagnostics::Json {
             say(&format!("podgraft: {}; {outcome}\n", tally(diagnostics)));
         }
     }
@@ -107,7 +113,41 @@ fn speaks_unicode() -> bool {
     cfg!(windows) || locale.contains("utf-8") || locale.contains("utf8")
 }
 
+/// Where everything that is said goes as well: some programs that run podgraft do not show its stderr.
+static LOG: OnceLock<File> = OnceLock::new();
+
+/// Also writes to the file of `PODGRAFT_LOG_FILE`, behind what is in it.
+pub fn log_to_file() {
+    let Some(path) = std::env::var_os("PODGRAFT_LOG_FILE").filter(|path| !path.is_empty()) else { return };
+    match File::options().append(true).create(true).open(&path) {
+        Ok(file) => {
+            let _ = LOG.set(file);
+        }
+        Err(error) => say(&format!("podgraft: PODGRAFT_LOG_FILE `{}` cannot be written: {error}\n", path.display())),
+    }
+}
+
+/// Three lines at most a place, and nothing of the text that stands there.
+fn render_short(diagnostic: &Diagnostic) -> String {
+    let severity = match diagnostic.severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    };
+    let mut shown = format!("{severity}[{}]: {}\n", diagnostic.code.name(), diagnostic.message);
+    for label in &diagnostic.labels {
+        let _ = writeln!(shown, "  at {}: {}", label.place.link(), label.text);
+    }
+    if let Some(help) = &diagnostic.help {
+        let _ = writeln!(shown, "  help: {help}");
+    }
+    shown
+}
+
 fn say(text: &str) {
+    if let Some(mut log) = LOG.get() {
+        let _ = log.write_all(text.as_bytes());
+    }
     // Nobody is left to tell when stderr is closed.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

@@ -61,7 +61,7 @@ pub fn keep_for_facts(
 }
 
 /// The whole of every file.
-fn read_texts(inputs: Vec<Input>, threads: Option<NonZeroUsize>, problems: &mut Vec<Diagnostic>) -> Vec<Text> {
+pub fn read_texts(inputs: Vec<Input>, threads: Option<NonZeroUsize>, problems: &mut Vec<Diagnostic>) -> Vec<Text> {
     let read: Vec<_> = map_in_order(&inputs, threads, Input::read);
     let mut texts = Vec::new();
     for (input, text) in inputs.into_iter().zip(read) {

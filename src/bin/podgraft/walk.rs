@@ -42,6 +42,11 @@ pub enum InputPlace {
 }
 
 impl Input {
+    /// The standard input.
+    pub fn stdin() -> Self {
+        Input::new(InputPlace::Stdin)
+    }
+
     fn new(place: InputPlace) -> Self {
         let name = match &place {
             InputPlace::Stdin => "<stdin>".into(),

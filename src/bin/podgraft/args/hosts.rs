@@ -1,0 +1,126 @@
+//! The commands that other programs run: kustomize, kpt, Helm, Argo CD.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{Manifests, Output, Policies, Run};
+
+pub(super) const FUNCTION_EXAMPLES: &str = "\
+Examples:
+  kpt fn eval apps/ --exec 'podgraft fn' --fn-config agents.yaml
+  kpt fn eval apps/ --exec 'podgraft fn' -- policy=builtin:prometheus-scrape port=9090
+  kustomize build --enable-alpha-plugins --enable-exec overlays/prod     # with an entry under `transformers:`
+
+The functionConfig is an InjectionPolicy, a PodgraftFunction (spec.policies, spec.params, ... as in podgraft.yaml), or
+kpt's ConfigMap: the key `policy` is a list of policies with commas, every other key is a parameter. A podgraft.yaml is
+read only where --config or PODGRAFT_CONFIG names one. Errors are among the results, on stderr, and in the exit status.";
+
+pub(super) const POST_RENDER_EXAMPLES: &str = "\
+Examples:
+  PODGRAFT_POLICY=agents.yaml helm upgrade --install shop ./chart --post-renderer podgraft --post-renderer-args post-render
+  helm upgrade --install shop ./chart --post-renderer podgraft     # Helm 4, with the plugin of hosts/helm
+
+The policies are those of -p, else of PODGRAFT_POLICY, else of the file that --config or PODGRAFT_CONFIG names.
+PODGRAFT_LOG_FILE names a file that gets everything that goes to stderr, too: Helm 4 does not show a plugin's stderr.";
+
+pub(super) const GENERATE_EXAMPLES: &str = "\
+Examples, in a plugin's plugin.yaml:
+  generate: {command: [podgraft, argocd, generate]}
+  generate: {command: [sh, -ec], args: ['rendered=$(kustomize build .); echo \"$rendered\" | podgraft argocd generate -']}
+
+Paths must be in the folder that it runs in. The namespace is $ARGOCD_APP_NAMESPACE, the cluster's version $KUBE_VERSION;
+$ARGOCD_APP_PARAMETERS are what `podgraft argocd parameters` announces.";
+
+/// A command that reads stdin and writes stdout for another program.
+#[derive(Debug, Args)]
+pub struct Hosted {
+    /// The policies.
+    #[command(flatten)]
+    pub policies: Policies,
+    /// The manifests.
+    #[command(flatten)]
+    pub manifests: Manifests,
+    /// The output.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+impl Hosted {
+    /// As a run over stdin.
+    pub fn run(&self) -> Run {
+        Run {
+            paths: Vec::new(),
+            policies: self.policies.clone(),
+            manifests: self.manifests.clone(),
+            output: self.output.clone(),
+            ephemeral_containers: false,
+        }
+    }
+}
+
+/// `podgraft argocd`.
+#[derive(Debug, Subcommand)]
+pub enum Argocd {
+    /// Print the application's manifests with the policies applied
+    #[command(after_help = GENERATE_EXAMPLES)]
+    Generate(Box<Generate>),
+    /// Print what makes the folder one for this plugin; nothing when it is none
+    #[command(
+        after_help = "Example, in a plugin's plugin.yaml:\n  discover: {find: {command: [podgraft, argocd, discover, helm]}}"
+    )]
+    Discover {
+        /// What the plugin renders
+        #[arg(value_enum, default_value_t = Sort::Plain)]
+        sort: Sort,
+    },
+    /// Print the parameters that an Application may set, as Argo CD's plugins announce them
+    #[command(
+        after_help = "Example, in a plugin's plugin.yaml:\n  parameters: {dynamic: {command: [podgraft, argocd, parameters]}}"
+    )]
+    Parameters(Box<Parameters>),
+}
+
+/// `podgraft argocd generate`.
+#[derive(Debug, Args)]
+pub struct Generate {
+    /// What is common to the commands that inject.
+    #[command(flatten)]
+    pub run: Run,
+    /// What an Application may choose.
+    #[command(flatten)]
+    pub offers: Offers,
+    /// A parameter of the Application that is for another program of the plugin; repeatable
+    #[arg(long, value_name = "NAME", help_heading = "Argo CD")]
+    pub other_parameter: Vec<String>,
+}
+
+/// `podgraft argocd parameters`.
+#[derive(Debug, Args)]
+pub struct Parameters {
+    /// The policies.
+    #[command(flatten)]
+    pub policies: Policies,
+    /// What an Application may choose.
+    #[command(flatten)]
+    pub offers: Offers,
+}
+
+/// What an Application may choose.
+#[derive(Debug, Clone, Args)]
+pub struct Offers {
+    /// A policy that an Application may choose with its parameter `policies`; given as -p; repeatable
+    #[arg(long = "offer", value_name = "POLICY", help_heading = "Argo CD")]
+    pub offered: Vec<PathBuf>,
+}
+
+/// What a plugin renders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Sort {
+    /// Manifests as they are
+    Plain,
+    /// A kustomization
+    Kustomize,
+    /// A chart
+    Helm,
+}

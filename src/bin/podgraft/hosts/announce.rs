@@ -1,0 +1,53 @@
+//! `podgraft argocd parameters`: what an Application may set, in the form in which Argo CD's UI takes it.
+
+use podgraft::policy::read::declared;
+use serde_json::{Map, Value, json};
+
+use super::fail;
+use super::parameters::{PARAMS, POLICIES};
+use crate::args;
+use crate::output::print;
+use crate::policies::{given_files, offered_files};
+use crate::run::Exit;
+use crate::settings::{Role, complete};
+use crate::show::Voice;
+
+/// Prints the announcement: the offered policies, and the parameters that an Application may set with their defaults.
+pub fn announce(args: &args::Parameters) -> Exit {
+    let run = args::Run::of_policies(args.policies.clone());
+    let voice = Voice::new(&run.output);
+    let found = complete(&run, Role::Host).and_then(|run| {
+        let mut files = given_files(&run.policies)?;
+        let offered = offered_files(&args.offers.offered)?;
+        let choice: Vec<String> = declared(&offered).into_iter().map(|policy| policy.identity).collect();
+        files.extend(offered);
+        Ok((run, files, choice))
+    });
+    let (run, files, choice) = match found {
+        Ok(found) => found,
+        Err(problems) => return fail(&problems, voice),
+    };
+    let mut announced = Vec::new();
+    if !choice.is_empty() {
+        announced.push(json!({
+            "name": POLICIES, "title": "Policies", "collectionType": "array", "array": [],
+            "tooltip": format!("Of {}, those to apply beside the operator's own", choice.join(", ")),
+        }));
+    }
+    let mut map = Map::new();
+    if run.policies.configured.allows_application_config {
+        for policy in declared(&files) {
+            let params = policy.overridable.iter().map(|name| format!("{}:{name}", policy.identity));
+            map.extend(params.map(|key| (key, Value::String(String::new()))));
+        }
+    }
+    if !map.is_empty() {
+        let names: Vec<&str> = map.keys().map(String::as_str).collect();
+        let tooltip = format!("POLICY:NAME and a value; there are {}", names.join(", "));
+        announced.push(json!({
+            "name": PARAMS, "title": "Parameters of the policies", "collectionType": "map", "tooltip": tooltip, "map": {},
+        }));
+    }
+    let text = serde_json::to_string(&announced).expect("strings and lists are always JSON") + "\n";
+    print(text.as_bytes()).map_or_else(|problem| fail(&[problem], voice), |()| Exit::Done)
+}

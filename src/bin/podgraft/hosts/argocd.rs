@@ -1,0 +1,155 @@
+//! `podgraft argocd`: what a config management plugin of Argo CD runs in an application's folder
+//! (<https://argo-cd.readthedocs.io/en/stable/operator-manual/config-management-plugins/>).
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use podgraft::config::ConfigParam;
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::options::parse_kube_version;
+use podgraft::report::FileReport;
+
+use super::announce::announce;
+use super::function::unplaced;
+use super::parameters::Parameters;
+use super::{TO_STDOUT, complete, evaders, fail};
+use crate::args::{self, Argocd, Diagnostics, Sort};
+use crate::manifests::manifests_of;
+use crate::output::print;
+use crate::policies::choose_offered;
+use crate::run::{Exit, conclude, graft_host};
+use crate::show::{Voice, log_to_file};
+use crate::walk::{Input, PathFilter, walk};
+
+/// `podgraft argocd ...`.
+pub fn argocd(command: &Argocd) -> Exit {
+    log_to_file();
+    match command {
+        Argocd::Generate(args) => generate(args),
+        Argocd::Discover { sort } => discover(*sort),
+        Argocd::Parameters(args) => announce(args),
+    }
+}
+
+fn generate(args: &args::Generate) -> Exit {
+    let mut run = args.run.clone();
+    // What goes to stderr is shown to everybody who sees the Application: no lines of manifests.
+    run.output.diagnostics = run.output.diagnostics.or(Some(Diagnostics::Short));
+    let run = match prepare(args, &mut run) {
+        Ok(prepared) => prepared,
+        Err(problems) => return fail(&problems, Voice::new(&run.output)),
+    };
+    let mut grafted = match graft_host(&run) {
+        Ok(grafted) => grafted,
+        Err(usage) => {
+            let _ = usage.print();
+            return Exit::Refused;
+        }
+    };
+    grafted.problems.extend(evaders(&grafted));
+    if grafted.files.iter().all(|file| file.report.objects == 0) && !grafted.problems.iter().any(Diagnostic::is_error) {
+        // With pruning, an empty result would delete the application.
+        let problem = Diagnostic::error(Code::NoManifests, "there is no Kubernetes object to give to Argo CD");
+        grafted.problems.push(problem.help("check the folder, or the command before the pipe"));
+    }
+    conclude(grafted, &run.output, TO_STDOUT)
+}
+
+/// The run as the operator and, as far as it may, the Application want it.
+fn prepare(args: &args::Generate, run: &mut args::Run) -> Result<args::Run, Vec<Diagnostic>> {
+    let parameters = Parameters::read(env::var("ARGOCD_APP_PARAMETERS").ok().as_deref(), &args.other_parameter)?;
+    if run.paths.is_empty() {
+        run.paths.push(PathBuf::from("."));
+    }
+    check_inside(&run.paths)?;
+    let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    run.manifests.namespace = run.manifests.namespace.take().or_else(|| set("ARGOCD_APP_NAMESPACE"));
+    if run.manifests.kube_version.is_none()
+        && let Some(version) = set("KUBE_VERSION")
+    {
+        let minor = parse_kube_version(&version)
+            .map_err(|why| vec![Diagnostic::error(Code::WrongType, format!("KUBE_VERSION is `{version}`: {why}"))])?;
+        run.manifests.kube_version = Some(minor);
+    }
+    run.output.strict |= parameters.strict;
+    let offered = choose_offered(&args.offers.offered, &parameters.policies)?;
+    let mut run = match args.offers.offered.is_empty() {
+        true => complete(run)?,
+        // Somebody who offers policies need not prescribe one.
+        false => crate::settings::complete(run, crate::settings::Role::Host)?,
+    };
+    run.policies.given.extend(offered.files);
+    run.policies.skip.extend(offered.not_chosen);
+    add_params(&mut run, parameters)?;
+    Ok(run)
+}
+
+fn add_params(run: &mut args::Run, parameters: Parameters) -> Result<(), Vec<Diagnostic>> {
+    let configured = &mut run.policies.configured;
+    if parameters.params.is_empty() {
+        return Ok(());
+    }
+    if !configured.allows_application_config {
+        let problem = Diagnostic::error(
+            Code::BadParam,
+            "the Application sets `params`, and the operator's configuration lets no application do so",
+        );
+        let help = "the operator may allow it: `allowApplicationConfig: true` in the file of PODGRAFT_CONFIG, for parameters that a policy marks `overridable`";
+        return Err(vec![problem.help(help)]);
+    }
+    let param = |(key, value): (String, String)| -> ConfigParam {
+        let (policy, name) = match key.rsplit_once(':') {
+            Some((policy, name)) => (Some(policy.to_owned()), name.to_owned()),
+            None => (None, key),
+        };
+        unplaced(policy, name, value, "ARGOCD_APP_PARAMETERS")
+    };
+    configured.application_params.extend(parameters.params.into_iter().map(param));
+    Ok(())
+}
+
+/// An application's files are its own: nothing outside of its folder is read as manifests.
+fn check_inside(paths: &[PathBuf]) -> Result<(), Vec<Diagnostic>> {
+    let here = fs::canonicalize(".")
+        .map_err(|error| vec![Diagnostic::error(Code::File, format!("`.` cannot be read: {error}"))])?;
+    let is_outside =
+        |path: &&PathBuf| path.as_os_str() != "-" && fs::canonicalize(path).is_ok_and(|real| !real.starts_with(&here));
+    let outside: Vec<Diagnostic> = paths
+        .iter()
+        .filter(is_outside)
+        .map(|path| {
+            let message = format!("`{}` is outside of the application's folder", path.display());
+            Diagnostic::error(Code::File, message).help("name paths in it, or pipe manifests in and name `-`")
+        })
+        .collect();
+    if outside.is_empty() { Ok(()) } else { Err(outside) }
+}
+
+/// The first file here that holds a Kubernetes object.
+fn first_manifest() -> Option<String> {
+    let inputs = walk(&[PathBuf::from(".")], &PathFilter::default()).inputs;
+    let holds_one =
+        |input: &&Input| input.read().is_ok_and(|text| !manifests_of(&text, &FileReport::default()).is_empty());
+    inputs.iter().find(holds_one).map(|input| input.name.to_string())
+}
+
+/// Argo CD takes any output for a yes.
+fn discover(sort: Sort) -> Exit {
+    let there = |names: &[&str]| names.iter().find(|name| Path::new(name).is_file()).map(|&name| name.to_owned());
+    let kustomization = || there(&["kustomization.yaml", "kustomization.yml", "Kustomization"]);
+    let chart = || there(&["Chart.yaml"]);
+    let found = match sort {
+        Sort::Kustomize => kustomization(),
+        Sort::Helm => chart(),
+        Sort::Plain if kustomization().or_else(chart).is_some() => None,
+        Sort::Plain => first_manifest(),
+    };
+    match print(found.map_or_else(String::new, |name| format!("{name}\n")).as_bytes()) {
+        Ok(()) => Exit::Done,
+        Err(problem) => {
+            crate::show::show_plainly(&problem);
+            Exit::Refused
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! `podgraft fn`: a KRM function for kustomize and kpt. The list's text goes out as it came in but for what the policies
+//! change in its items, and for the results.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use podgraft::config::{ConfigParam, Mode, read_function};
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::krm::{FunctionConfig, KrmResult, ResourceList, of_diagnostic, of_workload};
+use podgraft::policy::read::ParamSetting;
+use podgraft::report::{Edit, splice};
+
+use super::{complete, fail, read_stdin};
+use crate::args;
+use crate::output::print;
+use crate::run::{Exit, Grafted, graft_read, refuse};
+use crate::settings::add;
+use crate::show::{Voice, log_to_file};
+use crate::walk::Input;
+
+/// `podgraft fn`.
+pub fn function(args: &args::Hosted) -> Exit {
+    log_to_file();
+    let voice = Voice::new(&args.output);
+    let input = Input::stdin();
+    let text = match read_stdin() {
+        Ok(text) => text,
+        Err(problem) => return fail(&[problem], voice),
+    };
+    let list = match ResourceList::read(Arc::clone(&input.name), &text) {
+        Ok(list) => list,
+        Err(problem) => return fail(&[*problem], voice),
+    };
+    let mut grafted = match configure(args.run(), &list) {
+        Ok((run, mode)) => {
+            let mut grafted = graft_read(&run, input, text.clone().into_bytes());
+            if mode == Mode::Check {
+                grafted.problems.extend(out_of_date(&grafted, &list));
+            }
+            grafted
+        }
+        Err(problems) => Grafted::refused(problems),
+    };
+    // A list without items is a list.
+    grafted.problems.retain(|problem| problem.code != Code::NoManifests);
+    give(&grafted, &list, &text, &args.output, voice)
+}
+
+/// The flags with what the functionConfig says, and the operator's environment and file for what both leave open.
+fn configure(mut run: args::Run, list: &ResourceList<'_>) -> Result<(args::Run, Mode), Vec<Diagnostic>> {
+    let mut mode = Mode::default();
+    match list.function_config().map_err(|problem| vec![*problem])? {
+        FunctionConfig::Absent => {}
+        FunctionConfig::Policy(file) => run.policies.configured.inline.push(file),
+        FunctionConfig::Function(file) => {
+            let (config, wanted) = read_function(file)?;
+            add(&mut run, config, Path::new(""));
+            mode = wanted;
+        }
+        FunctionConfig::Values(values) => add_values(&mut run, values),
+    }
+    let mut run = complete(&run)?;
+    // The items are in the list, which is no file of policies.
+    let asked = run.policies.given.len();
+    run.policies.given.retain(|given| given.as_os_str() != "@input");
+    if run.policies.given.len() < asked {
+        run.policies.configured.inline.extend(list.policies());
+    }
+    Ok((run, mode))
+}
+
+/// `mode: Check`: what applying the policies would change.
+fn out_of_date(grafted: &Grafted, list: &ResourceList<'_>) -> Vec<Diagnostic> {
+    let workloads = grafted.files.iter().flat_map(|file| &file.report.workloads);
+    let found = workloads.filter(|workload| workload.is_changed()).map(|workload| {
+        let message = format!("{} is not up to date: it is not as the policies want it", workload.title());
+        let problem =
+            Diagnostic::error(Code::OutOfDate, message).at(list.place_of_line(workload.line), "this workload");
+        problem.help("apply the policies before this check: is their function left out, or run later?")
+    });
+    found.collect()
+}
+
+/// kpt's `-- key=value`: `policy` lists policies, all others are parameters.
+fn add_values(run: &mut args::Run, values: Vec<(String, String)>) {
+    for (key, value) in values {
+        if key == "policy" {
+            let policies = value.split([',', '\n']).map(str::trim).filter(|policy| !policy.is_empty());
+            run.policies.given.extend(policies.map(PathBuf::from));
+        } else {
+            let (policy, name) = match key.rsplit_once(':') {
+                Some((policy, name)) => (Some(policy.to_owned()), name.to_owned()),
+                None => (None, key),
+            };
+            // In front: flags win.
+            run.policies.params.insert(0, ParamSetting { policy, name, value });
+        }
+    }
+}
+
+/// The list to stdout, with results; on failure as it came, for orchestrators show the results of a function that failed.
+fn give(grafted: &Grafted, list: &ResourceList<'_>, text: &str, output: &args::Output, voice: Voice) -> Exit {
+    let refused = refuse(grafted, output, voice);
+    let mut results: Vec<KrmResult> = grafted.problems.iter().map(|problem| of_diagnostic(list, problem)).collect();
+    let report = grafted.files.first().map(|file| &file.report).filter(|_| refused.is_none());
+    let workloads = report.into_iter().flat_map(|report| &report.workloads);
+    results.extend(workloads.flat_map(|workload| of_workload(list, workload)));
+    let mut edits: Vec<Edit> = report.map_or_else(Vec::new, |report| report.edits.clone());
+    edits.extend(list.results_edit(&results));
+    edits.sort_by_key(|edit| edit.at.start);
+    if let Err(problem) = print(&splice(text.as_bytes(), &edits)) {
+        return fail(&[problem], voice);
+    }
+    if refused.is_none() {
+        voice.show(&grafted.problems);
+        voice.tell(&podgraft::report::text::render(&grafted.reported()));
+    }
+    refused.unwrap_or(Exit::Done)
+}
+
+/// A parameter as a configuration would have it.
+pub fn unplaced(policy: Option<String>, name: String, value: String, origin: &str) -> ConfigParam {
+    let text = format!("{name}={value}");
+    let at = podgraft::source::Source::new(origin, &text).place(0..name.len());
+    ConfigParam { setting: ParamSetting { policy, name, value }, at }
+}

@@ -1,0 +1,147 @@
+//! `ARGOCD_APP_PARAMETERS`: what an Application, or a file in its folder (`.argocd-source.yaml`), says to the plugin.
+
+use std::collections::BTreeMap;
+
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::policy::schema::{did_you_mean, nearest};
+use serde_json::Value;
+
+/// The names that podgraft knows.
+pub const POLICIES: &str = "policies";
+/// A map of parameters.
+pub const PARAMS: &str = "params";
+/// Whether warnings fail.
+pub const STRICT: &str = "strict";
+
+/// What the Application says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Parameters {
+    /// Of the offered policies, these.
+    pub policies: Vec<String>,
+    /// `[POLICY:]NAME` and value.
+    pub params: BTreeMap<String, String>,
+    /// Fail on warnings.
+    pub strict: bool,
+}
+
+impl Parameters {
+    /// Reads Argo CD's JSON: a list of `{name, string | array | map}`. Unset, empty and `null` are no parameters: Argo CD
+    /// sends all three.
+    ///
+    /// # Errors
+    /// What is not that, and names that nobody knows; `others` are for other programs.
+    pub fn read(text: Option<&str>, others: &[String]) -> Result<Self, Vec<Diagnostic>> {
+        let text = text.unwrap_or_default();
+        if text.trim().is_empty() {
+            return Ok(Parameters::default());
+        }
+        let entries = match serde_json::from_str(text) {
+            Ok(Value::Null) => Vec::new(),
+            Ok(Value::Array(entries)) => entries,
+            Ok(_) | Err(_) => return Err(vec![wrong("it is no JSON list")]),
+        };
+        let (mut parameters, mut problems) = (Parameters::default(), Vec::new());
+        for entry in &entries {
+            problems.extend(parameters.add(entry, others).err());
+        }
+        if problems.is_empty() { Ok(parameters) } else { Err(problems) }
+    }
+
+    fn add(&mut self, entry: &Value, others: &[String]) -> Result<(), Diagnostic> {
+        let Some(name) = entry["name"].as_str() else { return Err(wrong("an entry has no `name`")) };
+        let wants = |what: &str| wrong(&format!("the parameter `{name}` must be {what}"));
+        match name {
+            POLICIES => self.policies = texts(entry).ok_or_else(|| wants("a list"))?,
+            PARAMS => self.params = map(entry).ok_or_else(|| wants("a map"))?,
+            STRICT => match entry["string"].as_str() {
+                Some("true") => self.strict = true,
+                Some("false" | "") => {}
+                _ => return Err(wants("`true` or `false`")),
+            },
+            other if others.iter().any(|known| known == other) => {}
+            other => return Err(unknown(other)),
+        }
+        Ok(())
+    }
+}
+
+/// A list, or one text. The UI sends a list of one empty text for an empty one.
+fn texts(entry: &Value) -> Option<Vec<String>> {
+    let entries = match (&entry["array"], &entry["string"]) {
+        (Value::Array(entries), _) => entries.iter().map(|entry| entry.as_str().map(str::to_owned)).collect(),
+        (Value::Null, Value::String(text)) => Some(text.split(',').map(|text| text.trim().to_owned()).collect()),
+        (Value::Null, Value::Null) => Some(Vec::new()),
+        _ => None,
+    };
+    entries.map(|entries: Vec<String>| entries.into_iter().filter(|text| !text.is_empty()).collect())
+}
+
+fn map(entry: &Value) -> Option<BTreeMap<String, String>> {
+    match &entry["map"] {
+        Value::Null if entry["string"].is_null() && entry["array"].is_null() => Some(BTreeMap::new()),
+        Value::Object(map) => map.iter().map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect(),
+        _ => None,
+    }
+}
+
+fn wrong(why: &str) -> Diagnostic {
+    Diagnostic::error(Code::BadParam, format!("ARGOCD_APP_PARAMETERS cannot be used: {why}"))
+}
+
+fn unknown(name: &str) -> Diagnostic {
+    let known = [POLICIES, PARAMS, STRICT];
+    let problem = Diagnostic::error(
+        Code::UnknownParam,
+        format!("the Application sets the parameter `{name}`, which podgraft does not know"),
+    );
+    match nearest(name, known.into_iter()) {
+        Some(near) => problem.help(did_you_mean(near)),
+        None => {
+            problem.help(format!("there are {}; for another program's: `--other-parameter {name}`", known.join(", ")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Parameters, String> {
+        Parameters::read(Some(text), &["values".to_owned()])
+            .map_err(|problems| problems.into_iter().map(|problem| problem.message).collect())
+    }
+
+    #[test]
+    fn unset_null_and_empty_are_no_parameters() {
+        assert_eq!(Parameters::read(None, &[]).unwrap(), Parameters::default());
+        for text in ["", "null", "[]", r#"[{"name": "policies"}]"#, r#"[{"name": "policies", "array": [""]}]"#] {
+            assert_eq!(read(text), Ok(Parameters::default()), "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_maps_and_texts_are_read() {
+        let all = read(
+            r#"[{"name": "policies", "array": ["a", "b"]}, {"name": "params", "map": {"a:port": "1"}},
+                {"name": "strict", "string": "true"}, {"name": "values", "string": "x"}]"#,
+        )
+        .unwrap();
+        assert_eq!((all.policies.len(), all.params["a:port"].as_str(), all.strict), (2, "1", true));
+        assert_eq!(read(r#"[{"name": "policies", "string": "a, b"}]"#).unwrap().policies, ["a", "b"]);
+    }
+
+    #[test]
+    fn anything_else_is_an_error() {
+        for text in [
+            "{}",
+            "x",
+            "[1]",
+            r#"[{"name": "param"}]"#,
+            r#"[{"name": "strict", "string": "yes"}]"#,
+            r#"[{"name": "params", "array": ["a"]}]"#,
+            r#"[{"name": "policies", "map": {}}]"#,
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! `results` of a ResourceList: what podgraft found and did, with the item, its file and the field.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{INDEX, PATH, ResourceList};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::report::{Edit, Outcome, WorkloadReport, list, list_gone};
+use crate::source::Place;
+use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::value::{Path, Step};
+
+/// `severity` of a result; absent, it would be taken for `error`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum KrmSeverity {
+    /// The function failed.
+    Error,
+    /// To look at.
+    Warning,
+    /// What was done.
+    Info,
+}
+
+/// One of `results`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KrmResult {
+    /// For people.
+    pub message: String,
+    /// How bad it is.
+    pub severity: KrmSeverity,
+    /// The item.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_ref: Option<ResourceRef>,
+    /// The field of the item.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<Field>,
+    /// The item's file, where the orchestrator noted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<File>,
+    /// The diagnostic's code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Tags>,
+}
+
+/// `resourceRef`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceRef {
+    api_version: String,
+    kind: String,
+    name: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    namespace: String,
+}
+
+/// `field`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Field {
+    path: String,
+}
+
+/// `file`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct File {
+    path: String,
+    index: usize,
+}
+
+/// `tags`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Tags {
+    code: &'static str,
+}
+
+/// A diagnostic as a result, with the item that its first place in the list is in.
+pub fn of_diagnostic(list: &ResourceList<'_>, diagnostic: &Diagnostic) -> KrmResult {
+    let place = diagnostic.labels.iter().map(|label| &label.place).find(|place| place.source == list.source.name);
+    let at = place.map(|place| list.offset(place));
+    let item = at.and_then(|at| list.item_at(at));
+    let elsewhere = diagnostic.labels.iter().map(|label| &label.place).find(|place| place.source != list.source.name);
+    let mut message = diagnostic.message.clone();
+    if let Some(place) = elsewhere {
+        message = format!("{message} ({})", place.link());
+    }
+    if let Some(help) = &diagnostic.help {
+        message = format!("{message}; {help}");
+    }
+    let severity = match diagnostic.severity {
+        Severity::Error => KrmSeverity::Error,
+        Severity::Warning => KrmSeverity::Warning,
+        Severity::Note => KrmSeverity::Info,
+    };
+    let field = item.zip(at).and_then(|(item, at)| list.field_at(item, at));
+    let tags = Some(Tags { code: diagnostic.code.name() });
+    KrmResult { message, severity, field, tags, ..list.about(item) }
+}
+
+/// What a policy put into a workload; nothing where nothing changed.
+pub fn of_workload(list: &ResourceList<'_>, workload: &WorkloadReport) -> Vec<KrmResult> {
+    let item = list.item_at(list.line_start(workload.line));
+    let result = |message: String| Some(KrmResult { message, ..list.about(item) });
+    let injected = workload.policies.iter().filter_map(|met| match &met.outcome {
+        Outcome::Injected(changes) => result(format!("injected by {} ({})", met.policy, self::list(changes))),
+        Outcome::TakenOut(changes) => result(format!("{} taken out ({})", met.policy, list_gone(changes))),
+        Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+    });
+    injected.collect()
+}
+
+impl ResourceList<'_> {
+    /// The edit that adds results to the list; none where there are none.
+    pub fn results_edit(&self, results: &[KrmResult]) -> Option<Edit> {
+        if results.is_empty() {
+            return None;
+        }
+        let lines: Vec<String> = results.iter().map(as_json).collect();
+        let entries = |key: &str| {
+            let mut entries = self.tree.entries(self.root);
+            entries.find(|(name, _)| self.tree.scalar(*name) == Some(key))
+        };
+        if let Some((key, value)) = entries("results") {
+            let earlier = self.value(value).unwrap_or(Value::Null);
+            let earlier = earlier.as_array().into_iter().flatten().map(Value::to_string).map(|text| printable(&text));
+            let all: Vec<String> = earlier.chain(lines).collect();
+            let start = self.tree.span(key).start;
+            let end = self.tree.span(value).end.max(self.tree.span(key).end);
+            let end = start + self.source.text[start..end].trim_end().len();
+            let has_colon = self.source.text[start..end].contains(':');
+            let colon = if has_colon { 0 } else { self.source.text[end..].find(':').map_or(0, |at| at + 1) };
+            return Some(Edit { at: start..end + colon, text: format!("\"results\": [{}]", all.join(", ")).into() });
+        }
+        let first = entries("items").or_else(|| self.tree.entries(self.root).next())?;
+        let start = self.tree.start_with_properties(first.0);
+        let text = match self.tree.kind(self.root).is_flow() {
+            true => format!("\"results\": [{}], ", lines.join(", ")),
+            false => {
+                let line_start = self.source.text[..start].rfind('\n').map_or(0, |at| at + 1);
+                let indent = &self.source.text[line_start..start];
+                let entry = |line: &String| format!("{indent}- {line}\n");
+                format!("results:\n{}{indent}", lines.iter().map(entry).collect::<String>())
+            }
+        };
+        Some(Edit { at: start..start, text: text.into() })
+    }
+
+    fn about(&self, item: Option<NodeId>) -> KrmResult {
+        let word = |node: NodeId, key: &str| self.word(node, key).to_owned();
+        let metadata = |item: NodeId, key: &str| {
+            self.tree.get(item, "metadata").map_or_else(String::new, |metadata| word(metadata, key))
+        };
+        let resource = |item: NodeId| ResourceRef {
+            api_version: word(item, "apiVersion"),
+            kind: word(item, "kind"),
+            name: metadata(item, "name"),
+            namespace: metadata(item, "namespace"),
+        };
+        let file = |item: NodeId| {
+            let index = self.annotation(item, &INDEX).and_then(|index| index.parse().ok()).unwrap_or(0);
+            Some(File { path: self.annotation(item, &PATH)?.to_owned(), index })
+        };
+        KrmResult {
+            message: String::new(),
+            severity: KrmSeverity::Info,
+            resource_ref: item.map(resource),
+            field: None,
+            file: item.and_then(file),
+            tags: None,
+        }
+    }
+
+    /// The place of a line's first word.
+    pub fn place_of_line(&self, line: usize) -> Place {
+        let start = self.line_start(line);
+        let text = &self.source.text[start..];
+        let indent = text.len() - text.trim_start_matches([' ', '-']).len();
+        let end = text.find('\n').unwrap_or(text.len()).max(indent);
+        self.source.place(start + indent..start + end)
+    }
+
+    fn line_start(&self, line: usize) -> usize {
+        let ends = memchr::memchr_iter(b'\n', self.source.text.as_bytes());
+        if line <= 1 { 0 } else { ends.map(|at| at + 1).nth(line - 2).unwrap_or(self.source.text.len()) }
+    }
+
+    fn offset(&self, place: &Place) -> usize {
+        let start = self.line_start(place.line);
+        let chars = self.source.text[start..].chars().take(place.column - 1);
+        start + chars.map(char::len_utf8).sum::<usize>()
+    }
+
+    /// The item that the line of an offset is in: an item begins on the line of its `-`.
+    fn item_at(&self, at: usize) -> Option<NodeId> {
+        let line_end = self.source.text[at..].find('\n').map_or(self.source.text.len(), |end| at + end);
+        self.items().find(|&item| {
+            let span = self.tree.span(item);
+            span.contains(&at) || (at..=line_end).contains(&span.start)
+        })
+    }
+
+    /// The path to the smallest thing of an item that an offset is in.
+    fn field_at(&self, item: NodeId, at: usize) -> Option<Field> {
+        let mut path = Path::default();
+        let mut node = item;
+        while let Some((step, child)) = step_to(&self.tree, node, at) {
+            path.0.push(step);
+            node = child;
+        }
+        let path = path.to_string();
+        (!path.is_empty()).then_some(Field { path })
+    }
+}
+
+fn step_to(tree: &Tree<'_>, node: NodeId, at: usize) -> Option<(Step, NodeId)> {
+    let is_in = |node: NodeId| tree.span(node).contains(&at);
+    if tree.kind(node).is_mapping() {
+        let (key, value) = tree.entries(node).find(|&(key, value)| is_in(key) || is_in(value))?;
+        return Some((Step::Key(tree.scalar(key)?.to_owned()), value));
+    }
+    let mut children = tree.children(node).enumerate();
+    children.find(|&(_, child)| is_in(child)).map(|(index, child)| (Step::Index(index), child))
+}
+
+fn as_json(result: &KrmResult) -> String {
+    printable(&serde_json::to_string(result).expect("strings and numbers are always JSON"))
+}
+
+/// JSON as every reader of YAML takes it: what YAML 1.1 breaks lines at, or does not print, is escaped.
+fn printable(json: &str) -> String {
+    let escape = |c: char| match c {
+        '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => format!("\\u{:04x}", c as u32),
+        c => c.to_string(),
+    };
+    if json.is_ascii() && !json.contains('\u{7f}') { json.to_owned() } else { json.chars().map(escape).collect() }
+}
