@@ -70,7 +70,7 @@ fn texts(entry: &Value) -> Option<Vec<String>> {
     let entries = match (&entry["array"], &entry["string"]) {
         (Value::Array(entries), _) => entries.iter().map(|entry| entry.as_str().map(str::to_owned)).collect(),
         (Value::Null, Value::String(text)) => Some(text.split(',').map(|text| text.trim().to_owned()).collect()),
-        (Value::Null, Value::Null) => Some(Vec::new()),
+        (Value::Null, Value::Null) if entry["map"].is_null() => Some(Vec::new()),
         _ => None,
     };
     entries.map(|entries: Vec<String>| entries.into_iter().filter(|text| !text.is_empty()).collect())
