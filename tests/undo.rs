@@ -110,3 +110,51 @@ fn real_manifests_can_be_undone() {
     }
     assert!(undone > 350, "only {undone} files were undone");
 }
+
+const APPENDS: &str = "
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: appends}
+spec:
+  inject:
+    volumes: [{name: appends, emptyDir: {}}]
+    env:
+    - {name: JAVA_TOOL_OPTIONS, op: Append, value: -Dappends=1}
+    podAnnotations: {example.com/appends: x}
+";
+
+/// Any of several policies goes by itself; what is left goes afterwards, and the bytes are back.
+#[test]
+fn one_of_three_policies_can_be_taken_out() {
+    let appends = read(vec![PolicyFile { name: "appends.yaml".into(), text: APPENDS.to_owned() }], &[]).0;
+    let files = ["testdata/corpus/policy.yaml", "testdata/mutation/policy.yaml"].map(|path| policies(Path::new(path)));
+    let three = [files.concat(), appends].concat();
+    let mut undone = 0;
+    for folder in folders(Path::new("testdata/cases")).iter().flat_map(|area| folders(area)) {
+        let input = ["input.yaml", "input.json"].into_iter().map(|name| folder.join(name)).find(|path| path.exists());
+        let input = fs::read(input.expect("a case has an input")).expect("it is readable");
+        let name: Arc<str> = folder.display().to_string().into();
+        let report = graft(&name, &input, &three, &recording());
+        if has_error(&report) || report.edits.is_empty() || input.windows(13).any(|bytes| bytes == b"podgraft.dev/") {
+            continue;
+        }
+        let injected = splice(&input, &report.edits);
+        for policy in &three {
+            let only = Options { take_out: TakeOut::Only(vec![policy.identity.clone()]), ..Options::default() };
+            let report = graft(&name, &injected, &[], &only);
+            assert!(!has_error(&report), "{name} without {}: {:?}", policy.identity, report.diagnostics);
+            let two = splice(&injected, &report.edits);
+            let report = graft(&name, &two, &[], &undoing());
+            assert!(!has_error(&report), "{name}: {:?}", report.diagnostics);
+            let output = splice(&two, &report.edits);
+            assert_eq!(
+                String::from_utf8_lossy(&output),
+                String::from_utf8_lossy(&input),
+                "{name}: {}",
+                policy.identity
+            );
+            undone += 1;
+        }
+    }
+    assert!(undone > 150, "only {undone} were undone");
+}

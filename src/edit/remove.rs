@@ -4,7 +4,7 @@ use crate::plan::draft::{Field, Key};
 use crate::report::Edit;
 use crate::yaml::tree::NodeId;
 
-use super::layout::{line_start, next_line};
+use super::layout::{line_end_at, line_start, next_line};
 use super::lower::{CannotWrite, Lowering};
 
 type Entry = (NodeId, NodeId);
@@ -63,22 +63,33 @@ impl Lowering<'_, '_> {
         if is_past_line_end { end } else { next_line(text, end) }
     }
 
-    /// A value on lines of its own, with a comment between it and its key, gives way to a short one: that stands before
-    /// the comment, and the lines go. False where that is not how it is written.
-    pub(super) fn write_before_comment(&mut self, (key, value): Entry, short: &str) -> bool {
+    /// A value on lines of its own, with a comment between it and its key, gives way to another: one on lines of its own
+    /// takes their place, a short one stands before the comment. False where that is not how it is written.
+    pub(super) fn write_before_comment(&mut self, (key, value): Entry, new: &str) -> bool {
         let text = self.tree.text();
         let (key_end, span) = (self.tree.span(key).end, self.tree.span(value));
         let start = line_start(text, span.start);
         let is_below = start > key_end && self.tree.start_with_properties(value) == span.start;
-        if !is_below || short.contains('\n') || !text[start..span.start].bytes().all(|byte| byte == b' ') {
+        if !is_below || !text[start..span.start].bytes().all(|byte| byte == b' ') {
             return false;
         }
         let between = &text[key_end..start];
         if !between.starts_with(':') || !between.contains('#') {
             return false;
         }
-        self.edits.push(Edit { at: key_end + 1..key_end + 1, text: short.into() });
-        self.edits.push(Edit { at: start..self.end_of(key, value), text: "".into() });
+        let end = self.end_of(key, value);
+        match new.trim_start_matches('\r').strip_prefix('\n') {
+            Some(lines) if text[..end].ends_with('\n') => {
+                let text = format!("{lines}{}", line_end_at(text, start)).into();
+                self.edits.push(Edit { at: start..end, text });
+            }
+            Some(lines) => self.edits.push(Edit { at: start..end, text: lines.into() }),
+            None if new.contains('\n') => return false,
+            None => {
+                self.edits.push(Edit { at: key_end + 1..key_end + 1, text: new.into() });
+                self.edits.push(Edit { at: start..end, text: "".into() });
+            }
+        }
         true
     }
 }

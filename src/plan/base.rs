@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use crate::manifest::pod::Workload;
-use crate::policy::{Inject, Item, Policy};
+use crate::manifest::pod::{Container, Workload};
+use crate::policy::{EnvOp, Inject, Item, Policy, Rule};
 use crate::select::{Base, choose_containers};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::to_value;
@@ -12,24 +12,93 @@ use crate::yaml::value::to_value;
 use super::expand::expand;
 use super::same::is_same;
 
-/// The base of a workload under the given policies, in one pass.
+/// The base of a workload under the given policies, in one pass: what they put into the pod first, then what they put
+/// into the containers that remain.
 pub fn base_of(workload: &Workload<'_>, policies: &[Policy]) -> Base {
     let mut base = Base::default();
     let input = Base::default();
+    let looks_at_items = policies.iter().any(looks_at_items);
+    each_rule(workload, policies, (&input, Level::Pod), |inject, _| {
+        leave_out_containers(workload, inject, &mut base);
+        leave_out_texts(workload, inject, &mut base);
+        if looks_at_items {
+            let lists = [("volumes", &inject.volumes), ("imagePullSecrets", &inject.image_pull_secrets)];
+            lists
+                .into_iter()
+                .for_each(|(list, ours)| leave_out_items(workload, workload.pod_spec, list, ours, &mut base));
+        }
+    });
+    if !looks_at_items {
+        return base;
+    }
+    let of_pod = base.clone();
+    each_rule(workload, policies, (&of_pod, Level::Container), |inject, chosen| {
+        for container in chosen {
+            let env: Vec<Item> = inject
+                .env
+                .iter()
+                .filter(|change| change.op != EnvOp::Remove)
+                .map(|change| change.item.clone())
+                .collect();
+            let lists = [
+                ("env", &env),
+                ("volumeMounts", &inject.volume_mounts),
+                ("ports", &inject.ports),
+                ("envFrom", &inject.env_from),
+            ];
+            lists.into_iter().for_each(|(list, ours)| leave_out_items(workload, container.node, list, ours, &mut base));
+        }
+    });
+    base
+}
+
+/// Whether a policy could see what stands in lists other than those of containers.
+fn looks_at_items(policy: &Policy) -> bool {
+    let by_expression = |rule: &Rule| rule.template.is_some() || !rule.match_conditions.is_empty();
+    let by_env = |rule: &Rule| !rule.containers.with_env.is_empty() || !rule.containers.without_env.is_empty();
+    !policy.match_conditions.is_empty() || policy.rules.iter().any(|rule| by_expression(rule) || by_env(rule))
+}
+
+/// Which items a pass looks at.
+#[derive(Debug, Clone, Copy)]
+enum Level {
+    Pod,
+    Container,
+}
+
+fn each_rule(
+    workload: &Workload<'_>,
+    policies: &[Policy],
+    (seen, level): (&Base, Level),
+    mut call: impl FnMut(&Inject, &[Container<'_>]),
+) {
     for policy in policies.iter().filter(|policy| !policy.suspend) {
         for rule in &policy.rules {
-            // What cannot be evaluated was not put there; where it matters, planning says why.
-            let chosen = match &rule.template {
-                Some(_) => choose_containers(&rule.containers, workload, &input),
-                None => Vec::new(),
+            let chosen = match (&rule.template, level) {
+                (None, Level::Pod) => Vec::new(),
+                _ => choose_containers(&rule.containers, workload, seen),
             };
-            if let Ok(expanded) = expand(policy, rule, workload, &input, &chosen) {
-                leave_out_containers(workload, &expanded.inject, &mut base);
-                leave_out_texts(workload, &expanded.inject, &mut base);
+            // What cannot be evaluated was not put there; where it matters, planning says why.
+            if let Ok(expanded) = expand(policy, rule, workload, seen, &chosen) {
+                call(&expanded.inject, &chosen);
+                for (container, inject) in chosen.iter().zip(&expanded.of_containers) {
+                    call(inject, std::slice::from_ref(container));
+                }
             }
         }
     }
-    base
+}
+
+/// Items of a list that stand there as the policy has them.
+fn leave_out_items(workload: &Workload<'_>, holder: NodeId, list: &str, ours: &[Item], base: &mut Base) {
+    let Some(node) = workload.tree.get(holder, list).filter(|_| !ours.is_empty()) else { return };
+    for item in workload.tree.items(node) {
+        if let Ok(value) = to_value(workload.tree, item)
+            && ours.iter().any(|own| is_same(&value, &own.value))
+        {
+            base.left_out.insert(item);
+        }
+    }
 }
 
 fn leave_out_containers(workload: &Workload<'_>, inject: &Inject, base: &mut Base) {

@@ -211,6 +211,9 @@ impl<'r, 't> Run<'r, 't> {
             None if self.options.marker => mark(self.workload, planned),
             None => Ok(()),
         };
+        if self.is_recording && planned.record.is_none() && planned.draft.is_changed() && self.earlier.is_none() {
+            planned.diagnostics.push(recording::cannot_record(self.workload));
+        }
         if let Err(refusal) = marked {
             planned.diagnostics.push(refusal_diagnostic(&refusal, self.workload));
         }

@@ -174,6 +174,15 @@ pub fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(), Refusa
     Ok(())
 }
 
+/// Something in the workload has no value that every reader agrees on, so nobody can say what changed.
+pub(super) fn cannot_record(workload: &Workload<'_>) -> Diagnostic {
+    let message = format!("what is injected into {} cannot be recorded, so undo will not know it", workload.title());
+    let warning = Diagnostic::warning(Code::NoRecord, message).at(workload.own_place(), "this workload");
+    warning.help(
+        "readers disagree about some value in it: a key that stands twice, or a tag that Kubernetes does not know",
+    )
+}
+
 /// Of what a policy puts there, not of what it finds.
 fn digest_of(effects: &Effects) -> String {
     let ours = Effects { made: BTreeSet::new(), filled: Default::default(), ..effects.clone() };

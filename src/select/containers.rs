@@ -59,6 +59,7 @@ impl View<'_, '_> {
     fn has_env(&self, container: &Container<'_>, name: &str) -> bool {
         let tree = self.workload.tree;
         let Some(env) = tree.get(container.node, "env") else { return false };
-        tree.items(env).any(|entry| tree.get(entry, "name").and_then(|own| tree.scalar(own)) == Some(name))
+        let is_it = |entry| tree.get(entry, "name").and_then(|own| tree.scalar(own)) == Some(name);
+        tree.items(env).any(|entry| !self.base.left_out.contains(&entry) && is_it(entry))
     }
 }

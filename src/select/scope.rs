@@ -14,8 +14,6 @@ use super::Base;
 /// podgraft's own annotations are no part of the input.
 const OURS: &str = "podgraft.dev/";
 
-const LISTS: [ListKey; 2] = [ListKey::Containers, ListKey::InitContainers];
-
 /// A workload and, where one is chosen, a container of it.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkloadFacts<'f, 't> {
@@ -74,7 +72,42 @@ impl WorkloadFacts<'_, '_> {
         }
     }
 
+    /// The value of a node without what the base leaves out.
     fn value(&self, node: NodeId) -> Result<Value, Fault> {
+        let mut value = self.whole_value(node)?;
+        if !self.base.left_out.is_empty() {
+            self.leave_out(self.workload.tree.follow(node), &mut value);
+        }
+        Ok(value)
+    }
+
+    /// A list of which nothing is left was not there.
+    fn leave_out(&self, node: NodeId, value: &mut Value) {
+        let tree = self.workload.tree;
+        match value {
+            Value::Object(map) => {
+                for (key, inner) in tree.entries(node) {
+                    let Some(key) = tree.scalar(key) else { continue };
+                    let Some(own) = map.get_mut(key) else { continue };
+                    let had_items = own.as_array().is_some_and(|items| !items.is_empty());
+                    self.leave_out(tree.follow(inner), own);
+                    let is_emptied = had_items && own.as_array().is_some_and(Vec::is_empty);
+                    if is_emptied || self.base.left_out.contains(&tree.follow(inner)) {
+                        map.shift_remove(key);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                let nodes: Vec<NodeId> = tree.items(node).collect();
+                items.iter_mut().zip(&nodes).for_each(|(item, node)| self.leave_out(*node, item));
+                let mut seen = nodes.iter().map(|node| !self.base.left_out.contains(node));
+                items.retain(|_| seen.next().unwrap_or(true));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    fn whole_value(&self, node: NodeId) -> Result<Value, Fault> {
         to_value(self.workload.tree, node).map_err(|error| {
             let place = self.workload.place_of(error.at);
             let message = format!("{} cannot be read here (line {})", self.workload.title(), place.line);
@@ -85,7 +118,9 @@ impl WorkloadFacts<'_, '_> {
     /// A field that is there and not null.
     fn field(&self, mapping: NodeId, field: &str) -> Result<Option<Value>, Fault> {
         let Some(node) = self.workload.tree.get(mapping, field) else { return Ok(None) };
-        Ok(Some(self.value(node)?).filter(|value| !value.is_null()))
+        let value = self.value(node)?;
+        let is_emptied = value.as_array().is_some_and(Vec::is_empty) && self.workload.tree.items(node).next().is_some();
+        Ok(Some(value).filter(|value| !value.is_null() && !is_emptied))
     }
 
     /// Labels or annotations; empty where there are none.
@@ -113,25 +148,7 @@ impl WorkloadFacts<'_, '_> {
     }
 
     fn pod_spec(&self) -> Result<Value, Fault> {
-        let mut value = self.value(self.workload.pod_spec)?;
-        self.leave_out_containers(&mut value);
-        Ok(value)
-    }
-
-    fn leave_out_containers(&self, spec: &mut Value) {
-        for list in LISTS {
-            let Some(node) = self.workload.tree.get(self.workload.pod_spec, list.key()) else { continue };
-            let seen: Vec<bool> =
-                self.workload.tree.items(node).map(|item| !self.base.left_out.contains(&item)).collect();
-            let Some(items) = spec.get_mut(list.key()).and_then(Value::as_array_mut) else { continue };
-            let mut seen = seen.into_iter();
-            items.retain(|_| seen.next().unwrap_or(true));
-            if items.is_empty()
-                && let Some(spec) = spec.as_object_mut()
-            {
-                spec.shift_remove(list.key());
-            }
-        }
+        self.value(self.workload.pod_spec)
     }
 
     fn object(&self) -> Result<Value, Fault> {
@@ -146,9 +163,6 @@ impl WorkloadFacts<'_, '_> {
                     self.leave_out_texts(texts, node);
                 }
             }
-        }
-        if let Some(spec) = object.pointer_mut(&format!("{template}/spec")) {
-            self.leave_out_containers(spec);
         }
         Ok(object)
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::graft::{Options, graft};
+use podgraft::options::TakeOut;
 use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
 use podgraft::report::{Edit, FileReport, WorkloadReport, splice};
@@ -15,6 +16,8 @@ use podgraft::yaml::parse::parse_with_granit;
 use podgraft::yaml::tree::{NodeId, Tree};
 use podgraft::yaml::value::to_value;
 use serde_json::Value;
+
+const MARKS: &[u8] = b"podgraft.dev/";
 
 /// What came of a text that kept its promises.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -62,7 +65,36 @@ pub fn check(text: &[u8], policies: &[Policy]) -> Kept {
     let again = run(&output, policies);
     let is_quiet = again.edits.is_empty() && errors(&again).is_empty();
     assert!(is_quiet, "second run: {:?} {:?}\n{}", again.edits, errors(&again), shown());
+    // A share of the texts is enough, for this takes as long as all before.
+    if report.edits.len() % 4 == 1 {
+        check_undo(text, policies);
+    }
     Kept { output: Some(output), edits: report.edits.len(), compared }
+}
+
+/// What is injected with a record changes nothing the second time, and undo gives the bytes back.
+fn check_undo(text: &[u8], policies: &[Policy]) {
+    // What an earlier run recorded is taken out with the rest, and what it did not record is refused.
+    if text.windows(MARKS.len()).any(|bytes| bytes == MARKS) {
+        return;
+    }
+    let graft = |text: &[u8], policies: &[Policy], options: Options| {
+        let report = graft(&Arc::from("input.yaml"), text, policies, &options);
+        assert_eq!(errors(&report), Vec::<&Diagnostic>::new(), "{}", String::from_utf8_lossy(text));
+        let has_gap = report.diagnostics.iter().any(|problem| problem.code == Code::NoRecord);
+        (splice(text, &report.edits), has_gap)
+    };
+    let recording = || Options { record: true, ..Options::default() };
+    let (output, has_gap) = graft(text, policies, recording());
+    // What has no value that readers agree on cannot be recorded, which is said.
+    if has_gap || output == text {
+        return;
+    }
+    let (again, _) = graft(&output, policies, recording());
+    assert_eq!(String::from_utf8_lossy(&again), String::from_utf8_lossy(&output), "a second run with a record");
+    let (undone, _) = graft(&output, &[], Options { take_out: TakeOut::All, ..Options::default() });
+    let shown = String::from_utf8_lossy(&output);
+    assert_eq!(String::from_utf8_lossy(&undone), String::from_utf8_lossy(text), "undone from\n{shown}");
 }
 
 /// The edits stand in order and apart; between them stand the input's bytes.
