@@ -11,3 +11,15 @@ for case in 1-rookout-java 3-opentelemetry-java 4-debug-tools 5-config-checksum 
 done
 # What other operators do, with their own resources.
 python3 $cases/compare.py $cases/seeds "$podgraft apply -q -p {policy} {args} {input}" -v
+# Five policies in one run: one variable with three agents, and a second run that changes no byte.
+policies=()
+for name in 1-rookout-java 2-jmx-exporter 3-opentelemetry-java 5-config-checksum 6-vault-agent; do
+  policies+=(-p "$cases/native/$name.policy.yaml")
+done
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+"$podgraft" apply -q "${policies[@]}" "$cases/native/input.yaml" > "$scratch/first.yaml"
+"$podgraft" apply -q "${policies[@]}" "$scratch/first.yaml" > "$scratch/second.yaml"
+cmp "$scratch/first.yaml" "$scratch/second.yaml"
+[ "$(grep -c 'name: JAVA_TOOL_OPTIONS' "$scratch/first.yaml")" = 1 ]
+[ "$(grep -o -e '-javaagent:' "$scratch/first.yaml" | wc -l)" = 3 ]
