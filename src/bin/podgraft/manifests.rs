@@ -73,8 +73,12 @@ fn is_policy(chunk: &Chunk<'_>) -> bool {
     let Some(tree) = std::str::from_utf8(chunk.text).ok().filter(|_| may_be).and_then(|text| parse(text).ok()) else {
         return false;
     };
-    let text = |root, key| tree.get(root, key).and_then(|value| tree.scalar(value)).unwrap_or_default();
-    tree.roots().iter().any(|&root| find(text(root, "apiVersion"), text(root, "kind")).is_some())
+    let is_policy = |node| {
+        let text = |key| tree.get(node, key).and_then(|value| tree.scalar(value)).unwrap_or_default();
+        find(text("apiVersion"), text("kind")).is_some()
+    };
+    let of_list = |root| tree.get(root, "items").into_iter().flat_map(|items| tree.items(items));
+    tree.roots().iter().any(|&root| is_policy(root) || of_list(root).any(is_policy))
 }
 
 fn role(chunk: &Chunk<'_>) -> Role {
@@ -177,5 +181,7 @@ mod tests {
             policies_in(text.as_bytes()).unwrap(),
             "\n\n---\nkind: Rookout\napiVersion: rookout.rookout.com/v1alpha1\n"
         );
+        let text = "kind: List\napiVersion: v1\nitems:\n- kind: InjectionPolicy\n  apiVersion: podgraft.dev/v1alpha1\n";
+        assert_eq!(policies_in(text.as_bytes()).unwrap(), text);
     }
 }
