@@ -207,6 +207,14 @@ codes! {
     PatchNotApplied = "patch-not-applied",
     /// `check`: the policies would change a workload.
     OutOfDate = "out-of-date",
+    /// `check`: a workload opts in to a policy that does not apply to it.
+    OptedIn = "opted-in",
+    /// `check`: a policy nearly applies to a workload.
+    NearMiss = "near-miss",
+    /// `check`: a policy could not do its work on a workload, and ignores its failures.
+    LeftAlone = "left-alone",
+    /// `check`: an APIService's name is not its version and group.
+    WrongName = "wrong-name",
     /// `explain --code` was given a code that no diagnostic has.
     UnknownCode = "unknown-code",
     /// A resource of another operator that does nothing: it chooses no workload, or says so in a way that its operator

@@ -1,8 +1,11 @@
 //! The pipeline: one file's text and the policies in, edits and a report out.
 
 pub mod across;
+mod authors;
 mod check;
 mod companions;
+mod detail;
+mod lint;
 mod record_refusals;
 mod recorded;
 mod refusals;
@@ -12,7 +15,6 @@ pub mod settle;
 use memchr::memmem::Finder;
 use std::cell::OnceCell;
 use std::num::NonZeroUsize;
-use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use crate::diagnostic::{Code, Diagnostic};
@@ -34,6 +36,7 @@ use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
 use crate::yaml::tree::{NodeId, Tree};
 
+use authors::authors;
 use check::check;
 use companions::Pending;
 use refusals::{not_rendered, parse_problem, refuse_root, refuse_workload, untyped};
@@ -197,7 +200,8 @@ impl<'a> Chunk<'a, '_> {
     fn run(&mut self) {
         if let Glance::LetThrough { kind, is_object, has_content } = glance(self.bytes, self.setting.kinds) {
             let may_hold_pods = kind.is_some() && CONTAINERS.find(self.bytes).is_some();
-            if !self.setting.options.parse_all && !may_hold_pods {
+            let is_linted = self.setting.options.lint && kind == Some(lint::API_SERVICE);
+            if !self.setting.options.parse_all && !may_hold_pods && !is_linted {
                 self.report.documents += usize::from(has_content);
                 self.report.objects += usize::from(is_object);
                 return;
@@ -253,6 +257,9 @@ impl<'a> Chunk<'a, '_> {
             self.report.diagnostics.push(problem);
             return;
         }
+        if self.setting.options.views && self.report.list_metadata.is_none() {
+            self.report.list_metadata = detail::list_metadata(tree);
+        }
         if self.setting.aim == Aim::Edit && self.has_records() {
             return self.objects_with_records(tree, source);
         }
@@ -270,6 +277,9 @@ impl<'a> Chunk<'a, '_> {
             let merged = self.with_companions(tree, (&edits, self.report.edits.len()), &mut drafts);
             let edits = merged.as_deref().unwrap_or(&edits);
             self.report.diagnostics.extend(check(tree, source, &drafts, edits, &self.written_beside()));
+            if self.setting.options.views {
+                self.add_views(source.text, edits);
+            }
         }
         self.report_companions();
         let start = self.place.start;
@@ -298,6 +308,9 @@ impl<'a> Chunk<'a, '_> {
         'a: 't,
     {
         let kinds = self.setting.kinds;
+        if self.setting.options.lint {
+            self.report.diagnostics.extend(lint::api_service(&object, tree, source));
+        }
         let Some(pod_kind) = kinds.find(&object.api_version, &object.kind) else {
             self.unknown_kind(&object, tree, source);
             return None;
@@ -321,8 +334,7 @@ impl<'a> Chunk<'a, '_> {
     /// What every policy comes to, where the workload is not looked at any further.
     fn left_alone(&mut self, workload: &Workload<'_>) -> Option<Vec<PolicyReport>> {
         if !self.is_wanted(workload) {
-            let reason = "not among those of --workload".to_owned();
-            return Some(self.all(|| Outcome::Skipped(Skip { reason: reason.clone(), is_near_miss: false })));
+            return Some(self.all(|| Outcome::Skipped(Skip::because("not among those of --workload"))));
         }
         let refused = refuse_workload(workload)?;
         self.report.diagnostics.push(refused);
@@ -332,20 +344,25 @@ impl<'a> Chunk<'a, '_> {
     fn workload<'t>(&mut self, workload: &Workload<'t>, drafts: &mut Vec<(NodeId, Draft<'t>)>, edits: &mut Vec<Edit>) {
         let first = self.report.edits.len() + edits.len();
         let (mut metrics_port, mut ephemeral, mut companions) = (None, Vec::new(), Vec::new());
+        let mut wrote = Vec::new();
         if self.setting.aim == Aim::Foresee {
             return self.foresee(workload);
         }
-        let policies = self.left_alone(workload).unwrap_or_else(|| {
+        let mut policies = self.left_alone(workload).unwrap_or_else(|| {
             let setting = self.setting;
             let planned = plan(workload, setting.policies, setting.options, setting.inventory, None);
-            let Planned { draft, policies, diagnostics, ephemeral_containers, companions: generated, .. } = planned;
+            let Planned { draft, policies, diagnostics, ephemeral_containers, companions: generated, steps, .. } =
+                planned;
             companions = generated;
             metrics_port = plan::metrics::metrics_port(workload, &draft);
             ephemeral = ephemeral_containers;
             self.add_diagnostics(diagnostics);
             if draft.is_changed() {
                 match self.write(&draft, workload) {
-                    Ok(own) => edits.extend(own),
+                    Ok(own) => {
+                        wrote = authors(workload.source.text, workload.object.node, &steps, &own);
+                        edits.extend(own);
+                    }
                     Err(problem) => self.report.diagnostics.push(*problem),
                 }
                 drafts.push((workload.object.node, draft));
@@ -357,10 +374,14 @@ impl<'a> Chunk<'a, '_> {
         if !self.setting.options.details {
             return;
         }
+        if self.setting.options.places {
+            self.add_places(workload, &mut policies);
+        }
         let mut described = self.describe(workload, policies, first..last);
         let draft = drafts.last().filter(|(node, _)| *node == workload.object.node && self.setting.options.patches);
         described.patch = draft.map(|(_, draft)| patch_of(draft));
         described.metrics_port = metrics_port;
+        described.authors = wrote;
         described.ephemeral_containers = ephemeral.iter().map(|item| (*item.value).clone()).collect();
         self.report.workloads.push(described);
     }
@@ -389,25 +410,6 @@ impl<'a> Chunk<'a, '_> {
         self.setting.policies.iter().map(report).collect()
     }
 
-    fn describe(
-        &mut self,
-        workload: &Workload<'_>,
-        policies: Vec<PolicyReport>,
-        edits: Range<usize>,
-    ) -> WorkloadReport {
-        WorkloadReport {
-            api_version: workload.object.api_version.clone(),
-            kind: workload.object.kind.clone(),
-            namespace: workload.namespace.clone(),
-            name: workload.name.clone(),
-            line: self.line_of(workload.tree, workload.object.node),
-            document: self.place.start..self.place.start + self.bytes.len(),
-            edits,
-            policies,
-            ..WorkloadReport::default()
-        }
-    }
-
     fn line_of(&mut self, tree: &Tree<'_>, node: NodeId) -> usize {
         self.lines.line_at(self.place.in_run + tree.span(node).start)
     }
@@ -422,7 +424,7 @@ impl<'a> Chunk<'a, '_> {
 
     fn without_template(&mut self, object: &Object, tree: &Tree<'_>) {
         let name = tree.get(object.node, "metadata").and_then(|metadata| tree.scalar(tree.get(metadata, "name")?));
-        let skip = Skip { reason: "it has no pod template".to_owned(), is_near_miss: false };
+        let skip = Skip::because("it has no pod template");
         let edits = self.report.edits.len()..self.report.edits.len();
         let line = self.line_of(tree, object.node);
         self.report.workloads.push(WorkloadReport {
@@ -432,6 +434,7 @@ impl<'a> Chunk<'a, '_> {
             name: name.unwrap_or_default().to_owned(),
             line,
             document: self.place.start..self.place.start + self.bytes.len(),
+            extent: self.place.start..self.place.start + self.bytes.len(),
             edits,
             policies: self.all(|| Outcome::Skipped(skip.clone())),
             ..WorkloadReport::default()

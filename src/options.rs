@@ -31,6 +31,14 @@ pub struct Options {
     pub image_env: Vec<ImageEnv>,
     /// Report every workload and say in words what was done to it. Without it a report has edits, counts and problems.
     pub details: bool,
+    /// Report the places of the conditions that do not hold.
+    pub places: bool,
+    /// Report what each workload is made of.
+    pub views: bool,
+    /// Report which policy wrote each line.
+    pub authors: bool,
+    /// Look at objects that are no workloads, too, for mistakes that are not injection's.
+    pub lint: bool,
 }
 
 impl Default for Options {
@@ -50,6 +58,10 @@ impl Default for Options {
             ephemeral_containers: false,
             image_env: Vec::new(),
             details: true,
+            places: false,
+            views: false,
+            authors: false,
+            lint: false,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod conditions;
 mod containers;
 mod namespaces;
+mod near;
 mod opt;
 mod scope;
 
@@ -45,7 +46,7 @@ fn local_config() -> String {
 #[derive(Debug, Clone)]
 pub enum No {
     /// A condition does not hold.
-    Skip(Skip),
+    Skip(Box<Skip>),
     /// It cannot be decided.
     Undecided(Box<Diagnostic>),
 }
@@ -53,13 +54,13 @@ pub enum No {
 /// How a filter and a workload meet.
 enum Verdict {
     Holds,
-    Fails(String),
+    Fails(Box<Skip>),
     /// Everything else holds, and something is not known of the namespace.
     Unknown(Unknown),
 }
 
 fn skip(reason: String) -> No {
-    No::Skip(Skip { reason, is_near_miss: false })
+    No::Skip(Box::new(Skip::because(reason)))
 }
 
 /// Decides whether a policy applies to a workload.
@@ -74,6 +75,17 @@ pub fn select(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<(), No> {
     let view = View { workload, base, inventory: Some(inventory) };
+    check(&view, policy, warnings).map_err(|no| match no {
+        // Who opts in wants to be selected: whatever stands in the way is worth a word.
+        No::Skip(skip) if !policy.suspend && view.opts_in_only(policy) => {
+            No::Skip(Box::new(Skip { is_near_miss: true, is_opted_in: true, ..*skip }))
+        }
+        other => other,
+    })
+}
+
+fn check(view: &View<'_, '_>, policy: &Policy, warnings: &mut Vec<Diagnostic>) -> Result<(), No> {
+    let workload = view.workload;
     if policy.suspend {
         return Err(skip("the policy is suspended".to_owned()));
     }
@@ -140,13 +152,16 @@ impl View<'_, '_> {
     ) -> Result<(), No> {
         match self.filter(selects, hooks) {
             Verdict::Holds => {}
-            Verdict::Fails(reason) => return Err(skip(reason)),
+            Verdict::Fails(skip) => return Err(No::Skip(policy.narrow(skip, selects))),
             Verdict::Unknown(unknown) => return Err(does_not_hold(policy, self.workload, unknown, warnings)),
         }
         for exclude in excludes {
             match self.filter(exclude, Hooks::Include) {
                 Verdict::Fails(_) => {}
-                Verdict::Holds => return Err(skip(format!("excluded by the {whose}'s `exclude`"))),
+                Verdict::Holds => {
+                    let reason = format!("excluded by the {whose}'s `exclude`");
+                    return Err(No::Skip(Box::new(Skip::because(reason).wanted_at(exclude.at.clone()))));
+                }
                 Verdict::Unknown(unknown) => {
                     let what = ("an `exclude`", Some(exclude.at.clone()));
                     return Err(undecided(policy, self.workload, unknown, what));
@@ -173,7 +188,7 @@ impl View<'_, '_> {
             self.check_sample(filter.sample.as_ref()),
         ];
         if let Some(reason) = checks.into_iter().flatten().next() {
-            return Verdict::Fails(reason);
+            return Verdict::Fails(Box::new(reason));
         }
         let own = self.check_namespace(filter);
         if filter.any.is_empty() || matches!(own, Verdict::Fails(_)) {
@@ -184,10 +199,10 @@ impl View<'_, '_> {
             return own;
         }
         let unknown = verdicts.into_iter().find(|verdict| matches!(verdict, Verdict::Unknown(_)));
-        unknown.unwrap_or_else(|| Verdict::Fails("no item of `any` holds".to_owned()))
+        unknown.unwrap_or_else(|| Verdict::Fails(Box::new(Skip::because("no item of `any` holds"))))
     }
 
-    fn check_kind(&self, kinds: &[KindPattern]) -> Option<String> {
+    fn check_kind(&self, kinds: &[KindPattern]) -> Option<Skip> {
         let object = &self.workload.object;
         let fits = |pattern: &KindPattern| {
             pattern.kind.is_match(&object.kind)
@@ -202,19 +217,29 @@ impl View<'_, '_> {
         };
         let names: Vec<String> = kinds.iter().map(written).collect();
         let holds = kinds.is_empty() || kinds.iter().any(fits);
-        (!holds).then(|| format!("kinds wants {}, this is {}/{}", names.join(", "), object.api_version, object.kind))
+        (!holds).then(|| {
+            let reason = format!("kinds wants {}, this is {}/{}", names.join(", "), object.api_version, object.kind);
+            Skip::because(reason).found_at(self.span_in(Some(object.node), "kind"))
+        })
     }
 
-    fn check_name(&self, names: &[GlobMatcher]) -> Option<String> {
+    fn check_name(&self, names: &[GlobMatcher]) -> Option<Skip> {
         let holds = matches_any(names, &self.workload.name);
-        (!holds).then(|| format!("names wants {}, the name is `{}`", list(names), self.workload.name))
+        (!holds).then(|| {
+            let reason = format!("names wants {}, the name is `{}`", list(names), self.workload.name);
+            Skip::because(reason).found_at(self.own_field("name")).hint(near::glob(names, &self.workload.name))
+        })
     }
 
-    fn check_hooks(&self, hooks: Hooks) -> Option<String> {
+    fn check_hooks(&self, hooks: Hooks) -> Option<Skip> {
         let hook = HOOKS.iter().find(|key| self.annotation(key).is_some());
         match (hooks, hook) {
-            (Hooks::Exclude, Some(key)) => Some(format!("it is a hook (annotation `{key}`), and `hooks` is Exclude")),
-            (Hooks::Only, None) => Some("it is no hook, and `hooks` is Only".to_owned()),
+            (Hooks::Exclude, Some(key)) => {
+                let at = self.span_in(self.texts_of(self.workload.metadata(), "annotations"), key);
+                let reason = format!("it is a hook (annotation `{key}`), and `hooks` is Exclude");
+                Some(Skip::because(reason).found_at(at))
+            }
+            (Hooks::Only, None) => Some(Skip::because("it is no hook, and `hooks` is Only")),
             _ => None,
         }
     }
@@ -225,17 +250,19 @@ impl View<'_, '_> {
         metadata: Option<NodeId>,
         field: &str,
         whose: &str,
-    ) -> Option<String> {
+    ) -> Option<Skip> {
         let labels = metadata.and_then(|metadata| self.workload.tree.get(metadata, "labels"));
         let failed = selector?
             .requirements
             .iter()
             .find(|requirement| !requirement.is_met(self.text_under(labels, &requirement.key)))?;
         let found = self.text_under(labels, &failed.key);
-        Some(wanted_and_found(failed, found, field, whose))
+        let at = self.span_in(labels, &failed.key).or_else(|| labels.map(|labels| self.workload.tree.span(labels)));
+        let skip = Skip::because(wanted_and_found(failed, found, field, whose)).wanted_at(failed.at.clone());
+        Some(skip.found_at(at).hint(self.near_label(failed, labels, found)))
     }
 
-    fn check_annotations(&self, wanted: &[(String, GlobMatcher)]) -> Option<String> {
+    fn check_annotations(&self, wanted: &[(String, GlobMatcher)]) -> Option<Skip> {
         let fails = |(key, glob): &&(String, GlobMatcher)| {
             let own = self.any_annotation(key);
             !own.is_some_and(|value| glob.is_match(value))
@@ -245,23 +272,31 @@ impl View<'_, '_> {
             Some(value) => format!("it is `{value}`"),
             None => "there is none".to_owned(),
         };
-        Some(format!("annotations wants {key}: {}, {found}", glob.glob().glob()))
+        let reason = format!("annotations wants {key}: {}, {found}", glob.glob().glob());
+        let hint = match self.any_annotation(key) {
+            Some(value) => near::glob(std::slice::from_ref(glob), value),
+            None => self.near_annotation(key),
+        };
+        Some(Skip::because(reason).found_at(self.annotation_span(key)).hint(hint))
     }
 
-    fn check_images(&self, images: &[GlobMatcher]) -> Option<String> {
+    fn check_images(&self, images: &[GlobMatcher]) -> Option<Skip> {
         let containers = self.workload.containers();
         let mut own = containers.iter().filter(|container| !self.base.left_out.contains(&container.node));
         let holds = images.is_empty() || own.any(|container| matches_any(images, container.image));
-        (!holds).then(|| format!("images wants {}, no container has it", list(images)))
+        (!holds).then(|| {
+            let at = containers.first().and_then(|container| self.span_in(Some(container.node), "image"));
+            Skip::because(format!("images wants {}, no container has it", list(images))).found_at(at)
+        })
     }
 
-    fn check_sample(&self, sample: Option<&Sample>) -> Option<String> {
+    fn check_sample(&self, sample: Option<&Sample>) -> Option<Skip> {
         let sample = sample?;
         let workload = self.workload;
         let key =
             format!("{}/{}/{}", workload.namespace.as_deref().unwrap_or_default(), workload.object.kind, workload.name);
         let holds = share_of(&key, &sample.salt) < sample.percent;
-        (!holds).then(|| format!("not among the {} % of `sample`", sample.percent))
+        (!holds).then(|| Skip::because(format!("not among the {} % of `sample`", sample.percent)))
     }
 
     fn annotation(&self, key: &str) -> Option<&str> {

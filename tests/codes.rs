@@ -6,10 +6,14 @@ use std::path::Path;
 use std::process::Command;
 
 /// Codes that no folder of `testdata/cases` can show, and the file that tests them; `None`: nothing can show it.
-const SHOWN_ELSEWHERE: [(Code, Option<&str>); 4] = [
+const SHOWN_ELSEWHERE: [(Code, Option<&str>); 8] = [
     (Code::UnknownCode, Some("tests/codes.rs")),
     (Code::BadResourceList, Some("tests/hosts/function.rs")),
     (Code::OutOfDate, Some("tests/hosts/kustomize.rs")),
+    (Code::NearMiss, Some("testdata/review/check-finds-what-is-out-of-date/expected.txt")),
+    (Code::OptedIn, Some("testdata/review/check-finds-who-opts-in-and-is-not-selected/expected.txt")),
+    (Code::LeftAlone, Some("testdata/review/check-finds-conflicts-lints-and-wrong-names/expected.txt")),
+    (Code::WrongName, Some("testdata/review/check-finds-conflicts-lints-and-wrong-names/expected.txt")),
     (Code::Internal, None),
 ];
 

@@ -58,8 +58,8 @@ fn the_everyday_commands_run() {
     for line in block.lines() {
         let output = Command::new("sh").args(["-ec", line]).current_dir(folder.path()).env("PATH", &path).output();
         let output = output.expect("sh runs");
-        let is_diff = line.contains("podgraft diff");
-        let wanted = if is_diff { 1 } else { 0 };
+        let finds_something = line.contains("podgraft diff") || line.contains("podgraft check");
+        let wanted = if finds_something { 1 } else { 0 };
         assert_eq!(output.status.code(), Some(wanted), "{line}\n{}", String::from_utf8_lossy(&output.stderr));
     }
 }

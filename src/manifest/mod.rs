@@ -3,4 +3,5 @@
 pub mod object;
 pub mod pod;
 pub mod prefilter;
+pub mod view;
 pub mod workload;

@@ -62,6 +62,8 @@ pub struct Planned<'t> {
     pub ephemeral_containers: Vec<Item>,
     /// What was done, where that is written into the workload.
     pub record: Option<Record>,
+    /// The draft after each policy that changed it, where it was asked for.
+    pub steps: Vec<(usize, Draft<'t>)>,
 }
 
 /// Folds the policies over a workload, in order; each plans on the result of those before it. What an earlier run did is
@@ -140,6 +142,7 @@ impl<'r, 't> Run<'r, 't> {
             diagnostics: Vec::new(),
             ephemeral_containers: Vec::new(),
             record: None,
+            steps: Vec::new(),
         };
         let mut checksums = Vec::new();
         for turn in turns(self.policies, self.earlier, self.options) {
@@ -160,6 +163,9 @@ impl<'r, 't> Run<'r, 't> {
             };
             if let Some(recording) = &mut recording {
                 recording.note(policy, &planned.draft, found.notes, self.earlier, self.options);
+            }
+            if self.options.authors && matches!(outcome, Outcome::Injected(_)) {
+                planned.steps.push((planned.policies.len(), planned.draft.clone()));
             }
             let rules = found.rules;
             planned.policies.push(PolicyReport { policy: Arc::from(policy.identity.as_str()), outcome, rules });
@@ -188,6 +194,9 @@ impl<'r, 't> Run<'r, 't> {
     fn add_checksums(&self, at: usize, found: &[Checksum], planned: &mut Planned<'t>) -> Result<(), FailedLate> {
         let done = checksums::add(self.subject(&self.policies[at]), found, &mut planned.draft);
         let done = done.map_err(|problems| (at, problems))?;
+        if self.options.authors && !done.is_empty() {
+            planned.steps.push((at, planned.draft.clone()));
+        }
         let outcome = &mut planned.policies[at].outcome;
         match outcome {
             Outcome::Injected(changes) => changes.extend(done),
@@ -242,7 +251,7 @@ fn apply<'t>(subject: Subject<'_, 't>, earlier: &[Policy], planned: &mut Planned
     let Subject { workload, policy, base, inventory, .. } = subject;
     match select(policy, workload, base, inventory, &mut planned.diagnostics) {
         Ok(()) => {}
-        Err(No::Skip(skip)) => return Outcome::Skipped(skip),
+        Err(No::Skip(skip)) => return Outcome::Skipped(*skip),
         Err(No::Undecided(problem)) => return failed(policy, vec![*problem], planned),
     }
     if let Some(skip) = others::foreign_mark(policy, workload, &planned.draft) {
@@ -318,7 +327,7 @@ fn apply_rule<'p, 't>(subject: Subject<'p, 't>, rule: &'p Rule, planned: &mut Pl
     let Subject { workload, policy, base, inventory, .. } = subject;
     match select_rule(policy, rule, workload, base, inventory, &mut planned.diagnostics) {
         Ok(()) => {}
-        Err(No::Skip(skip)) => return applied.skips.push((rule, skip)),
+        Err(No::Skip(skip)) => return applied.skips.push((rule, *skip)),
         Err(No::Undecided(problem)) => return applied.problems.push(*problem),
     }
     let mut chosen = choose_containers(&rule.containers, workload, base);
@@ -354,17 +363,23 @@ fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
         _ if names.is_empty() => String::new(),
         _ => format!(" (wants {})", names.join(", ")),
     };
-    Skip { reason: format!("matched, no container{wanted}"), is_near_miss: true }
+    let own: Vec<&str> = workload.containers().iter().map(|container| container.name).collect();
+    let at = workload.tree.get(workload.pod_spec, "containers").map(|containers| workload.tree.span(containers));
+    let skip = Skip::because(format!("matched, no container{wanted}")).found_at(at);
+    let hint = format!("its containers are {}", own.join(", "));
+    Skip { is_near_miss: true, hint: (!own.is_empty() && !wanted.is_empty()).then_some(hint), ..skip }
 }
 
 /// Why none of the rules applies.
 fn no_rule(skips: Vec<(&Rule, Skip)>) -> Skip {
     let is_near_miss = skips.iter().any(|(_, skip)| skip.is_near_miss);
+    let near = skips.iter().find(|(_, skip)| skip.hint.is_some()).or(skips.first());
+    let near = near.map(|(_, skip)| skip.clone()).unwrap_or_default();
     let reasons = skips.into_iter().map(|(rule, skip)| match &rule.name {
         Some(name) => format!("{name}: {}", skip.reason),
         None => skip.reason,
     });
-    Skip { reason: reasons.collect::<Vec<_>>().join("; "), is_near_miss }
+    Skip { reason: reasons.collect::<Vec<_>>().join("; "), is_near_miss, ..near }
 }
 
 /// `failurePolicy`: the run fails, or the workload is left alone with a warning.

@@ -17,9 +17,11 @@ pub(super) fn foreign_mark(policy: &Policy, workload: &Workload<'_>, draft: &Dra
     let annotations = tree.get(workload.pod_metadata()?, "annotations")?;
     policy.foreign_marks.iter().find_map(|mark| {
         let value = tree.scalar(tree.get(annotations, &mark.annotation)?)?;
-        mark.values.iter().any(|own| own == value).then(|| Skip {
-            reason: format!("the pod annotation `{}: {value}` says that somebody else has done it", mark.annotation),
-            is_near_miss: true,
+        mark.values.iter().any(|own| own == value).then(|| {
+            let reason =
+                format!("the pod annotation `{}: {value}` says that somebody else has done it", mark.annotation);
+            let at = tree.get(annotations, &mark.annotation).map(|value| tree.span(value));
+            Skip { is_near_miss: true, ..Skip::because(reason).found_at(at) }
         })
     })
 }

@@ -55,13 +55,38 @@ impl<'a> Lines<'a> {
 pub(super) struct Change {
     /// 0-based lines of the old text.
     pub(super) old: Range<usize>,
-    /// With their line ends.
-    pub(super) new: Vec<Vec<u8>>,
+    /// What comes.
+    pub(super) new: Vec<NewLine>,
+    /// The edits that made it: from 0, the first of those that were given.
+    pub(super) edits: Range<usize>,
+}
+
+/// A line that comes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NewLine {
+    /// With its line end.
+    pub(super) text: Vec<u8>,
+    /// Its first byte in the text with all the given edits made.
+    pub(super) at: usize,
+    /// The edits whose text it holds, and which bytes of that.
+    pub(super) wrote: Vec<(usize, Range<usize>)>,
 }
 
 /// All changes of a file, in order, none touching another's lines.
 pub(super) fn changes(file: &ReportedFile<'_>, lines: &Lines<'_>) -> Vec<Change> {
-    regions(&file.report.edits, lines).into_iter().flat_map(|region| changes_in(&region, file, lines)).collect()
+    changes_of(&file.report.edits, lines)
+}
+
+/// The changes that some edits in order make to a text.
+pub(super) fn changes_of(edits: &[Edit], lines: &Lines<'_>) -> Vec<Change> {
+    let mut moved = 0;
+    let mut changes = Vec::new();
+    for region in regions(edits, lines) {
+        let own = &edits[region.edits.clone()];
+        changes.extend(changes_in(&region, own, moved, lines));
+        moved += own.iter().map(|edit| edit.text.len() as isize - edit.at.len() as isize).sum::<isize>();
+    }
+    changes
 }
 
 /// Whole lines of the old text and the edits that touch them.
@@ -85,43 +110,72 @@ fn regions(edits: &[Edit], lines: &Lines<'_>) -> Vec<Region> {
     regions
 }
 
-fn changes_in(region: &Region, file: &ReportedFile<'_>, lines: &Lines<'_>) -> Vec<Change> {
+/// `moved`: by how many bytes the edits before the region move it.
+fn changes_in(region: &Region, edits: &[Edit], moved: isize, lines: &Lines<'_>) -> Vec<Change> {
     let offset = lines.start(region.old.start);
-    let old_text = &file.text[offset..lines.start(region.old.end)];
-    let edits: Vec<Edit> = file.report.edits[region.edits.clone()]
+    let old_text = &lines.text[offset..lines.start(region.old.end)];
+    let edits: Vec<Edit> = edits
         .iter()
         .map(|edit| Edit { at: edit.at.start - offset..edit.at.end - offset, text: edit.text.clone() })
         .collect();
     let new_text = super::splice(old_text, &edits);
     let old: Vec<&[u8]> = old_text.split_inclusive(|&byte| byte == b'\n').collect();
     let new: Vec<&[u8]> = new_text.split_inclusive(|&byte| byte == b'\n').collect();
+    let starts: Vec<usize> = starts_of(&new);
+    let new_line = |line: usize| {
+        let bytes = starts[line]..starts[line] + new[line].len();
+        let wrote = written(&edits, &bytes).map(|(edit, piece)| (edit + region.edits.start, piece)).collect();
+        NewLine { text: new[line].to_vec(), at: offset.saturating_add_signed(moved) + bytes.start, wrote }
+    };
     let ops = similar::capture_diff_slices(Algorithm::Myers, &old, &new);
     let mut changes: Vec<Change> = Vec::new();
     for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
-        let come = new[op.new_range()].iter().map(|line| line.to_vec());
+        let come = op.new_range().map(new_line);
         let go = op.old_range().start + region.old.start..op.old_range().end + region.old.start;
         match changes.last_mut() {
             Some(last) if last.old.end == go.start => {
                 last.old.end = go.end;
                 last.new.extend(come);
             }
-            _ => changes.push(Change { old: go, new: come.collect() }),
+            _ => changes.push(Change { old: go, new: come.collect(), edits: region.edits.clone() }),
         }
     }
     changes
 }
 
+fn starts_of(lines: &[&[u8]]) -> Vec<usize> {
+    let ends = lines.iter().scan(0, |end, line| {
+        *end += line.len();
+        Some(*end - line.len())
+    });
+    ends.collect()
+}
+
+/// The edits whose text stands in a range of the new text, and which bytes of it.
+fn written<'e>(edits: &'e [Edit], bytes: &'e Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> + 'e {
+    let mut moved = 0;
+    edits.iter().enumerate().filter_map(move |(index, edit)| {
+        let start = edit.at.start.saturating_add_signed(moved);
+        moved += edit.text.len() as isize - edit.at.len() as isize;
+        let from = bytes.start.max(start);
+        let to = bytes.end.min(start + edit.text.len());
+        (from < to).then(|| (index, from - start..to - start))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::FileReport;
 
     fn changed(text: &str, edits: &[(Range<usize>, &str)]) -> Vec<(Range<usize>, String)> {
-        let edits = edits.iter().map(|(at, text)| Edit { at: at.clone(), text: (*text).into() }).collect();
-        let report = FileReport { edits, ..FileReport::default() };
-        let file = ReportedFile { name: "a", path: b"a", text: text.as_bytes(), report: &report };
-        let changes = changes(&file, &Lines::of(text.as_bytes()));
-        changes.into_iter().map(|change| (change.old, String::from_utf8(change.new.concat()).unwrap())).collect()
+        let edits: Vec<Edit> = edits.iter().map(|(at, text)| Edit { at: at.clone(), text: (*text).into() }).collect();
+        let changes = changes_of(&edits, &Lines::of(text.as_bytes()));
+        let new_text = super::super::splice(text.as_bytes(), &edits);
+        for line in changes.iter().flat_map(|change| &change.new) {
+            assert!(new_text[line.at..].starts_with(&line.text), "{line:?}");
+        }
+        let text = |change: &Change| change.new.iter().flat_map(|line| line.text.clone()).collect();
+        changes.iter().map(|change| (change.old.clone(), String::from_utf8(text(change)).unwrap())).collect()
     }
 
     #[test]
@@ -144,5 +198,14 @@ mod tests {
     #[test]
     fn an_edit_may_reach_over_lines() {
         assert_eq!(changed("a\nb\nc\n", &[(1..3, "")]), [(1..2, String::new())]);
+    }
+
+    #[test]
+    fn a_line_knows_which_edits_wrote_it() {
+        let edit = |at: Range<usize>, text: &str| Edit { at, text: text.into() };
+        let edits = [edit(0..0, "x\n"), edit(4..5, "yy"), edit(5..5, "z")];
+        let changes = changes_of(&edits, &Lines::of(b"aa\nb c\n"));
+        let wrote: Vec<_> = changes.iter().flat_map(|change| &change.new).map(|line| line.wrote.clone()).collect();
+        assert_eq!(wrote, [vec![(0, 0..2)], vec![(1, 0..2), (2, 0..1)]]);
     }
 }

@@ -1,12 +1,25 @@
 //! What a run did and why, as data. Each file of this folder renders it to text; nothing here prints.
 
+pub mod check;
+pub mod codeowners;
 mod companion;
+pub mod diff_json;
+pub mod diff_sarif;
+pub mod explain;
+pub mod html;
+mod hunks;
+pub mod inspect;
 pub mod json;
 mod lines;
+pub mod markdown;
+pub mod mask;
+pub mod reviewed;
+mod sarif;
 pub mod stat;
 pub mod summary;
 pub mod text;
 pub mod unified;
+pub mod view;
 
 use json_patch::Patch;
 use serde_json::Value;
@@ -16,9 +29,10 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Label};
 pub use companion::{Companion, CompanionText, ObjectName, PlacedCompanion};
 pub use text::Fate;
+use view::WorkloadView;
 
 /// What happened to one file.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +51,8 @@ pub struct FileReport {
     pub objects: usize,
     /// Workloads that are only counted, where there were too many to list.
     pub unlisted: BTreeMap<Fate, usize>,
+    /// `metadata` of the first List, where the run's options ask for views.
+    pub list_metadata: Option<Value>,
 }
 
 impl FileReport {
@@ -63,6 +79,7 @@ impl FileReport {
         }
         self.documents += next.documents;
         self.objects += next.objects;
+        self.list_metadata = self.list_metadata.take().or(next.list_metadata);
         next.unlisted.into_iter().for_each(|(fate, number)| *self.unlisted.entry(fate).or_default() += number);
     }
 }
@@ -203,10 +220,18 @@ pub struct WorkloadReport {
     pub line: usize,
     /// Bytes of the file: the document that holds the object, from its `---` line.
     pub document: Range<usize>,
+    /// Bytes of the file whose lines may be shown with its changes: the document, or the item of a list.
+    pub extent: Range<usize>,
     /// Which of the file's edits are this workload's.
     pub edits: Range<usize>,
+    /// Who wrote which bytes of each of these edits, where it was asked for and more than one policy did.
+    pub authors: Vec<Vec<Author>>,
     /// The plan as an RFC 6902 patch, where it was asked for.
     pub patch: Option<Patch>,
+    /// What it is made of before the run, where it was asked for.
+    pub view: Option<Box<WorkloadView>>,
+    /// What it is made of after the run, where it changes.
+    pub view_after: Option<Box<WorkloadView>>,
     /// One entry a policy, in the order in which they apply.
     pub policies: Vec<PolicyReport>,
     /// Ephemeral containers for its pods, where they were asked for.
@@ -228,6 +253,15 @@ impl WorkloadReport {
     pub fn is_changed(&self) -> bool {
         !self.edits.is_empty()
     }
+}
+
+/// Who wrote a piece of an edit's text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Author {
+    /// Bytes of the edit's text; empty for what the edit takes away.
+    pub bytes: Range<usize>,
+    /// Places in the workload's list of policies.
+    pub policies: Vec<usize>,
 }
 
 /// What one policy did to one workload.
@@ -284,6 +318,18 @@ pub(crate) fn list_gone(changes: &[Change]) -> String {
     changes.iter().map(Change::what).collect::<Vec<_>>().join(", ")
 }
 
+/// `add volume agent, app: mount /agent and change app: env X`.
+fn deeds(changes: &[Change]) -> String {
+    let of = |verb: &str, is: fn(&Change) -> bool| {
+        let what: Vec<&str> = changes.iter().filter(|change| is(change)).map(Change::what).collect();
+        (!what.is_empty()).then(|| format!("{verb} {}", what.join(", ")))
+    };
+    let added = of("add", |change| matches!(change, Change::Added(_) | Change::Generated { .. }));
+    let changed = of("change", |change| matches!(change, Change::Changed(_)));
+    let removed = of("take out", |change| matches!(change, Change::Removed(_)));
+    added.into_iter().chain(changed).chain(removed).collect::<Vec<_>>().join(" and ")
+}
+
 /// How one policy and one workload met.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
@@ -300,12 +346,49 @@ pub enum Outcome {
 }
 
 /// Why a policy did not apply to a workload.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Skip {
     /// The first condition that does not hold, in words: `selector wants runtime=java, the template has runtime=go`.
     pub reason: String,
-    /// Selected as a workload, but no container was chosen.
+    /// It was probably meant to apply: a label is spelt nearly as wanted, the workload says that it opts in, or it was
+    /// selected and no container was chosen.
     pub is_near_miss: bool,
+    /// What to do where it was meant to apply: ``did you mean `runtime: java`?``.
+    pub hint: Option<String>,
+    /// The workload says that it opts in.
+    pub is_opted_in: bool,
+    /// The condition: bytes of the policy's file.
+    pub in_policy: Option<Range<usize>>,
+    /// What does not fit it: bytes of the document.
+    pub in_manifest: Option<Range<usize>>,
+    /// Both places, where the run's options ask for them.
+    pub places: Vec<Label>,
+}
+
+impl Skip {
+    /// For a reason that has no place.
+    pub fn because(reason: impl Into<String>) -> Self {
+        Skip { reason: reason.into(), ..Skip::default() }
+    }
+
+    /// Where the condition stands in the policy's file.
+    pub fn wanted_at(mut self, at: Range<usize>) -> Self {
+        self.in_policy = Some(at);
+        self
+    }
+
+    /// What of the document does not fit it.
+    pub fn found_at(mut self, at: Option<Range<usize>>) -> Self {
+        self.in_manifest = at;
+        self
+    }
+
+    /// It was probably meant to apply, and this is what to do.
+    pub fn hint(mut self, hint: Option<String>) -> Self {
+        self.is_near_miss |= hint.is_some();
+        self.hint = self.hint.or(hint);
+        self
+    }
 }
 
 #[cfg(test)]
@@ -326,6 +409,7 @@ mod tests {
             name: name.to_owned(),
             line: 1,
             document: document..document + 1,
+            extent: document..document + 1,
             edits,
             policies: vec![PolicyReport { policy: "agent".into(), outcome, rules: Vec::new() }],
             ..WorkloadReport::default()

@@ -122,7 +122,11 @@ pub fn skipped(files: &[ReportedFile<'_>]) -> String {
         let mut reasons: Vec<(&str, Vec<&WorkloadReport>)> = Vec::new();
         for (workload, skip) in skips(files, policy) {
             if skip.is_near_miss {
-                near.add(|| format!("{}: not injected by {policy}: {}", name(workload), one_line(&skip.reason)));
+                near.add(|| {
+                    let hint = skip.hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
+                    let reason = one_line(&format!("{}{hint}", skip.reason));
+                    format!("{}: not injected by {policy}: {reason}", name(workload))
+                });
                 continue;
             }
             match reasons.iter_mut().find(|(reason, _)| *reason == skip.reason) {
@@ -257,7 +261,7 @@ mod tests {
     use crate::report::tests::{report_of, workload};
 
     fn skip(reason: &str, is_near_miss: bool) -> Outcome {
-        Outcome::Skipped(Skip { reason: reason.to_owned(), is_near_miss })
+        Outcome::Skipped(Skip { is_near_miss, ..Skip::because(reason) })
     }
 
     #[test]

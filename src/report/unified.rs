@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use super::hunks::policies_of;
 use super::lines::{Change, Lines, changes};
 use super::{Outcome, Paint, ReportedFile, WorkloadReport, list, list_gone, one_line};
 use crate::yaml::stream::is_separator;
@@ -143,7 +144,7 @@ fn render_hunk(
     for change in &hunk.changes {
         (line..change.old.start).for_each(|context| push_body(diff, paint, ' ', lines.get(context)));
         change.old.clone().for_each(|gone| push_body(diff, paint, '-', lines.get(gone)));
-        change.new.iter().for_each(|new| push_body(diff, paint, '+', new));
+        change.new.iter().for_each(|new| push_body(diff, paint, '+', &new.text));
         line = change.old.end;
     }
     (line..hunk.old.end).for_each(|context| push_body(diff, paint, ' ', lines.get(context)));
@@ -173,10 +174,8 @@ fn hunk_title(hunk: &Hunk<'_>, file: &ReportedFile<'_>, lines: &Lines<'_>) -> St
             .any(|edit| holds(edit.at.start, &workload.document))
     };
     let titles = file.report.workloads.iter().filter(inside).map(|workload| {
-        let policies =
-            workload.policies.iter().filter(|met| matches!(met.outcome, Outcome::Injected(_) | Outcome::TakenOut(_)));
-        let names: Vec<&str> = policies.map(|met| &*met.policy).collect();
-        format!("{}: {}", workload.title(), names.join(", "))
+        let policies = policies_of(hunk.changes.iter().copied(), workload, workload.edits.start);
+        format!("{}: {}", workload.title(), policies.join(", "))
     });
     titles.collect::<Vec<_>>().join("; ")
 }

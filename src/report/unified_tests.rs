@@ -14,7 +14,7 @@ fn diff(text: &str, documents: &[(Range<usize>, Insertions<'_>)]) -> String {
         let edits = from..report.edits.len();
         let outcome = Outcome::Injected(vec![crate::report::Change::Added("volume agent".to_owned())]);
         let changed = workload(&format!("w{index}"), edits, outcome);
-        report.workloads.push(WorkloadReport { document: document.clone(), ..changed });
+        report.workloads.push(WorkloadReport { document: document.clone(), extent: document.clone(), ..changed });
     }
     render(&[ReportedFile { name: "a.yaml", path: b"a.yaml", text: text.as_bytes(), report: &report }], Paint::Plain)
 }

@@ -23,7 +23,7 @@ impl View<'_, '_> {
                 Outcome::Value(Value::Bool(true)) => {}
                 Outcome::Value(Value::Bool(false)) => {
                     let reason = format!("the condition `{}` does not hold", condition.name);
-                    return Err(No::Skip(Skip { reason, is_near_miss: false }));
+                    return Err(No::Skip(Box::new(Skip::because(reason).wanted_at(condition.at.clone()))));
                 }
                 Outcome::Value(_) | Outcome::Absent => {
                     let message = format!("the condition `{}` is neither true nor false", condition.name);

@@ -7,7 +7,7 @@ use crate::manifest::pod::Workload;
 use crate::policy::{Filter, LabelSelector, Policy, Requirement};
 use crate::report::Skip;
 
-use super::{No, Verdict, View, list, matches_any, wanted, wanted_and_found};
+use super::{No, Verdict, View, list, matches_any, near, wanted, wanted_and_found};
 
 /// The API server puts it on every Namespace, with its name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -31,7 +31,9 @@ impl View<'_, '_> {
         let Some(namespace) = &self.workload.namespace else { return Verdict::Unknown(Unknown::Name) };
         if !matches_any(&filter.namespaces, namespace) {
             let wanted = list(&filter.namespaces);
-            return Verdict::Fails(format!("namespaces wants {wanted}, the workload is in `{namespace}`"));
+            let reason = format!("namespaces wants {wanted}, the workload is in `{namespace}`");
+            let hint = near::glob(&filter.namespaces, namespace);
+            return Verdict::Fails(Box::new(Skip::because(reason).found_at(self.own_field("namespace")).hint(hint)));
         }
         filter.namespace_selector.as_ref().map_or(Verdict::Holds, |selector| self.check_labels(selector, namespace))
     }
@@ -40,10 +42,9 @@ impl View<'_, '_> {
         let (by_name, by_object): (Vec<&Requirement>, Vec<&Requirement>) =
             selector.requirements.iter().partition(|requirement| requirement.key == NAME_LABEL);
         if let Some(failed) = by_name.into_iter().find(|requirement| !requirement.is_met(Some(namespace))) {
-            return Verdict::Fails(format!(
-                "namespaceSelector wants {}, the workload is in `{namespace}`",
-                wanted(failed)
-            ));
+            let reason = format!("namespaceSelector wants {}, the workload is in `{namespace}`", wanted(failed));
+            let skip = Skip::because(reason).wanted_at(failed.at.clone());
+            return Verdict::Fails(Box::new(skip.found_at(self.own_field("namespace"))));
         }
         if by_object.is_empty() {
             return Verdict::Holds;
@@ -56,12 +57,12 @@ impl View<'_, '_> {
         let value = |requirement: &Requirement| labels.get(&requirement.key).map(String::as_str);
         match by_object.into_iter().find(|requirement| !requirement.is_met(value(requirement))) {
             None => Verdict::Holds,
-            Some(failed) => Verdict::Fails(wanted_and_found(
-                failed,
-                value(failed),
-                "namespaceSelector",
-                &format!("the Namespace `{namespace}`"),
-            )),
+            Some(failed) => {
+                let whose = format!("the Namespace `{namespace}`");
+                let reason = wanted_and_found(failed, value(failed), "namespaceSelector", &whose);
+                let skip = Skip::because(reason).wanted_at(failed.at.clone());
+                Verdict::Fails(Box::new(skip.found_at(self.own_field("namespace"))))
+            }
         }
     }
 
@@ -103,7 +104,7 @@ pub(super) fn does_not_hold(
     };
     let warning = Diagnostic::warning(Code::UnknownNamespace, message).at(workload.own_place(), label);
     warnings.push(warning.help(help));
-    No::Skip(Skip { reason: reason.to_owned(), is_near_miss: true })
+    No::Skip(Box::new(Skip { is_near_miss: true, ..Skip::because(reason) }))
 }
 
 /// Something else than a positive condition depends on what is not known of a namespace.

@@ -1,11 +1,17 @@
 //! `optIn` and `optOut`: what workloads say about themselves.
 
+use std::ops::Range;
+
 use crate::diagnostic::Diagnostic;
 use crate::inventory::NamespaceMeta;
 use crate::policy::{Mark, Opt, OptFrom, Policy};
+use crate::report::Skip;
 
 use super::namespaces::{Unknown, does_not_hold, undecided};
-use super::{No, View, skip};
+use super::{No, View};
+
+/// What says no without a policy's help.
+const NOES: &[&str] = &["false", "disabled", "no", "off", "0"];
 
 impl View<'_, '_> {
     /// Whether a policy applies by what the workload says. Where both `optIn` and `optOut` hold, the one that stands
@@ -27,17 +33,18 @@ impl View<'_, '_> {
             && opted_in.is_none_or(|opted_in| opted_in >= out)
         {
             let value = said_out.map(|(_, value)| value).unwrap_or_default();
-            return Err(skip(format!("opted out: {} has {}: {value}", whose(out), key_of(opt))));
+            let reason = format!("opted out: {} has {}: {value}", whose(out), key_of(opt));
+            return Err(No::Skip(Box::new(Skip::because(reason).found_at(self.mark_span(out, &opt.mark)))));
         }
         let unknown = || self.unknown(&object);
         if let Some(opt) = policy.opt_in.as_ref().filter(|_| opted_in.is_none()) {
             return Err(match (said_in, unknown().filter(|_| asks_namespace(opt))) {
-                (Some((from, value)), _) => {
-                    let wanted = opt.values.join(" or ");
-                    skip(format!("not opted in: {} has {}: {value}, not {wanted}", whose(from), key_of(opt)))
-                }
+                (Some(said), _) => No::Skip(Box::new(self.other_word(opt, said))),
                 (None, Some(unknown)) => does_not_hold(policy, self.workload, unknown, warnings),
-                (None, None) => skip(format!("not opted in: no `{}`", key_of(opt))),
+                (None, None) => {
+                    let skip = Skip::because(format!("not opted in: no `{}`", key_of(opt)));
+                    No::Skip(Box::new(skip.hint(self.near_mark(opt))))
+                }
             });
         }
         // What stands nearer to the pod than a Namespace that may say no has decided.
@@ -57,6 +64,54 @@ impl View<'_, '_> {
             Ok(None) => Some(Unknown::Object),
             Err(doubt) => Some(Unknown::Contradiction(Box::new(doubt.clone()))),
         }
+    }
+
+    /// The mark is there with another value.
+    fn other_word(&self, opt: &Opt, (from, value): (OptFrom, &str)) -> Skip {
+        let wanted = opt.values.join(" or ");
+        let reason = format!("not opted in: {} has {}: {value}, not {wanted}", whose(from), key_of(opt));
+        // Whoever writes the mark with anything but a clear no wants something.
+        let is_no = value.is_empty() || NOES.contains(&value.to_ascii_lowercase().as_str());
+        let near = opt.values.first().filter(|_| !is_no);
+        let hint = near.map(|near| format!("did you mean `{}: \"{near}\"`?", key_of(opt)));
+        Skip::because(reason).found_at(self.mark_span(from, &opt.mark)).hint(hint)
+    }
+
+    /// Whether the workload says that it opts in, and not that it opts out, whatever else is the case.
+    pub(super) fn opts_in_only(&self, policy: &Policy) -> bool {
+        let Some(opt) = &policy.opt_in else { return false };
+        // A word of the Namespace is meant for all in it, not for this one.
+        let said = self.find_word(opt, None);
+        let is_yes = said.is_some_and(|(_, value)| opt.values.iter().any(|one| one == value));
+        is_yes && self.check_opts(policy, &mut Vec::new()).is_ok()
+    }
+
+    /// Where the mark stands in the document.
+    fn mark_span(&self, from: OptFrom, mark: &Mark) -> Option<Range<usize>> {
+        let metadata = match from {
+            OptFrom::Pod => self.workload.pod_metadata(),
+            OptFrom::Workload => self.workload.metadata(),
+            OptFrom::Namespace => None,
+        };
+        let (field, key) = match mark {
+            Mark::Annotation(key) => ("annotations", key),
+            Mark::Label(key) => ("labels", key),
+        };
+        self.span_in(self.texts_of(metadata, field), key)
+    }
+
+    /// A mark that is there under nearly the same key, or as a label instead of an annotation.
+    fn near_mark(&self, opt: &Opt) -> Option<String> {
+        let (own, other, key) = match &opt.mark {
+            Mark::Annotation(key) => ("annotations", "labels", key),
+            Mark::Label(key) => ("labels", "annotations", key),
+        };
+        let holders = [self.workload.pod_metadata(), self.workload.metadata()];
+        let elsewhere = holders.iter().any(|&metadata| self.text_under(self.texts_of(metadata, other), key).is_some());
+        if elsewhere {
+            return Some(format!("`{key}` stands in `{other}`: put it in `{own}`"));
+        }
+        holders.iter().find_map(|&metadata| self.near_key(key, self.texts_of(metadata, own)))
     }
 
     /// The value of the mark where it decides: at the first place that has it.

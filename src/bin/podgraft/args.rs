@@ -1,6 +1,7 @@
 //! The command line as clap reads it. Nothing is opened or read here.
 
 mod hosts;
+mod review;
 pub mod tools;
 
 use std::path::PathBuf;
@@ -12,6 +13,9 @@ use podgraft::policy::images::ImageMirror;
 use podgraft::policy::read::{ParamSetting, PolicyFile};
 
 pub use hosts::{Argocd, Generate, Hosted, Parameters, Sort};
+pub use review::{
+    Check, CheckFormat, Diff, DiffFormat, Explain, ExplainFormat, GroupBy, Inspect, InspectFormat, SortBy,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -85,8 +89,11 @@ pub enum Command {
     /// Show what apply would change
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(Diff),
-    /// Print the page of a diagnostic code: what it means, an example, what to do
-    #[command(after_help = "Example:\n  podgraft explain --code conflict")]
+    /// CI gate: are the manifests up to date and free of problems?
+    #[command(after_help = review::CHECK_EXAMPLES)]
+    Check(Check),
+    /// For each workload and policy: does it apply, and if not, why; or the page of a diagnostic code
+    #[command(after_help = review::EXPLAIN_EXAMPLES)]
     Explain(Explain),
     /// Ephemeral containers for pods that run: patch bodies and kubectl debug lines
     #[command(after_help = DEBUG_EXAMPLES)]
@@ -103,6 +110,9 @@ pub enum Command {
     /// For Argo CD: the commands of a config management plugin
     #[command(subcommand)]
     Argocd(Argocd),
+    /// Show what the workloads are made of
+    #[command(after_help = review::INSPECT_EXAMPLES)]
+    Inspect(Inspect),
     /// List and show the built-in policies
     #[command(subcommand)]
     Policy(Policy),
@@ -133,25 +143,6 @@ pub struct Apply {
     /// then ends it in the middle
     #[arg(long, conflicts_with_all = ["in_place", "output_dir", "report"], help_heading = "Output")]
     pub stream: bool,
-}
-
-/// `podgraft diff`.
-#[derive(Debug, Args)]
-pub struct Diff {
-    /// What is common to the commands that inject.
-    #[command(flatten)]
-    pub run: Run,
-    /// The form of the result
-    #[arg(short, long, value_enum, default_value_t = DiffFormat::Unified, value_name = "FORMAT", help_heading = "Output")]
-    pub output: DiffFormat,
-}
-
-/// `podgraft explain`.
-#[derive(Debug, Args)]
-pub struct Explain {
-    /// The code, as problems show it in their first line
-    #[arg(long, value_name = "CODE")]
-    pub code: String,
 }
 
 /// `podgraft debug`.
@@ -203,17 +194,6 @@ pub struct Undo {
     /// The output.
     #[command(flatten)]
     pub output: Output,
-}
-
-/// The forms of a diff.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DiffFormat {
-    /// A patch, with a heading for each workload
-    Unified,
-    /// What each policy adds to each workload
-    Summary,
-    /// The number of lines that change in each file
-    Stat,
 }
 
 /// `podgraft policy`.

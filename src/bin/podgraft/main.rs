@@ -8,10 +8,12 @@ mod hold;
 mod hosts;
 mod manifests;
 mod output;
+mod owners;
 mod pages;
 mod pipeline;
 mod policies;
 mod publish;
+mod review;
 mod run;
 mod settings;
 mod show;
@@ -52,13 +54,18 @@ fn main() {
     }));
     let ended = match &Cli::parse_from(arguments()).command {
         Command::Apply(args) => run::apply(args),
-        Command::Diff(args) => run::diff(args),
+        Command::Diff(args) => review::diff(args),
         Command::Debug(args) => run::debug(args),
         Command::Undo(args) => undo::undo(args),
-        Command::Explain(args) => Ok(explain::code(&args.code)),
         Command::Fn(args) => Ok(hosts::function::function(args)),
         Command::PostRender(args) => Ok(hosts::post_render(args)),
         Command::Argocd(command) => Ok(hosts::argocd::argocd(command)),
+        Command::Check(args) => review::check(args),
+        Command::Explain(args) => match &args.code {
+            Some(code) => Ok(explain::code(code)),
+            None => review::explain(args),
+        },
+        Command::Inspect(args) => review::inspect(args),
         Command::Policy(command) => Ok(pages::policy(command)),
         Command::Completions { shell } => Ok(pages::completions(*shell)),
         Command::Man => Ok(pages::man()),

@@ -15,13 +15,14 @@ use podgraft::graft::{Options, graft_on_threads, graft_part};
 use podgraft::inventory::Inventory;
 use podgraft::manifest::workload::PodKinds;
 use podgraft::options::TakeOut;
+use podgraft::options::WorkloadPattern;
 use podgraft::policy::Policy;
 use podgraft::report::json::Verdict;
-use podgraft::report::{FileReport, PolicyReport, ReportedFile, json, stat, summary, text, unified};
+use podgraft::report::{FileReport, PolicyReport, ReportedFile, WorkloadReport, json, text};
 use podgraft::report::{Outcome, say_once};
 use podgraft::select::kinds::unknown_kinds;
 
-use crate::args::{self, Cli, DebugFormat, DiffFormat};
+use crate::args::{self, Cli, DebugFormat};
 use crate::facts::{Sources, gather};
 use crate::manifests::manifests_of;
 use crate::output::{GraftedFile, Target, print, release_piped, write_result};
@@ -70,6 +71,15 @@ pub struct Wish<'p> {
     pub details: bool,
     /// The result goes to stdout, so one text need not be kept.
     pub pipe: Option<Release>,
+    /// What is to be known beside.
+    pub ask: fn(&mut Options),
+}
+
+impl<'p> Wish<'p> {
+    /// Everything about every workload.
+    pub fn of(purpose: &'p Purpose) -> Self {
+        Wish { purpose, details: true, pipe: None, ask: |_| {} }
+    }
 }
 
 /// What the result is for.
@@ -79,6 +89,8 @@ pub enum Purpose {
     Elsewhere,
     /// It takes the place of the files, or shows what would.
     InPlace,
+    /// Only to be looked at: no policy is asked.
+    Read,
     /// Nothing is injected, and what an earlier run injected goes.
     TakeOut {
         /// Only these policies; all when it is empty.
@@ -98,7 +110,7 @@ pub fn apply(args: &args::Apply) -> Result<Exit, clap::Error> {
     let release = if args.stream { Release::Immediately } else { Release::AtTheEnd };
     let is_for_stdout = !args.in_place && args.output_dir.is_none();
     let pipe = (is_for_stdout && output.report.is_none()).then_some(release);
-    let grafted = graft_all(&args.run, Wish { purpose: &purpose, details, pipe })?;
+    let grafted = graft_all(&args.run, Wish { details, pipe, ..Wish::of(&purpose) })?;
     Ok(conclude(grafted, &args.run.output, target))
 }
 
@@ -111,7 +123,7 @@ pub fn check_target(target: Target<'_>, paths: &[PathBuf]) -> Result<(), clap::E
     Ok(())
 }
 
-fn reads_stdin(paths: &[PathBuf]) -> bool {
+pub fn reads_stdin(paths: &[PathBuf]) -> bool {
     paths.is_empty() || paths.iter().any(|path| path.as_os_str() == "-")
 }
 
@@ -138,35 +150,10 @@ pub fn conclude(mut grafted: Grafted, output: &args::Output, target: Target<'_>)
     Exit::Done
 }
 
-/// `podgraft diff`.
-pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
-    let purpose = if reads_stdin(&args.run.paths) { Purpose::Elsewhere } else { Purpose::InPlace };
-    let grafted = graft_all(&args.run, Wish { purpose: &purpose, details: true, pipe: None })?;
-    let voice = Voice::new(&args.run.output);
-    if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
-        return Ok(exit);
-    }
-    let reported = grafted.reported();
-    let paint = voice.stdout_paint();
-    let shown = match args.output {
-        DiffFormat::Unified => unified::render(&reported, paint),
-        DiffFormat::Summary => summary::render(&reported, paint),
-        DiffFormat::Stat => stat::render(&reported, paint),
-    };
-    if let Err(problem) = print(shown.as_bytes()) {
-        voice.show(&[problem]);
-        return Ok(Exit::Refused);
-    }
-    voice.show(&grafted.problems);
-    voice.tell(&[grafted.named_configuration(), text::skipped(&reported), text::totals(&reported)].concat());
-    let is_changed = reported.iter().any(|file| !file.report.edits.is_empty());
-    Ok(if is_changed { Exit::Differences } else { Exit::Done })
-}
-
 /// `podgraft debug`.
 pub fn debug(args: &args::Debug) -> Result<Exit, clap::Error> {
     let run = args::Run { ephemeral_containers: true, ..args.run.clone() };
-    let mut grafted = graft_all(&run, Wish { purpose: &Purpose::Elsewhere, details: true, pipe: None })?;
+    let mut grafted = graft_all(&run, Wish::of(&Purpose::Elsewhere))?;
     grafted.problems.extend(grafted.without_ephemeral_containers());
     let voice = Voice::new(&run.output);
     if let Some(exit) = refuse(&grafted, &run.output, voice) {
@@ -193,12 +180,12 @@ pub fn usage(kind: ErrorKind, message: impl std::fmt::Display) -> clap::Error {
 }
 
 fn check_usage(run: &args::Run, purpose: &Purpose) -> Result<PathFilter, clap::Error> {
-    let is_undo = matches!(purpose, Purpose::TakeOut { .. });
+    let needs_none = matches!(purpose, Purpose::TakeOut { .. } | Purpose::Read);
     if run.policies.prune && run.policies.set.is_none() {
         let message = "--prune needs the set: add --set NAME, or `set: NAME` in podgraft.yaml";
         return Err(usage(ErrorKind::MissingRequiredArgument, message));
     }
-    if run.policies.given.is_empty() && !is_undo {
+    if run.policies.given.is_empty() && !needs_none {
         let message = format!(
             "no policy is given: add -p FILE, -p FOLDER or -p builtin:NAME, or name them in podgraft.yaml\n\nThe built-in policies are {} \
              (see `podgraft policy list`)",
@@ -239,25 +226,26 @@ pub fn graft_host(run: &args::Run) -> Result<Grafted, clap::Error> {
         .map_err(|error| usage(ErrorKind::ValueValidation, error))?;
     let Walk { inputs, mut problems, .. } = walk(&run.paths, &filter);
     let texts = read_texts(inputs, run.output.threads, &mut problems);
-    Ok(graft_given(run, texts, Wish { purpose: &Purpose::Elsewhere, details: true, pipe: None }, problems))
+    Ok(graft_given(run, texts, Wish::of(&Purpose::Elsewhere), problems))
 }
 
 /// Grafts a text that a host gave.
 pub fn graft_read(run: &args::Run, input: Input, text: Vec<u8>) -> Grafted {
-    graft_given(run, vec![(input, text)], Wish { purpose: &Purpose::Elsewhere, details: true, pipe: None }, Vec::new())
+    graft_given(run, vec![(input, text)], Wish::of(&Purpose::Elsewhere), Vec::new())
 }
 
 /// Grafts texts, beside the problems that reading them had.
 fn graft_given(run: &args::Run, texts: Vec<Text>, wish: Wish<'_>, mut problems: Vec<Diagnostic>) -> Grafted {
     let threads = run.output.threads;
     let loaded = match wish.purpose {
-        Purpose::TakeOut { .. } => Loaded::default(),
+        Purpose::TakeOut { .. } | Purpose::Read => Loaded::default(),
         Purpose::Elsewhere | Purpose::InPlace => policies::load(&run.policies, &named(&texts)),
     };
     let Loaded { policies, given, files, problems: policy_problems } = loaded;
     problems.extend(policy_problems);
     let (texts, pipe) = keep_for_facts(texts, wish.pipe, &policies, threads, &mut problems);
-    let options = Options { details: wish.details, ..options(run, wish.purpose, given) };
+    let mut options = Options { details: wish.details, ..options(run, wish.purpose, given) };
+    (wish.ask)(&mut options);
     let sources = Sources { manifests: &named(&texts), policy_files: &files, context: &run.manifests.context };
     let (inventory, fact_problems) = gather(&sources, &policies, &options, threads);
     problems.extend(fact_problems);
@@ -341,6 +329,7 @@ fn options(run: &args::Run, purpose: &Purpose, given: Vec<String>) -> Options {
     let take_out = match purpose {
         Purpose::TakeOut { only, .. } if only.is_empty() => TakeOut::All,
         Purpose::TakeOut { only, .. } => TakeOut::Only(only.clone()),
+        Purpose::Read => TakeOut::Nothing,
         Purpose::Elsewhere | Purpose::InPlace if flags.prune => TakeOut::NotGiven(given),
         Purpose::Elsewhere | Purpose::InPlace => TakeOut::Nothing,
     };
@@ -359,6 +348,7 @@ fn options(run: &args::Run, purpose: &Purpose, given: Vec<String>) -> Options {
         workloads: run.manifests.workloads.clone(),
         image_env: run.manifests.image_env.clone(),
         details: true,
+        ..Options::default()
     }
 }
 
@@ -425,8 +415,20 @@ impl Grafted {
         workloads.flat_map(|workload| &workload.policies)
     }
 
+    /// Leaves the other workloads out of what is reported.
+    pub fn keep_wanted(&mut self, patterns: &[WorkloadPattern]) {
+        if patterns.is_empty() {
+            return;
+        }
+        let is_wanted = |workload: &WorkloadReport| {
+            let (kind, namespace) = (&workload.kind, workload.namespace.as_deref());
+            patterns.iter().any(|pattern| pattern.matches(kind, namespace, &workload.name))
+        };
+        self.files.iter_mut().for_each(|file| file.report.workloads.retain(is_wanted));
+    }
+
     /// Nobody named it, so the report does.
-    fn named_configuration(&self) -> String {
+    pub fn named_configuration(&self) -> String {
         self.configuration.as_ref().map_or_else(String::new, |path| format!("settings of {}\n", path.display()))
     }
 

@@ -20,7 +20,7 @@ pub fn undo(args: &args::Undo) -> Result<Exit, clap::Error> {
         ephemeral_containers: false,
     };
     let purpose = Purpose::TakeOut { only: args.only.clone(), force: args.force };
-    let mut grafted = graft_all(&run, Wish { purpose: &purpose, details: true, pipe: None })?;
+    let mut grafted = graft_all(&run, Wish::of(&purpose))?;
     if !grafted.problems.iter().any(Diagnostic::is_error) {
         let problems = find_nothing(&grafted, &args.only);
         grafted.problems.extend(problems);

@@ -1,0 +1,190 @@
+//! The commands that review: what is there, what would change, and why not.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{Manifests, Output, Policies, Run};
+
+pub(super) const CHECK_EXAMPLES: &str = "\
+Examples:
+  podgraft check -p agents.yaml manifests/
+  podgraft check -p agents.yaml -o junit manifests/ > podgraft.xml
+  kubectl get deploy,sts,ds -A -o yaml | podgraft check -p agents.yaml -
+
+Found is what the policies would still change, what an older policy injected, workloads that opt in or nearly fit and
+are not selected, conflicts, and all that apply warns of. Exit status: 0 no errors (with --strict: and no warnings);
+1 errors were found; 2 the input or a policy cannot be used.";
+
+pub(super) const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  podgraft explain -p agents.yaml manifests/
+  podgraft explain -p agents.yaml --workload deployment/shop/orders manifests/
+  podgraft explain --code conflict";
+
+pub(super) const INSPECT_EXAMPLES: &str = "\
+Examples:
+  podgraft inspect manifests/
+  podgraft inspect -A -o wide manifests/
+  kubectl get deploy -A -o yaml | podgraft inspect -A --sort-by containers -";
+
+/// `podgraft diff`.
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// What is common to the commands that inject.
+    #[command(flatten)]
+    pub run: Run,
+    /// The form of the result
+    #[arg(short, long, value_enum, default_value_t = DiffFormat::Unified, value_name = "FORMAT", help_heading = "Output")]
+    pub output: DiffFormat,
+    /// Split json and markdown into parts
+    #[arg(long, value_enum, value_name = "BY", help_heading = "Output")]
+    pub group_by: Option<GroupBy>,
+}
+
+/// The forms of a diff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    /// A patch, with a heading for each workload
+    Unified,
+    /// What each policy adds to each workload
+    Summary,
+    /// The number of lines that change in each file
+    Stat,
+    /// For machines; `schemas/diff.schema.json` describes it
+    Json,
+    /// A comment on a pull request, within the size that GitHub takes
+    Markdown,
+    /// One page for a browser: search, filters, pictures of the pods
+    Html,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+}
+
+/// `--group-by`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GroupBy {
+    /// The workload's namespace
+    Namespace,
+    /// The file's folder
+    Dir,
+    /// Who owns the file: CODEOWNERS of the repository
+    Codeowners,
+}
+
+/// `podgraft check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// What is common to the commands that inject.
+    #[command(flatten)]
+    pub run: Run,
+    /// The form of the result
+    #[arg(short, long, value_enum, default_value_t = CheckFormat::Text, value_name = "FORMAT", help_heading = "Output")]
+    pub output: CheckFormat,
+}
+
+/// The forms of findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    /// One finding a line, for people
+    Text,
+    /// For machines
+    Json,
+    /// JUnit XML, a test case a workload
+    Junit,
+    /// Annotations of a GitHub Actions run
+    Github,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+}
+
+/// `podgraft explain`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Explain {
+    /// Print the page of a diagnostic code instead, as problems show it in their first line
+    #[arg(long, value_name = "CODE", exclusive = true)]
+    pub code: Option<String>,
+    /// What is common to the commands that inject.
+    #[command(flatten)]
+    pub run: Run,
+    /// The form of the result
+    #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text, value_name = "FORMAT", help_heading = "Output")]
+    pub output: ExplainFormat,
+}
+
+/// The forms of an explanation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExplainFormat {
+    /// For people
+    Text,
+    /// For machines
+    Json,
+}
+
+/// `podgraft inspect`.
+#[derive(Debug, Args)]
+pub struct Inspect {
+    /// Manifests: files, folders (recursive: .yaml .yml .json), `-` for stdin [default: stdin]
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// The manifests.
+    #[command(flatten)]
+    pub manifests: Manifests,
+    /// The output.
+    #[command(flatten)]
+    pub output: Output,
+    /// The form of the result
+    #[arg(short = 'o', long = "output", value_enum, default_value_t = InspectFormat::Table, value_name = "FORMAT", help_heading = "Output")]
+    pub format: InspectFormat,
+    /// Group by namespace, with a column for it
+    #[arg(short = 'A', long, help_heading = "Output")]
+    pub all_namespaces: bool,
+    /// The order [default: that of the files; with -A by namespace]
+    #[arg(long, value_enum, value_name = "BY", help_heading = "Output")]
+    pub sort_by: Option<SortBy>,
+    /// No line of headings
+    #[arg(long, help_heading = "Output")]
+    pub no_headers: bool,
+}
+
+/// The forms of the view of workloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InspectFormat {
+    /// One row a workload
+    Table,
+    /// With images and places
+    Wide,
+    /// For machines: containers, mounts, variables, metrics endpoints
+    Json,
+    /// The same as YAML
+    Yaml,
+    /// A FarmPodList of farm.example.com/v1alpha
+    Farmpods,
+}
+
+/// `--sort-by`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SortBy {
+    /// Namespace, kind, name
+    Namespace,
+    /// Kind, name
+    Kind,
+    /// Name
+    Name,
+    /// The most containers first
+    Containers,
+}
+
+impl Inspect {
+    /// As the pipeline takes it: without a policy.
+    pub fn run(&self) -> Run {
+        Run {
+            paths: self.paths.clone(),
+            policies: Policies::default(),
+            manifests: self.manifests.clone(),
+            output: self.output.clone(),
+            ephemeral_containers: false,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! `diff`, `explain`, `inspect` and `check`: what the pipeline found out, in the form that was asked for.
+
+use clap::error::ErrorKind;
+use podgraft::diagnostic::{Diagnostic, Severity};
+use podgraft::edit::yaml_document;
+use podgraft::options::Options;
+use podgraft::report::check::{self, Checked, is_finding};
+use podgraft::report::inspect::{self, Columns, SortBy};
+use podgraft::report::reviewed::GroupBy;
+use podgraft::report::{FileReport, Paint, ReportedFile, explain};
+use podgraft::report::{diff_json, diff_sarif, html, markdown, stat, summary, text, unified};
+use serde_json::Value;
+
+use crate::args::{self, CheckFormat, DiffFormat, ExplainFormat, InspectFormat};
+use crate::output::print;
+use crate::owners;
+use crate::run::{Exit, Grafted, Purpose, Wish, graft_all, reads_stdin, refuse, usage};
+use crate::show::Voice;
+
+/// Prints a result; a failure of that is the run's.
+fn give(voice: Voice, shown: &str, exit: Exit) -> Exit {
+    match print(shown.as_bytes()) {
+        Ok(()) => exit,
+        Err(problem) => {
+            voice.show(&[problem]);
+            Exit::Refused
+        }
+    }
+}
+
+/// The patch of files is what `apply --in-place` does to them, record included. Who reviews has no use for the record.
+fn purpose(args: &args::Diff) -> &'static Purpose {
+    let is_exact = matches!(args.output, DiffFormat::Unified | DiffFormat::Summary | DiffFormat::Stat);
+    if is_exact && !reads_stdin(&args.run.paths) { &Purpose::InPlace } else { &Purpose::Elsewhere }
+}
+
+/// Takes what is wrong with workloads out of the problems that end a run.
+fn take_findings(grafted: &mut Grafted) -> Vec<Diagnostic> {
+    let problems = std::mem::take(&mut grafted.problems);
+    let (findings, problems) =
+        problems.into_iter().partition(|problem| !problem.is_error() || is_finding(problem.code));
+    grafted.problems = problems;
+    findings
+}
+
+/// `podgraft diff`.
+pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
+    let is_splittable = matches!(args.output, DiffFormat::Json | DiffFormat::Markdown);
+    if args.group_by.is_some() && !is_splittable {
+        return Err(usage(ErrorKind::ArgumentConflict, "--group-by is for -o json and -o markdown"));
+    }
+    let ask = |options: &mut Options| options.authors = true;
+    let ask_for_pictures = |options: &mut Options| {
+        options.authors = true;
+        options.views = true;
+    };
+    let ask = if args.output == DiffFormat::Html { ask_for_pictures } else { ask };
+    let grafted = graft_all(&args.run, Wish { ask, ..Wish::of(purpose(args)) })?;
+    let voice = Voice::new(&args.run.output);
+    if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
+        return Ok(exit);
+    }
+    let reported = grafted.reported();
+    let shown = match render_diff(args, &reported, voice.stdout_paint()) {
+        Ok(shown) => shown,
+        Err(problem) => {
+            voice.show(&[problem]);
+            return Ok(Exit::Refused);
+        }
+    };
+    if let Err(problem) = print(shown.as_bytes()) {
+        voice.show(&[problem]);
+        return Ok(Exit::Refused);
+    }
+    voice.show(&grafted.problems);
+    voice.tell(&[grafted.named_configuration(), text::skipped(&reported), text::totals(&reported)].concat());
+    let is_changed = reported.iter().any(|file| !file.report.edits.is_empty());
+    Ok(if is_changed { Exit::Differences } else { Exit::Done })
+}
+
+fn render_diff(args: &args::Diff, files: &[ReportedFile<'_>], paint: Paint) -> Result<String, Diagnostic> {
+    let owners = match args.group_by {
+        Some(args::GroupBy::Codeowners) => Some(owners::read()?),
+        Some(args::GroupBy::Namespace | args::GroupBy::Dir) | None => None,
+    };
+    let group_by = match (args.group_by, &owners) {
+        (None, _) => GroupBy::Nothing,
+        (Some(args::GroupBy::Dir), _) => GroupBy::Dir,
+        (Some(args::GroupBy::Codeowners), Some(owners)) => GroupBy::Owners(owners),
+        (Some(args::GroupBy::Namespace | args::GroupBy::Codeowners), _) => GroupBy::Namespace,
+    };
+    Ok(match args.output {
+        DiffFormat::Unified => unified::render(files, paint),
+        DiffFormat::Summary => summary::render(files, paint),
+        DiffFormat::Stat => stat::render(files, paint),
+        DiffFormat::Json => diff_json::render(files, group_by),
+        DiffFormat::Markdown => markdown::render(files, group_by),
+        DiffFormat::Html => html::render(files),
+        DiffFormat::Sarif => diff_sarif::render(files),
+    })
+}
+
+/// `podgraft explain -p POLICY`.
+pub fn explain(args: &args::Explain) -> Result<Exit, clap::Error> {
+    let mut grafted =
+        graft_all(&args.run, Wish { ask: |options| options.places = true, ..Wish::of(&Purpose::Elsewhere) })?;
+    let voice = Voice::new(&args.run.output);
+    let findings = take_findings(&mut grafted);
+    if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
+        return Ok(exit);
+    }
+    grafted.keep_wanted(&args.run.manifests.workloads);
+    let reported = grafted.reported();
+    let shown = match args.output {
+        ExplainFormat::Text => explain::render(&reported, voice.stdout_paint()),
+        ExplainFormat::Json => explain::render_json(&reported),
+    };
+    // What a warning says, the explanation says too; errors carry more than fits a line.
+    let errors: Vec<Diagnostic> = findings.into_iter().filter(Diagnostic::is_error).collect();
+    voice.show(&errors);
+    voice.tell(&grafted.named_configuration());
+    Ok(give(voice, &shown, Exit::Done))
+}
+
+fn ask_for_findings(options: &mut Options) {
+    options.places = true;
+    options.lint = true;
+}
+
+/// `podgraft check`.
+pub fn check(args: &args::Check) -> Result<Exit, clap::Error> {
+    let mut grafted = graft_all(&args.run, Wish { ask: ask_for_findings, ..Wish::of(&Purpose::Elsewhere) })?;
+    let voice = Voice::new(&args.run.output);
+    let findings = take_findings(&mut grafted);
+    if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
+        return Ok(exit);
+    }
+    grafted.keep_wanted(&args.run.manifests.workloads);
+    let reported = grafted.reported();
+    let checked = Checked::new(&reported, &findings);
+    let shown = match args.output {
+        CheckFormat::Text => check::text::render(&checked, voice.stdout_paint()),
+        CheckFormat::Json => check::json::render(&checked),
+        CheckFormat::Junit => check::junit::render(&checked),
+        CheckFormat::Github => check::github::render(&checked),
+        CheckFormat::Sarif => check::sarif::render(&checked),
+    };
+    voice.tell(&grafted.named_configuration());
+    if args.output != CheckFormat::Text {
+        voice.tell(&check::text::totals(&checked));
+    }
+    let fails = checked.number(Severity::Error) > 0 || args.run.output.strict && checked.number(Severity::Warning) > 0;
+    Ok(give(voice, &shown, if fails { Exit::Differences } else { Exit::Done }))
+}
+
+/// `podgraft inspect`.
+pub fn inspect(args: &args::Inspect) -> Result<Exit, clap::Error> {
+    let mut grafted = graft_all(&args.run(), Wish { ask: |options| options.views = true, ..Wish::of(&Purpose::Read) })?;
+    let voice = Voice::new(&args.output);
+    if let Some(exit) = refuse(&grafted, &args.output, voice) {
+        return Ok(exit);
+    }
+    grafted.keep_wanted(&args.manifests.workloads);
+    let reported = grafted.reported();
+    let workloads = inspect::workloads(&reported, sort_by(args));
+    if workloads.is_empty() && matches!(args.format, InspectFormat::Table | InspectFormat::Wide) {
+        voice.tell("No workloads found\n");
+        return Ok(Exit::Done);
+    }
+    let has_namespaces =
+        args.all_namespaces || workloads.iter().any(|one| one.view.namespace != workloads[0].view.namespace);
+    let columns = |wide| Columns { namespace: has_namespaces, wide, headings: !args.no_headers };
+    let shown = match args.format {
+        InspectFormat::Table => inspect::table(&workloads, columns(false)),
+        InspectFormat::Wide => inspect::table(&workloads, columns(true)),
+        InspectFormat::Json => pretty(&inspect::value(&workloads)),
+        InspectFormat::Yaml => yaml_document(&inspect::value(&workloads)),
+        InspectFormat::Farmpods => yaml_document(&inspect::farm_pods(&workloads, list_metadata(&reported))),
+    };
+    voice.show(&grafted.problems);
+    Ok(give(voice, &shown, Exit::Done))
+}
+
+fn sort_by(args: &args::Inspect) -> SortBy {
+    match args.sort_by {
+        Some(args::SortBy::Namespace) => SortBy::Namespace,
+        Some(args::SortBy::Kind) => SortBy::Kind,
+        Some(args::SortBy::Name) => SortBy::Name,
+        Some(args::SortBy::Containers) => SortBy::Containers,
+        None if args.all_namespaces => SortBy::Namespace,
+        None => SortBy::File,
+    }
+}
+
+/// Of the one list that was given.
+fn list_metadata<'f>(files: &[ReportedFile<'f>]) -> Option<&'f Value> {
+    let of = |report: &'f FileReport| report.list_metadata.as_ref();
+    files.iter().find_map(|file| of(file.report))
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).expect("a value is always JSON") + "\n"
+}

@@ -1,0 +1,90 @@
+//! What a report says of a workload beside the edits.
+
+use std::ops::Range;
+
+use crate::diagnostic::Label;
+use crate::manifest::object::{Found, find_objects};
+use crate::manifest::pod::Workload;
+use crate::manifest::view::view_of;
+use crate::report::view::WorkloadView;
+use crate::report::{Edit, Outcome, PolicyReport, WorkloadReport, splice};
+use crate::source::Source;
+use crate::yaml::parse::parse;
+use crate::yaml::tree::Tree;
+use crate::yaml::value::to_value;
+
+use super::Chunk;
+
+impl Chunk<'_, '_> {
+    pub(super) fn describe(
+        &mut self,
+        workload: &Workload<'_>,
+        policies: Vec<PolicyReport>,
+        edits: Range<usize>,
+    ) -> WorkloadReport {
+        let start = self.place.start;
+        let document = start..start + self.bytes.len();
+        let is_alone = workload.tree.roots().first() == Some(&workload.object.node);
+        let span = workload.tree.span(workload.object.node);
+        WorkloadReport {
+            api_version: workload.object.api_version.clone(),
+            kind: workload.object.kind.clone(),
+            namespace: workload.namespace.clone(),
+            name: workload.name.clone(),
+            line: self.line_of(workload.tree, workload.object.node),
+            // The other items of a list are other objects, perhaps Secrets.
+            extent: if is_alone { document.clone() } else { start + span.start..start + span.end },
+            document,
+            edits,
+            view: self.setting.options.views.then(|| Box::new(view_of(workload))),
+            policies,
+            ..WorkloadReport::default()
+        }
+    }
+
+    /// The places of the conditions that do not hold: in the policy, then in the manifest.
+    pub(super) fn add_places(&self, workload: &Workload<'_>, policies: &mut [PolicyReport]) {
+        let label = |place, text: &str| Label { place, text: text.to_owned() };
+        for (policy, met) in self.setting.policies.iter().zip(policies) {
+            let Outcome::Skipped(skip) = &mut met.outcome else { continue };
+            let wanted = skip.in_policy.clone().map(|at| label(policy.text.place(at), "wanted"));
+            let found = skip.in_manifest.clone().map(|at| label(workload.place_of(at), "found"));
+            skip.places = wanted.into_iter().chain(found).collect();
+        }
+    }
+
+    /// What the document's workloads are made of after the edits.
+    pub(super) fn add_views(&mut self, text: &str, edits: &[Edit]) {
+        let edited = String::from_utf8_lossy(&splice(text.as_bytes(), edits)).into_owned();
+        let Ok(output) = &parse(&edited) else { return };
+        let source = Source::new(std::sync::Arc::clone(self.setting.name), output.text());
+        let objects = find_objects(output, self.setting.kinds).into_iter().filter_map(|found| match found {
+            Found::Object(object) => Some(object),
+            Found::Untyped { .. } => None,
+        });
+        let namespace = self.setting.options.namespace.as_deref();
+        let views = objects.filter_map(|object| {
+            let kind = self.setting.kinds.find(&object.api_version, &object.kind)?;
+            Workload::read(output, &source, object, kind, namespace).ok().map(|workload| view_of(&workload))
+        });
+        let mut views: Vec<WorkloadView> = views.collect();
+        let start = self.place.start;
+        let own = self.report.workloads.iter_mut().filter(|workload| workload.document.start == start);
+        for workload in own.filter(|workload| workload.view.is_some()) {
+            let is_it = |view: &WorkloadView| {
+                view.name == workload.name && view.kind == workload.kind && view.namespace == workload.namespace
+            };
+            if let Some(at) = views.iter().position(is_it) {
+                workload.view_after = Some(Box::new(views.remove(at)));
+            }
+        }
+    }
+}
+
+/// `metadata` of the List that the document is.
+pub(super) fn list_metadata(tree: &Tree<'_>) -> Option<serde_json::Value> {
+    let root = tree.follow(*tree.roots().first()?);
+    let is_list = tree.scalar(tree.get(root, "kind")?).is_some_and(|kind| kind.ends_with("List"));
+    let metadata = tree.get(root, "metadata").filter(|_| is_list)?;
+    to_value(tree, metadata).ok().filter(serde_json::Value::is_object)
+}

@@ -1,0 +1,52 @@
+//! The findings as annotations of a GitHub Actions run.
+//! Source: <https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions>
+
+use std::fmt::Write as _;
+
+use super::Checked;
+use crate::diagnostic::Severity;
+
+/// One workflow command a finding.
+pub fn render(checked: &Checked<'_>) -> String {
+    let mut commands = String::new();
+    for finding in &checked.findings {
+        let diagnostic = &finding.diagnostic;
+        let command = match diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "notice",
+        };
+        let mut properties = Vec::new();
+        // Text from stdin is no file of the repository.
+        if let Some(place) = finding.place().filter(|place| !place.source.starts_with('<')) {
+            properties.push(format!("file={}", property(place.source.trim_start_matches("./"))));
+            properties.push(format!("line={}", place.line));
+            if !place.excerpt.is_empty() {
+                properties.push(format!("col={}", place.column));
+            }
+        }
+        properties.push(format!("title={}", property(&format!("podgraft: {}", diagnostic.code.name()))));
+        let help = diagnostic.help.as_ref().map_or(String::new(), |help| format!("\n{help}"));
+        let message = value(&format!("{}{help}", diagnostic.message));
+        let _ = writeln!(commands, "::{command} {}::{message}", properties.join(","));
+    }
+    commands
+}
+
+fn value(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    value(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_end_a_command_early_is_escaped() {
+        assert_eq!(property("a,b: 100%\n::error::x"), "a%2Cb%3A 100%25%0A%3A%3Aerror%3A%3Ax");
+    }
+}

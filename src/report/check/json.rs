@@ -1,0 +1,81 @@
+//! The findings for machines: `kind: CheckReport`.
+
+use serde::Serialize;
+
+use super::{Checked, Finding};
+use crate::diagnostic::Severity;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CheckReport<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    totals: Totals,
+    findings: Vec<Found<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Totals {
+    workloads: usize,
+    up_to_date: usize,
+    errors: usize,
+    warnings: usize,
+    notes: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Found<'a> {
+    code: &'static str,
+    severity: &'static str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workload: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<&'a str>,
+}
+
+/// The whole report, indented, with a line end.
+pub fn render(checked: &Checked<'_>) -> String {
+    let (workloads, up_to_date) = checked.workloads();
+    let report = CheckReport {
+        api_version: "podgraft.dev/v1alpha1",
+        kind: "CheckReport",
+        totals: Totals {
+            workloads,
+            up_to_date,
+            errors: checked.number(Severity::Error),
+            warnings: checked.number(Severity::Warning),
+            notes: checked.number(Severity::Note),
+        },
+        findings: checked.findings.iter().map(found).collect(),
+    };
+    let text = serde_json::to_string_pretty(&report).expect("strings, numbers and lists of these are always JSON");
+    text + "\n"
+}
+
+fn found(finding: &Finding) -> Found<'_> {
+    let diagnostic = &finding.diagnostic;
+    let place = finding.place();
+    Found {
+        code: diagnostic.code.name(),
+        severity: match diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        },
+        message: &diagnostic.message,
+        workload: finding.workload.as_deref(),
+        file: place.map(|place| &*place.source),
+        line: place.map(|place| place.line),
+        column: place.filter(|place| !place.excerpt.is_empty()).map(|place| place.column),
+        help: diagnostic.help.as_deref(),
+    }
+}

@@ -1,0 +1,128 @@
+//! The findings as JUnit XML: a suite a file, a test case a workload.
+//! Source: the format as its readers take it, <https://github.com/testmoapp/junitxml>
+
+use std::fmt::Write as _;
+
+use super::{Checked, Finding};
+use crate::diagnostic::Severity;
+use crate::report::ReportedFile;
+
+/// The whole document.
+pub fn render(checked: &Checked<'_>) -> String {
+    let mut suites = String::new();
+    let (mut tests, mut failures) = (0, 0);
+    for file in checked.files {
+        let (suite, (cases, failed)) = suite(file, checked);
+        suites.push_str(&suite);
+        tests += cases;
+        failures += failed;
+    }
+    let is_elsewhere = |finding: &&Finding| !checked.files.iter().any(|file| is_of(finding, file));
+    let others: Vec<&Finding> = checked.findings.iter().filter(is_elsewhere).collect();
+    if !others.is_empty() {
+        let failed = usize::from(others.iter().any(|finding| is_failure(finding)));
+        let case = case("run", "podgraft", &others);
+        let _ = write!(
+            suites,
+            "  <testsuite name=\"podgraft\" tests=\"1\" failures=\"{failed}\" errors=\"0\">\n{case}  </testsuite>\n"
+        );
+        tests += 1;
+        failures += failed;
+    }
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"podgraft check\" tests=\"{tests}\" \
+         failures=\"{failures}\" errors=\"0\">\n{suites}</testsuites>\n"
+    )
+}
+
+fn is_of(finding: &Finding, file: &ReportedFile<'_>) -> bool {
+    finding.place().is_some_and(|place| *place.source == *file.name)
+}
+
+fn is_failure(finding: &Finding) -> bool {
+    finding.diagnostic.severity == Severity::Error
+}
+
+/// A file's suite, and how many cases and failed cases it has.
+fn suite(file: &ReportedFile<'_>, checked: &Checked<'_>) -> (String, (usize, usize)) {
+    let own: Vec<&Finding> = checked.findings.iter().filter(|finding| is_of(finding, file)).collect();
+    let mut cases = String::new();
+    let (mut number, mut failed) = (0, 0);
+    let mut add = |name: &str, findings: &[&Finding]| {
+        cases.push_str(&case(name, file.name, findings));
+        number += 1;
+        failed += usize::from(findings.iter().any(|finding| is_failure(finding)));
+    };
+    for workload in &file.report.workloads {
+        let title = workload.title();
+        let of_it: Vec<&Finding> =
+            own.iter().copied().filter(|finding| finding.workload.as_ref() == Some(&title)).collect();
+        add(&title, &of_it);
+    }
+    let rest: Vec<&Finding> = own.iter().copied().filter(|finding| finding.workload.is_none()).collect();
+    if !rest.is_empty() {
+        add("other objects", &rest);
+    }
+    let name = escape(file.name);
+    let suite = format!(
+        "  <testsuite name=\"{name}\" tests=\"{number}\" failures=\"{failed}\" errors=\"0\">\n{cases}  </testsuite>\n"
+    );
+    (suite, (number, failed))
+}
+
+/// Readers take one failure a case, so the errors of a workload are one; what only warns is output.
+fn case(name: &str, class: &str, findings: &[&Finding]) -> String {
+    let head = format!("    <testcase name=\"{}\" classname=\"{}\"", escape(name), escape(class));
+    if findings.is_empty() {
+        return format!("{head}/>\n");
+    }
+    let (failures, others): (Vec<&Finding>, Vec<&Finding>) = findings.iter().partition(|finding| is_failure(finding));
+    let mut case = format!("{head}>\n");
+    if let Some(first) = failures.first() {
+        let text: Vec<String> = failures.iter().map(|finding| describe(finding)).collect();
+        let message = escape(&first.diagnostic.message);
+        let kind = first.diagnostic.code.name();
+        let text = escape(&text.join("\n"));
+        let _ = writeln!(case, "      <failure message=\"{message}\" type=\"{kind}\">{text}</failure>");
+    }
+    if !others.is_empty() {
+        let text: Vec<String> = others.iter().map(|finding| describe(finding)).collect();
+        let _ = writeln!(case, "      <system-out>{}</system-out>", escape(&text.join("\n")));
+    }
+    case + "    </testcase>\n"
+}
+
+fn describe(finding: &Finding) -> String {
+    let diagnostic = &finding.diagnostic;
+    let place = finding.place().map_or(String::new(), |place| format!("{}:{}: ", place.source, place.line));
+    let help = diagnostic.help.as_ref().map_or(String::new(), |help| format!("\n  help: {help}"));
+    format!("{place}{}: {}{help}", diagnostic.code.name(), diagnostic.message)
+}
+
+/// Text for an element or an attribute in quotes; what XML 1.0 cannot hold is written as its code.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' => escaped.push_str("&#10;"),
+            '\t' => escaped.push_str("&#9;"),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.extend(c.escape_default()),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_xml_cannot_hold_is_written_as_its_code() {
+        assert_eq!(escape("a<\"&\u{1b}[m"), "a&lt;&quot;&amp;\\u{1b}[m");
+    }
+}

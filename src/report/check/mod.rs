@@ -1,0 +1,182 @@
+//! What `check` finds: manifests that the policies would change, workloads that were meant and missed, and all that a run
+//! warns of. Each file of this folder renders the findings to one form.
+
+pub mod github;
+pub mod json;
+pub mod junit;
+pub mod sarif;
+pub mod text;
+
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::source::Place;
+
+use super::text::{Fate, fate};
+use super::{Outcome, ReportedFile, Skip, WorkloadReport};
+
+/// The findings of a run, by file and line.
+#[derive(Debug)]
+pub struct Checked<'a> {
+    /// The files.
+    pub files: &'a [ReportedFile<'a>],
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+}
+
+/// One thing that is wrong and whose it is.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// What is wrong.
+    pub diagnostic: Diagnostic,
+    /// `Deployment shop/orders`, where it is a workload's.
+    pub workload: Option<String>,
+}
+
+impl Finding {
+    /// The file and line to show; none for what has no place.
+    pub fn place(&self) -> Option<&Place> {
+        self.diagnostic.labels.first().map(|label| &label.place)
+    }
+}
+
+/// Whether an error of a run is a finding about a workload. All others mean that the input or a policy cannot be used.
+pub fn is_finding(code: Code) -> bool {
+    !matches!(
+        code,
+        Code::NotYaml
+            | Code::NotRendered
+            | Code::NotUtf8
+            | Code::TooDeep
+            | Code::TooLong
+            | Code::UnknownAlias
+            | Code::NoManifests
+            | Code::File
+            | Code::BadPolicy
+            | Code::UnknownField
+            | Code::WrongType
+            | Code::DuplicatePolicy
+            | Code::UnknownPolicy
+            | Code::UnknownParam
+            | Code::BadParam
+            | Code::NotSupported
+            | Code::Internal
+    )
+}
+
+impl<'a> Checked<'a> {
+    /// Collects the findings of the files and of the run's diagnostics.
+    pub fn new(files: &'a [ReportedFile<'a>], diagnostics: &[Diagnostic]) -> Self {
+        let mut findings: Vec<Finding> = Vec::new();
+        for file in files {
+            for workload in &file.report.workloads {
+                findings.extend(of_workload(file, workload));
+            }
+        }
+        let said: Vec<Finding> = diagnostics.iter().map(|diagnostic| of_diagnostic(diagnostic, files)).collect();
+        // Where an error says what is wrong with a workload, that nothing was done to it says no more.
+        findings.retain(|finding| {
+            let is_said = |other: &Finding| other.diagnostic.is_error() && other.workload == finding.workload;
+            finding.diagnostic.code != Code::LeftAlone || !said.iter().any(is_said)
+        });
+        findings.extend(said);
+        let order = |finding: &Finding| {
+            let place = finding.place();
+            let file = place.and_then(|place| files.iter().position(|file| *file.name == *place.source));
+            (file.unwrap_or(usize::MAX), place.map_or(0, |place| place.line))
+        };
+        findings.sort_by_key(order);
+        Checked { files, findings }
+    }
+
+    /// How many findings there are of a severity.
+    pub fn number(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|finding| finding.diagnostic.severity == severity).count()
+    }
+
+    /// How many workloads there are, and how many of them the policies would leave as they are.
+    fn workloads(&self) -> (usize, usize) {
+        let fates: Vec<Fate> = self.files.iter().flat_map(|file| &file.report.workloads).map(fate).collect();
+        let settled = fates.iter().filter(|fate| matches!(fate, Fate::Unchanged)).count();
+        (fates.len(), settled)
+    }
+}
+
+fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let title = workload.title();
+    if workload.is_changed() {
+        let by = workload.policies.iter().filter_map(|met| match &met.outcome {
+            Outcome::Injected(changes) | Outcome::TakenOut(changes) => {
+                Some(format!("{} would {}", met.policy, super::deeds(changes)))
+            }
+            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+        });
+        let by: Vec<String> = by.collect();
+        let message = format!("{title} is not up to date: {}", by.join("; "));
+        let help =
+            "see it with `podgraft diff`, make it so with `podgraft apply --in-place`, both with the same policies";
+        found.push(Diagnostic::error(Code::OutOfDate, message).help(help));
+    }
+    for met in &workload.policies {
+        match &met.outcome {
+            Outcome::Skipped(skip) if skip.is_near_miss => found.push(missed(&title, &met.policy, skip)),
+            Outcome::Failed => {
+                let message = format!("{title} is left alone by {}, which could not do its work", met.policy);
+                found.push(
+                    Diagnostic::error(Code::LeftAlone, message).help("the message about it says what is in the way"),
+                );
+            }
+            Outcome::Injected(_) | Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Skipped(_) => {}
+        }
+    }
+    let place = |diagnostic: Diagnostic| match diagnostic.labels.is_empty() {
+        true => diagnostic.at(own_place(file, workload), ""),
+        false => diagnostic,
+    };
+    found
+        .into_iter()
+        .map(|diagnostic| Finding { diagnostic: place(diagnostic), workload: Some(title.clone()) })
+        .collect()
+}
+
+fn missed(title: &str, policy: &str, skip: &Skip) -> Diagnostic {
+    let reason = &skip.reason;
+    let diagnostic = match skip.is_opted_in {
+        true => {
+            Diagnostic::error(Code::OptedIn, format!("{title} opts in to {policy}, which does not apply: {reason}"))
+        }
+        false => Diagnostic::warning(Code::NearMiss, format!("{policy} nearly applies to {title}: {reason}")),
+    };
+    // The place in the manifest is the one to mend, and stands last.
+    let diagnostic = match skip.places.last() {
+        Some(label) if skip.in_manifest.is_some() => diagnostic.at(label.place.clone(), "found"),
+        _ => diagnostic,
+    };
+    match &skip.hint {
+        Some(hint) => diagnostic.help(hint.clone()),
+        None => diagnostic,
+    }
+}
+
+/// The first line of the object.
+fn own_place(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Place {
+    Place { source: file.name.into(), line: workload.line, column: 1, excerpt: String::new(), start: 0, end: 0 }
+}
+
+/// What was injected by another version of a policy is out of date whatever else is the case.
+fn of_diagnostic(diagnostic: &Diagnostic, files: &[ReportedFile<'_>]) -> Finding {
+    let severity = match diagnostic.code {
+        Code::AppliedBefore => Severity::Error,
+        _ => diagnostic.severity,
+    };
+    let diagnostic = diagnostic.clone().with_severity(severity);
+    let owners = diagnostic.labels.iter().filter_map(|label| owner(&label.place, files));
+    let workload = owners.into_iter().next().map(WorkloadReport::title);
+    Finding { workload, diagnostic }
+}
+
+/// The workload on whose lines a place is: the last that begins before it.
+fn owner<'a>(place: &Place, files: &'a [ReportedFile<'_>]) -> Option<&'a WorkloadReport> {
+    let file = files.iter().find(|file| *file.name == *place.source)?;
+    let at = file.report.workloads.partition_point(|workload| workload.line <= place.line);
+    file.report.workloads.get(at.checked_sub(1)?)
+}

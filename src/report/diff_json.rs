@@ -1,0 +1,248 @@
+//! The diff for machines: `kind: DiffReport`. Its schema is made from these types (`schemas/diff.schema.json`).
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::hunks::{Hunk, Line, Sign};
+use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
+use super::text::{Fate, fate};
+use super::{Change, ReportedFile};
+
+/// What `podgraft apply` would change.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(title = "podgraft DiffReport")]
+struct DiffReport<'a> {
+    /// `podgraft.dev/v1alpha1`. Fields may be added within a version; none is renamed or taken away.
+    api_version: &'static str,
+    /// `DiffReport`.
+    kind: &'static str,
+    /// Counts of the whole run.
+    totals: Totals,
+    /// The workloads that change, by file and line. With `--group-by` they stand in `groups`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workloads: Option<Vec<Workload<'a>>>,
+    /// With `--group-by`: the groups, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups: Option<Vec<Group<'a>>>,
+}
+
+/// Counts.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Totals {
+    /// All workloads that were seen.
+    workloads: usize,
+    /// Those that change.
+    changed: usize,
+    /// Those that are selected and have everything already.
+    unchanged: usize,
+    /// Those that no policy selects.
+    not_selected: usize,
+    /// Those that a policy could not change and leaves alone.
+    left_alone: usize,
+    /// Lines that come.
+    insertions: usize,
+    /// Lines that go.
+    deletions: usize,
+}
+
+/// Workloads that belong together.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Group<'a> {
+    /// The namespace, the folder, or the owners separated by blanks.
+    name: &'a str,
+    /// The workloads that change.
+    workloads: Vec<Workload<'a>>,
+}
+
+/// A workload that changes.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Workload<'a> {
+    /// As in the manifest.
+    api_version: &'a str,
+    /// As in the manifest.
+    kind: &'a str,
+    /// As stated in the manifest or given for the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<&'a str>,
+    /// As in the manifest.
+    name: &'a str,
+    /// As the run was given it.
+    file: &'a str,
+    /// 1-based line on which the object begins.
+    line: usize,
+    /// Lines that come.
+    insertions: usize,
+    /// Lines that go.
+    deletions: usize,
+    /// Who changes it, in the order in which they apply.
+    policies: Vec<Policy<'a>>,
+    /// The changes to the text.
+    hunks: Vec<HunkView<'a>>,
+}
+
+/// A policy that changes a workload.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Policy<'a> {
+    /// Its identity.
+    policy: &'a str,
+    /// What it does, in words.
+    changes: Vec<Done<'a>>,
+}
+
+/// One thing that a policy does.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+enum Done<'a> {
+    /// It was not there.
+    Added(&'a str),
+    /// It was there and is another now.
+    Changed(&'a str),
+    /// It was there, put there by an earlier run, and goes.
+    Removed(&'a str),
+    /// An object that comes with it.
+    Generated(&'a str),
+}
+
+/// Changes that are shown together.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Hunk")]
+struct HunkView<'a> {
+    /// 1-based first line in the file as it is; the line before where there is none.
+    old_start: usize,
+    /// Lines of the file as it is.
+    old_lines: usize,
+    /// 1-based first line in the file as it will be.
+    new_start: usize,
+    /// Lines of the file as it will be.
+    new_lines: usize,
+    /// Who makes this change.
+    policies: Vec<&'a str>,
+    /// The lines, with those around them that stay. None is of another document.
+    lines: Vec<LineView<'a>>,
+}
+
+/// A line of a hunk.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Line")]
+struct LineView<'a> {
+    /// Whether the line stays, comes or goes.
+    sign: SignView,
+    /// Without its line end. Secrets are masked.
+    text: &'a str,
+    /// For a line that comes, who wrote it, where that is not the whole hunk's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policies: Option<&'a [&'a str]>,
+    /// A secret is masked in it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    masked: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Sign")]
+enum SignView {
+    Context,
+    Added,
+    Removed,
+}
+
+/// The whole report, indented, with a line end.
+pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
+    let all = reviewed(files, group_by);
+    let is_grouped = !matches!(group_by, GroupBy::Nothing);
+    let mut in_groups = Vec::new();
+    for (name, members) in groups(&all) {
+        in_groups.push(Group { name, workloads: members.into_iter().map(workload).collect() });
+    }
+    let report = DiffReport {
+        api_version: "podgraft.dev/v1alpha1",
+        kind: "DiffReport",
+        totals: totals(files, &all),
+        workloads: (!is_grouped).then(|| all.iter().map(workload).collect()),
+        groups: is_grouped.then_some(in_groups),
+    };
+    let text = serde_json::to_string_pretty(&report).expect("strings, numbers and lists of these are always JSON");
+    text + "\n"
+}
+
+/// The JSON Schema of the report.
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(DiffReport<'_>);
+    serde_json::to_string_pretty(&schema).expect("a schema is always JSON") + "\n"
+}
+
+fn totals(files: &[ReportedFile<'_>], all: &[Reviewed<'_>]) -> Totals {
+    let fates: Vec<Fate> = files.iter().flat_map(|file| &file.report.workloads).map(fate).collect();
+    let with = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count();
+    Totals {
+        workloads: fates.len(),
+        changed: with(Fate::Injected),
+        unchanged: with(Fate::Unchanged),
+        not_selected: with(Fate::NotSelected),
+        left_alone: with(Fate::Failed),
+        insertions: all.iter().map(|one| one.come).sum(),
+        deletions: all.iter().map(|one| one.go).sum(),
+    }
+}
+
+fn workload<'a>(one: &'a Reviewed<'a>) -> Workload<'a> {
+    let report = one.workload;
+    Workload {
+        api_version: &report.api_version,
+        kind: &report.kind,
+        namespace: report.namespace.as_deref(),
+        name: &report.name,
+        file: one.file,
+        line: report.line,
+        insertions: one.come,
+        deletions: one.go,
+        policies: one
+            .deeds()
+            .map(|(policy, changes)| Policy { policy, changes: changes.iter().map(done).collect() })
+            .collect(),
+        hunks: one.hunks.iter().map(hunk).collect(),
+    }
+}
+
+fn done(change: &Change) -> Done<'_> {
+    match change {
+        Change::Added(what) => Done::Added(what),
+        Change::Changed(what) => Done::Changed(what),
+        Change::Removed(what) => Done::Removed(what),
+        Change::Generated { .. } => Done::Generated(change.what()),
+    }
+}
+
+fn hunk<'a>(hunk: &'a Hunk<'a>) -> HunkView<'a> {
+    let start = |lines: &std::ops::Range<usize>| if lines.is_empty() { lines.start } else { lines.start + 1 };
+    HunkView {
+        old_start: start(&hunk.old),
+        old_lines: hunk.old.len(),
+        new_start: start(&hunk.new),
+        new_lines: hunk.new.len(),
+        policies: hunk.policies.clone(),
+        lines: hunk.lines.iter().map(|own| line(own, hunk)).collect(),
+    }
+}
+
+fn line<'a>(line: &'a Line<'a>, hunk: &'a Hunk<'a>) -> LineView<'a> {
+    let is_told = line.sign != Sign::Added || line.policies == hunk.policies;
+    LineView {
+        sign: match line.sign {
+            Sign::Context => SignView::Context,
+            Sign::Added => SignView::Added,
+            Sign::Removed => SignView::Removed,
+        },
+        text: &line.text,
+        policies: (!is_told).then_some(line.policies.as_slice()),
+        masked: line.is_masked,
+    }
+}

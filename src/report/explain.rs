@@ -1,0 +1,184 @@
+//! For each workload and policy: whether it applies, or the first reason why not, with both places.
+
+use serde::Serialize;
+use std::fmt::Write as _;
+
+use super::{Change, Outcome, Paint, PolicyReport, ReportedFile, Skip, WorkloadReport, count, list, mask, one_line};
+use crate::diagnostic::Label;
+
+/// The longest piece of a line that is shown beside its place.
+const EXCERPT: usize = 60;
+
+/// How a policy and a workload met, in words for people and for machines.
+fn verdict(outcome: &Outcome) -> (&'static str, &'static str, &'static str) {
+    match outcome {
+        Outcome::Injected(_) => ("applies", "injected", "32"),
+        Outcome::UpToDate => ("applies, up to date", "upToDate", "32"),
+        Outcome::TakenOut(_) => ("no longer applies and is taken out", "takenOut", "33"),
+        Outcome::Skipped(Skip { is_near_miss: true, .. }) => ("nearly applies", "skipped", "33"),
+        Outcome::Skipped(_) => ("does not apply", "skipped", "2"),
+        Outcome::Failed => ("applies and fails, see the message", "failed", "31"),
+    }
+}
+
+/// All workloads of all files, then the totals.
+pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
+    let mut text = String::new();
+    for file in files {
+        for workload in &file.report.workloads {
+            let title = paint.wrap("1", &one_line(&workload.title()));
+            let _ = writeln!(text, "{title} ({}:{})", one_line(file.name), workload.line);
+            workload.policies.iter().for_each(|met| policy(met, paint, &mut text));
+            text.push('\n');
+        }
+    }
+    text + &totals(files)
+}
+
+fn policy(met: &PolicyReport, paint: Paint, text: &mut String) {
+    let (words, _, style) = verdict(&met.outcome);
+    let _ = write!(text, "  {}: {}", met.policy, paint.wrap(style, words));
+    match &met.outcome {
+        Outcome::Injected(changes) | Outcome::TakenOut(changes) => {
+            let _ = writeln!(text, ": {}", one_line(&list(changes)));
+        }
+        Outcome::UpToDate | Outcome::Failed => text.push('\n'),
+        Outcome::Skipped(skip) => {
+            let _ = writeln!(text, ": {}", one_line(&skip.reason));
+            let links: Vec<String> = skip.places.iter().map(|label| one_line(&label.place.link())).collect();
+            let width = links.iter().map(|link| link.chars().count()).max().unwrap_or(0);
+            for (label, link) in skip.places.iter().zip(&links) {
+                let pad = " ".repeat(width - link.chars().count());
+                let shown = paint.wrap("2", &format!("{:<7}{link}{pad}", label.text));
+                let _ = writeln!(text, "      {shown}  {}", excerpt(label));
+            }
+            if let Some(hint) = &skip.hint {
+                let _ = writeln!(text, "      {}   {}", paint.wrap("33", "help"), one_line(hint));
+            }
+        }
+    }
+}
+
+fn excerpt(label: &Label) -> String {
+    let line = one_line(&mask::text(label.place.excerpt.trim()));
+    match line.char_indices().nth(EXCERPT) {
+        Some((at, _)) => format!("{}...", &line[..at]),
+        None => line,
+    }
+}
+
+/// `3 workloads and 2 policies: 1 applies, 5 do not (1 near miss)`.
+fn totals(files: &[ReportedFile<'_>]) -> String {
+    let workloads: Vec<&WorkloadReport> = files.iter().flat_map(|file| &file.report.workloads).collect();
+    let policies = workloads.iter().map(|workload| workload.policies.len()).max().unwrap_or(0);
+    let met: Vec<&Outcome> = workloads.iter().flat_map(|workload| &workload.policies).map(|met| &met.outcome).collect();
+    let of = |is: fn(&Outcome) -> bool| met.iter().filter(|outcome| is(outcome)).count();
+    let apply = of(|outcome| matches!(outcome, Outcome::Injected(_) | Outcome::UpToDate));
+    let not = of(|outcome| matches!(outcome, Outcome::Skipped(_)));
+    let near = of(|outcome| matches!(outcome, Outcome::Skipped(skip) if skip.is_near_miss));
+    let failed = of(|outcome| matches!(outcome, Outcome::Failed));
+    let mut parts = vec![match apply {
+        1 => "1 applies".to_owned(),
+        _ => format!("{apply} apply"),
+    }];
+    if not > 0 {
+        let misses = if near == 1 { "miss" } else { "misses" };
+        let near = if near > 0 { format!(" ({near} near {misses})") } else { String::new() };
+        parts.push(format!("{not} {}{near}", if not == 1 { "does not" } else { "do not" }));
+    }
+    if failed > 0 {
+        parts.push(format!("{failed} {}", if failed == 1 { "fails" } else { "fail" }));
+    }
+    let policies = if policies == 1 { "1 policy".to_owned() } else { format!("{policies} policies") };
+    format!("{} and {policies}: {}\n", count(workloads.len(), "workload"), parts.join(", "))
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Explanation<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    workloads: Vec<Workload<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Workload<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<&'a str>,
+    name: &'a str,
+    file: &'a str,
+    line: usize,
+    policies: Vec<Met<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Met<'a> {
+    policy: &'a str,
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    near_miss: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opted_in: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    places: Vec<Place<'a>>,
+}
+
+#[derive(Serialize)]
+struct Place<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
+    what: &'a str,
+}
+
+/// The same for machines: `kind: Explanation`.
+pub fn render_json(files: &[ReportedFile<'_>]) -> String {
+    let workloads = files.iter().flat_map(|file| {
+        file.report.workloads.iter().map(|workload| Workload {
+            api_version: &workload.api_version,
+            kind: &workload.kind,
+            namespace: workload.namespace.as_deref(),
+            name: &workload.name,
+            file: file.name,
+            line: workload.line,
+            policies: workload.policies.iter().map(met_json).collect(),
+        })
+    });
+    let explanation =
+        Explanation { api_version: "podgraft.dev/v1alpha1", kind: "Explanation", workloads: workloads.collect() };
+    let text = serde_json::to_string_pretty(&explanation).expect("strings, numbers and lists of these are always JSON");
+    text + "\n"
+}
+
+fn met_json(met: &PolicyReport) -> Met<'_> {
+    let (changes, skip) = match &met.outcome {
+        Outcome::Injected(changes) | Outcome::TakenOut(changes) => (changes.as_slice(), None),
+        Outcome::Skipped(skip) => (&[][..], Some(skip)),
+        Outcome::UpToDate | Outcome::Failed => (&[][..], None),
+    };
+    Met {
+        policy: &met.policy,
+        outcome: verdict(&met.outcome).1,
+        changes: changes.iter().map(Change::what).collect(),
+        reason: skip.map(|skip| skip.reason.as_str()),
+        near_miss: skip.map(|skip| skip.is_near_miss),
+        opted_in: skip.map(|skip| skip.is_opted_in).filter(|is| *is),
+        hint: skip.and_then(|skip| skip.hint.as_deref()),
+        places: skip.map(|skip| skip.places.iter().map(place_json).collect()).unwrap_or_default(),
+    }
+}
+
+fn place_json(label: &Label) -> Place<'_> {
+    let place = &label.place;
+    Place { file: &place.source, line: place.line, column: place.column, what: &label.text }
+}

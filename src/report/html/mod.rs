@@ -1,0 +1,159 @@
+//! The diff as one self-contained page: an index of workloads that any browser shows, and a script that draws diffs and
+//! pods from the data in the page when a workload is opened. It loads nothing from anywhere.
+
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::hunks::{Hunk, Sign};
+use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
+use super::view::WorkloadView;
+use super::{Change, ReportedFile, count, one_line};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// What a workload's block is drawn from.
+#[derive(Serialize)]
+struct Drawn<'a> {
+    hunks: Vec<Drawing<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<&'a WorkloadView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<&'a WorkloadView>,
+}
+
+/// A hunk: its first lines, its policies, and lines of a sign and a text.
+#[derive(Serialize)]
+struct Drawing<'a> {
+    old: usize,
+    new: usize,
+    policies: &'a [&'a str],
+    lines: Vec<(char, &'a str, String)>,
+}
+
+/// The whole page.
+pub fn render(files: &[ReportedFile<'_>]) -> String {
+    let all = reviewed(files, GroupBy::Namespace);
+    let seen: usize = files.iter().map(|file| file.report.workloads.len()).sum();
+    let mut page = String::with_capacity(64 << 10);
+    head(&all, seen, &mut page);
+    for (namespace, members) in groups(&all) {
+        let name = escape(namespace);
+        let _ = writeln!(
+            page,
+            "<section data-namespace=\"{name}\"><h2>{name} <small>{}</small></h2>",
+            count(members.len(), "workload")
+        );
+        members.iter().for_each(|one| block(one, &mut page));
+        page.push_str("</section>\n");
+    }
+    if all.is_empty() {
+        page.push_str("<p class=\"nothing\">Nothing to inject: all workloads stay as they are.</p>\n");
+    }
+    let _ = write!(page, "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
+    page
+}
+
+fn head(all: &[Reviewed<'_>], seen: usize, page: &mut String) {
+    let come: usize = all.iter().map(|one| one.come).sum();
+    let go: usize = all.iter().map(|one| one.go).sum();
+    let title = format!("podgraft: {} of {} change", all.len(), count(seen, "workload"));
+    let _ = write!(
+        page,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src 'unsafe-inline'\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title} \
+         <small><ins>+{come}</ins> <del>−{go}</del></small></h1>\n\
+         <div class=\"tools\"><input id=\"search\" type=\"search\" placeholder=\"Search names, files, items (/)\" \
+         aria-label=\"Search\" autocomplete=\"off\"><span id=\"shown\" role=\"status\"></span>\
+         <button id=\"view\" type=\"button\" aria-pressed=\"false\">Side by side</button>\
+         <button id=\"open\" type=\"button\">Open all</button><button id=\"close\" type=\"button\">Close all</button>\
+         <button id=\"theme\" type=\"button\">Theme</button><button id=\"keys\" type=\"button\" \
+         aria-label=\"Keyboard\">?</button></div>\n<div class=\"filters\" role=\"group\" aria-label=\"Policies\">"
+    );
+    for (policy, number) in policies(all) {
+        let policy = escape(policy);
+        let _ = write!(
+            page,
+            "<button type=\"button\" class=\"policy\" data-policy=\"{policy}\" aria-pressed=\"false\">{policy} \
+             <small>{number}</small></button>"
+        );
+    }
+    page.push_str(
+        "</div>\n</header>\n<noscript><p class=\"nothing\">This is the list of what changes. Diffs and pictures of the \
+         pods need JavaScript.</p></noscript>\n<main>\n",
+    );
+}
+
+/// The policies and how many workloads each changes.
+fn policies<'a>(all: &'a [Reviewed<'_>]) -> BTreeMap<&'a str, usize> {
+    let mut policies = BTreeMap::new();
+    for one in all {
+        let own: BTreeSet<&str> = one.deeds().map(|(policy, _)| policy).collect();
+        own.into_iter().for_each(|policy| *policies.entry(policy).or_default() += 1);
+    }
+    policies
+}
+
+fn block(one: &Reviewed<'_>, page: &mut String) {
+    let report = one.workload;
+    let policies: Vec<&str> = one.deeds().map(|(policy, _)| policy).collect();
+    let names = escape(&serde_json::to_string(&policies).expect("strings are always JSON"));
+    let _ = write!(
+        page,
+        "<details class=\"workload\" data-policies=\"{names}\"><summary><span class=\"kind\">{}</span> <b>{}</b> \
+         <span class=\"by\">{}</span> <span class=\"lines\"><ins>+{}</ins> <del>−{}</del></span> \
+         <span class=\"file\">{}:{}</span></summary>\n<ul class=\"deeds\">",
+        escape(&report.kind),
+        escape(&report.name),
+        escape(&policies.join(", ")),
+        one.come,
+        one.go,
+        escape(one.file),
+        report.line
+    );
+    for (policy, changes) in one.deeds() {
+        for change in changes {
+            let (class, verb) = match change {
+                Change::Added(_) | Change::Generated { .. } => ("added", "adds"),
+                Change::Changed(_) => ("changed", "changes"),
+                Change::Removed(_) => ("removed", "takes out"),
+            };
+            let what = escape(change.what());
+            let _ = write!(page, "<li class=\"{class}\"><i>{}</i> {verb} <b>{what}</b></li>", escape(policy));
+        }
+    }
+    let _ = writeln!(page, "</ul><script type=\"application/json\">{}</script></details>", data(one));
+}
+
+fn data(one: &Reviewed<'_>) -> String {
+    let drawn = Drawn {
+        hunks: one.hunks.iter().map(drawing).collect(),
+        before: one.workload.view.as_deref(),
+        after: one.workload.view_after.as_deref(),
+    };
+    let json = serde_json::to_string(&drawn).expect("strings, numbers and lists of these are always JSON");
+    // In a script element only a `<` can end it or change how it is read.
+    json.replace('<', "\\u003c")
+}
+
+fn drawing<'a>(hunk: &'a Hunk<'a>) -> Drawing<'a> {
+    let line = |line: &'a super::hunks::Line<'a>| {
+        let is_told = line.sign != Sign::Added || line.policies == hunk.policies;
+        (line.sign.char(), line.text.as_str(), if is_told { String::new() } else { line.policies.join(", ") })
+    };
+    Drawing {
+        old: hunk.old.start + 1,
+        new: hunk.new.start + 1,
+        policies: &hunk.policies,
+        lines: hunk.lines.iter().map(line).collect(),
+    }
+}
+
+fn escape(text: &str) -> String {
+    let text = one_line(text);
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+}

@@ -1,0 +1,202 @@
+//! A workload's changes as hunks for people to review: numbered lines, each with the policies that wrote it, secrets
+//! hidden. The unified diff, which is a patch, has hunks of its own.
+
+use std::ops::Range;
+
+use super::lines::{Change, Lines, NewLine, changes_of};
+use super::mask::{MASK, hide, secrets_in};
+use super::{Outcome, ReportedFile, WorkloadReport};
+
+const CONTEXT: usize = 3;
+
+/// Whether a line stays, goes or comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    Context,
+    Removed,
+    Added,
+}
+
+impl Sign {
+    pub(super) fn char(self) -> char {
+        match self {
+            Sign::Context => ' ',
+            Sign::Removed => '-',
+            Sign::Added => '+',
+        }
+    }
+}
+
+/// A line of a hunk.
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    pub(super) sign: Sign,
+    /// Without its line end; secrets are masked.
+    pub(super) text: String,
+    /// Who wrote it; empty for a line that stays or goes.
+    pub(super) policies: Vec<&'a str>,
+    /// Something in it is masked.
+    pub(super) is_masked: bool,
+}
+
+/// Changes that are shown together, with the lines around them.
+#[derive(Debug)]
+pub(super) struct Hunk<'a> {
+    /// 0-based lines of the file.
+    pub(super) old: Range<usize>,
+    /// 0-based lines of the file with all edits made.
+    pub(super) new: Range<usize>,
+    /// Who made it.
+    pub(super) policies: Vec<&'a str>,
+    pub(super) lines: Vec<Line<'a>>,
+}
+
+/// `+48`, `−1`: how many lines come and go.
+pub(super) fn tally(hunks: &[Hunk<'_>]) -> (usize, usize) {
+    let of = |sign| hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.sign == sign).count();
+    (of(Sign::Added), of(Sign::Removed))
+}
+
+/// A file whose workloads are reviewed one by one.
+pub(super) struct ReviewedFile<'a> {
+    pub(super) file: &'a ReportedFile<'a>,
+    lines: Lines<'a>,
+    /// By how many lines the edits up to each one move what follows.
+    moved: Vec<isize>,
+}
+
+impl<'a> ReviewedFile<'a> {
+    pub(super) fn new(file: &'a ReportedFile<'a>) -> Self {
+        let breaks = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count() as isize;
+        let mut moved = vec![0];
+        for edit in &file.report.edits {
+            let before = moved.last().copied().unwrap_or(0);
+            moved.push(before + breaks(edit.text.as_bytes()) - breaks(&file.text[edit.at.clone()]));
+        }
+        ReviewedFile { file, lines: Lines::of(file.text), moved }
+    }
+
+    /// The hunks of one workload.
+    pub(super) fn hunks(&self, workload: &'a WorkloadReport) -> Vec<Hunk<'a>> {
+        let edits = self.file.report.edits.get(workload.edits.clone()).unwrap_or_default();
+        let (Some(first), Some(last)) = (edits.first(), edits.last()) else { return Vec::new() };
+        let changes = changes_of(edits, &self.lines);
+        let extent = self.lines.touched(&workload.extent);
+        let own = workload.extent.start.min(first.at.start)..workload.extent.end.max(last.at.end);
+        let start = self.lines.start(self.lines.holding(own.start));
+        let end = self.lines.start(self.lines.holding(own.end.saturating_sub(1)) + 1).max(own.end);
+        let old_text = &self.file.text[start..end];
+        let in_own = |at: &Range<usize>| at.start - start..at.end - start;
+        let shifted = edits.iter().map(|edit| super::Edit { at: in_own(&edit.at), text: edit.text.clone() });
+        let new_text = super::splice(old_text, &shifted.collect::<Vec<_>>());
+        let secrets = Secrets { start, old: secrets_in(old_text), new: secrets_in(&new_text) };
+        let grouped = group(&changes, &extent);
+        grouped.into_iter().map(|(old, changes)| self.hunk(old, changes, workload, &secrets)).collect()
+    }
+
+    fn hunk(&self, old: Range<usize>, changes: &[Change], workload: &'a WorkloadReport, secrets: &Secrets) -> Hunk<'a> {
+        let mut lines: Vec<Line<'a>> = Vec::new();
+        let old_line = |line: usize, sign: Sign| self.old_line(line, sign, secrets);
+        let mut at = old.start;
+        for change in changes {
+            lines.extend((at..change.old.start).map(|line| old_line(line, Sign::Context)));
+            lines.extend(change.old.clone().map(|line| old_line(line, Sign::Removed)));
+            lines.extend(change.new.iter().map(|line| new_line(line, workload, secrets)));
+            at = change.old.end;
+        }
+        lines.extend((at..old.end).map(|line| old_line(line, Sign::Context)));
+        let first = changes.first().map_or(0, |change| change.edits.start) + workload.edits.start;
+        let new_start = old.start.saturating_add_signed(self.moved[first]);
+        let new_len = lines.iter().filter(|line| line.sign != Sign::Removed).count();
+        let policies = policies_of(changes.iter(), workload, 0);
+        Hunk { old, new: new_start..new_start + new_len, policies, lines }
+    }
+
+    fn old_line(&self, line: usize, sign: Sign, secrets: &Secrets) -> Line<'a> {
+        let at = self.lines.start(line).saturating_sub(secrets.start);
+        shown(self.lines.get(line), at, &secrets.old, sign, Vec::new())
+    }
+}
+
+/// Where secrets stand in the lines of a workload, before and after.
+struct Secrets {
+    /// Where these lines begin in the file.
+    start: usize,
+    old: Vec<Range<usize>>,
+    new: Vec<Range<usize>>,
+}
+
+fn new_line<'a>(line: &NewLine, workload: &'a WorkloadReport, secrets: &Secrets) -> Line<'a> {
+    let pieces = line.wrote.iter().flat_map(|(edit, bytes)| authors_of(workload, *edit, bytes));
+    let policies = names(workload, pieces);
+    let policies = if policies.is_empty() { injected(workload) } else { policies };
+    shown(&line.text, line.at.saturating_sub(secrets.start), &secrets.new, Sign::Added, policies)
+}
+
+fn shown<'a>(line: &[u8], at: usize, secrets: &[Range<usize>], sign: Sign, policies: Vec<&'a str>) -> Line<'a> {
+    let body = line.strip_suffix(b"\n").unwrap_or(line);
+    let body = body.strip_suffix(b"\r").unwrap_or(body);
+    let text = hide(body, at, secrets);
+    Line { sign, is_masked: text.contains(MASK), text, policies }
+}
+
+/// The policies that wrote some bytes of an edit's text, by their places in the report.
+fn authors_of<'a>(
+    workload: &'a WorkloadReport,
+    edit: usize,
+    bytes: &Range<usize>,
+) -> impl Iterator<Item = usize> + use<'a> {
+    let bytes = bytes.clone();
+    let authors = workload.authors.get(edit).map(Vec::as_slice).unwrap_or_default();
+    let touches = move |piece: &Range<usize>| {
+        piece.start < bytes.end && bytes.start < piece.end || piece.is_empty() && bytes.is_empty()
+    };
+    authors.iter().filter(move |author| touches(&author.bytes)).flat_map(|author| author.policies.iter().copied())
+}
+
+/// The names of policies, in the order in which they apply.
+fn names(workload: &WorkloadReport, policies: impl Iterator<Item = usize>) -> Vec<&str> {
+    let mut places: Vec<usize> = policies.collect();
+    places.sort_unstable();
+    places.dedup();
+    places.into_iter().filter_map(|place| workload.policies.get(place)).map(|met| &*met.policy).collect()
+}
+
+/// All policies that changed the workload.
+pub(super) fn injected(workload: &WorkloadReport) -> Vec<&str> {
+    let met = workload.policies.iter().filter(|met| matches!(met.outcome, Outcome::Injected(_) | Outcome::TakenOut(_)));
+    met.map(|met| &*met.policy).collect()
+}
+
+/// The policies that made some changes to a workload. `first` is the number that the workload's first edit has in them.
+pub(super) fn policies_of<'a, 'c>(
+    changes: impl Iterator<Item = &'c Change> + Clone,
+    workload: &'a WorkloadReport,
+    first: usize,
+) -> Vec<&'a str> {
+    let own = |edit: usize| edit.checked_sub(first).filter(|edit| *edit < workload.edits.len());
+    let wrote = changes.clone().flat_map(|change| &change.new).flat_map(|line| &line.wrote);
+    let wrote = wrote.filter_map(|(edit, bytes)| Some((own(*edit)?, bytes.clone())));
+    // What only takes away has no text to be found by.
+    let took = changes.flat_map(|change| change.edits.clone()).filter_map(|edit| Some((own(edit)?, 0..0)));
+    let found = wrote.chain(took).flat_map(|(edit, bytes)| authors_of(workload, edit, &bytes));
+    let found = names(workload, found);
+    if found.is_empty() { injected(workload) } else { found }
+}
+
+/// Changes with the lines around them, joined where these meet.
+fn group<'c>(changes: &'c [Change], extent: &Range<usize>) -> Vec<(Range<usize>, &'c [Change])> {
+    let mut groups: Vec<(Range<usize>, Range<usize>)> = Vec::new();
+    for (index, change) in changes.iter().enumerate() {
+        let from = change.old.start.saturating_sub(CONTEXT).max(extent.start).min(change.old.start);
+        let to = (change.old.end + CONTEXT).min(extent.end).max(change.old.end);
+        match groups.last_mut() {
+            Some((old, of)) if from <= old.end => {
+                old.end = to;
+                of.end = index + 1;
+            }
+            _ => groups.push((from..to, index..index + 1)),
+        }
+    }
+    groups.into_iter().map(|(old, of)| (old, &changes[of])).collect()
+}

@@ -1,0 +1,237 @@
+//! The diff as a comment on a pull request: a table, and a folded block a workload. GitHub takes 65,536 characters; what
+//! would be more is left out and counted, the longest parts first.
+
+use std::fmt::Write as _;
+
+use super::hunks::Hunk;
+use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
+use super::text::{Fate, fate};
+use super::{Change, Outcome, ReportedFile, Skip, count, one_line};
+
+/// What a comment may hold, in bytes, which are never fewer than the characters that GitHub counts.
+const MOST: usize = 65_536;
+/// Kept for the notes about what is left out.
+const NOTES: usize = 1_024;
+/// What the table and the lists of near misses may take.
+const MOST_TABLE: usize = 20_000;
+const MOST_MISSES: usize = 20;
+
+/// The whole comment, with a line end.
+pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
+    let all = reviewed(files, group_by);
+    let mut comment = head(files, &all);
+    if all.is_empty() {
+        return comment + &misses(files);
+    }
+    comment.push_str(&table(&all, !matches!(group_by, GroupBy::Nothing)));
+    comment.push_str(&misses(files));
+    let mut left_out = 0;
+    for (name, members) in groups(&all) {
+        let mut heading = match name {
+            "" => String::new(),
+            // As code: the name of a team must not call it.
+            name => format!("\n#### {}\n", code(name)),
+        };
+        for one in members {
+            let room = MOST - NOTES - comment.len().min(MOST - NOTES);
+            let block = [whole(one), brief(one)].into_iter().find(|block| heading.len() + block.len() <= room);
+            match block {
+                Some(block) => {
+                    comment.push_str(&std::mem::take(&mut heading));
+                    comment.push_str(&block);
+                }
+                None => left_out += 1,
+            }
+        }
+    }
+    if left_out > 0 {
+        let _ = writeln!(
+            comment,
+            "\n_{} left out here: a comment holds 65,536 characters. `podgraft diff -o html` shows all._",
+            count(left_out, "workload")
+        );
+    }
+    comment
+}
+
+fn head(files: &[ReportedFile<'_>], all: &[Reviewed<'_>]) -> String {
+    let seen: usize = files.iter().map(|file| file.report.workloads.len()).sum();
+    let come: usize = all.iter().map(|one| one.come).sum();
+    let go: usize = all.iter().map(|one| one.go).sum();
+    if all.is_empty() {
+        return format!("### podgraft: no changes\n\n{} seen, nothing to inject.\n", count(seen, "workload"));
+    }
+    let lines = format!("+{come} −{go} lines");
+    format!("### podgraft: {} of {} change\n\n{lines}.\n", all.len(), count(seen, "workload"))
+}
+
+fn table(all: &[Reviewed<'_>], is_grouped: bool) -> String {
+    let group = if is_grouped { ("| Group ", "|---") } else { ("", "") };
+    let mut table = format!("\n{}| Workload | File | Policies | Lines |\n{}|---|---|---|---|\n", group.0, group.1);
+    let mut rows: Vec<&Reviewed<'_>> = all.iter().collect();
+    rows.sort_by_key(|one| &one.group);
+    for (index, one) in rows.iter().enumerate() {
+        let policies: Vec<String> = one.deeds().map(|(policy, _)| code(policy)).collect();
+        let group = if is_grouped { format!("| {} ", cell(&code(&one.group))) } else { String::new() };
+        let title = cell(&format!("{} {}", one.workload.kind, code(&place_of(one))));
+        let file = cell(&code(&format!("{}:{}", one.file, one.workload.line)));
+        let row = format!("{group}| {title} | {file} | {} | +{} −{} |\n", cell(&policies.join(", ")), one.come, one.go);
+        if table.len() + row.len() > MOST_TABLE {
+            let _ = writeln!(table, "\n_and {} more_", count(rows.len() - index, "workload"));
+            return table;
+        }
+        table.push_str(&row);
+    }
+    table
+}
+
+/// `shop/orders`.
+fn place_of(one: &Reviewed<'_>) -> String {
+    match &one.workload.namespace {
+        Some(namespace) => format!("{namespace}/{}", one.workload.name),
+        None => one.workload.name.clone(),
+    }
+}
+
+/// A workload with its diff.
+fn whole(one: &Reviewed<'_>) -> String {
+    let diffs: String = one.hunks.iter().map(diff).collect();
+    let fence = fence_for(&diffs);
+    block(one, &format!("{fence}diff\n{diffs}{fence}\n"))
+}
+
+/// A workload whose diff has no room.
+fn brief(one: &Reviewed<'_>) -> String {
+    block(one, "_The diff is left out here: a comment holds 65,536 characters._\n")
+}
+
+fn block(one: &Reviewed<'_>, body: &str) -> String {
+    let title = html(&one_line(&one.workload.title()));
+    let policies: Vec<&str> = one.deeds().map(|(policy, _)| policy).collect();
+    let policies = html(&policies.join(", "));
+    let mut block = format!("\n<details><summary><b>{title}</b>: {policies} (+{} −{})</summary>\n\n", one.come, one.go);
+    for (policy, changes) in one.deeds() {
+        let _ = writeln!(block, "**{}**", code(policy));
+        for change in changes {
+            let verb = match change {
+                Change::Added(_) | Change::Generated { .. } => "adds",
+                Change::Changed(_) => "changes",
+                Change::Removed(_) => "takes out",
+            };
+            let _ = writeln!(block, "- {verb} {}", code(change.what()));
+        }
+        block.push('\n');
+    }
+    block + body + "\n</details>\n"
+}
+
+fn diff(hunk: &Hunk<'_>) -> String {
+    let range = |lines: &std::ops::Range<usize>| match lines.len() {
+        0 => format!("{},0", lines.start),
+        len => format!("{},{len}", lines.start + 1),
+    };
+    let policies = one_line(&hunk.policies.join(", "));
+    let mut diff = format!("@@ -{} +{} @@ {policies}\n", range(&hunk.old), range(&hunk.new));
+    for line in &hunk.lines {
+        let _ = writeln!(diff, "{}{}", line.sign.char(), one_line(&line.text));
+    }
+    diff
+}
+
+/// Workloads that were probably meant, too.
+fn misses(files: &[ReportedFile<'_>]) -> String {
+    let workloads = files.iter().flat_map(|file| &file.report.workloads);
+    let failed = workloads.clone().filter(|workload| fate(workload) == Fate::Failed).count();
+    let near = workloads.flat_map(|workload| {
+        workload.policies.iter().filter_map(move |met| match &met.outcome {
+            Outcome::Skipped(skip) if skip.is_near_miss => Some(miss(&workload.title(), &met.policy, skip)),
+            Outcome::Skipped(_) | Outcome::Injected(_) | Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Failed => {
+                None
+            }
+        })
+    });
+    let near: Vec<String> = near.collect();
+    let mut text = String::new();
+    if !near.is_empty() {
+        let more = near.len().saturating_sub(MOST_MISSES);
+        let shown: String = near.iter().take(MOST_MISSES).map(String::as_str).collect();
+        let _ = write!(text, "\n**Nearly selected:**\n\n{shown}");
+        if more > 0 {
+            let _ = writeln!(text, "- and {more} more");
+        }
+    }
+    if failed > 0 {
+        let _ = writeln!(text, "\n**Left alone because of a problem:** {}", count(failed, "workload"));
+    }
+    text
+}
+
+fn miss(title: &str, policy: &str, skip: &Skip) -> String {
+    let hint = skip.hint.as_ref().map_or(String::new(), |hint| format!(" ({})", plain(hint)));
+    format!("- {}: {} does not apply: {}{hint}\n", code(title), code(policy), plain(&skip.reason))
+}
+
+/// Text in which nothing is markup, a mention or a reference.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    for c in one_line(text).chars() {
+        match c {
+            '<' => plain.push_str("&lt;"),
+            '&' => plain.push_str("&amp;"),
+            '@' => plain.push_str("@\u{200b}"),
+            '*' | '_' | '[' | ']' | '#' | '\\' | '|' | '~' => {
+                plain.push('\\');
+                plain.push(c);
+            }
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// As code, with as many backticks around it as it needs.
+fn code(text: &str) -> String {
+    let text = one_line(text);
+    let ticks = longest_run(&text, '`');
+    match ticks {
+        0 => format!("`{text}`"),
+        _ => {
+            let fence = "`".repeat(ticks + 1);
+            format!("{fence} {text} {fence}")
+        }
+    }
+}
+
+/// A cell of a table ends at the first `|`, in code, too.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+fn html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('@', "@\u{200b}")
+}
+
+fn fence_for(text: &str) -> String {
+    "`".repeat(longest_run(text, '`').max(2) + 1)
+}
+
+fn longest_run(text: &str, wanted: char) -> usize {
+    let mut run = 0;
+    text.chars().fold(0, |longest, c| {
+        run = if c == wanted { run + 1 } else { 0 };
+        longest.max(run)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_keeps_backticks_and_cells_keep_bars() {
+        assert_eq!(code("a`b"), "`` a`b ``");
+        assert_eq!(cell(&code("a|b")), "`a\\|b`");
+        assert_eq!(fence_for("x ```` y"), "`````");
+        assert_eq!(plain("@team *x*"), "@\u{200b}team \\*x\\*");
+    }
+}

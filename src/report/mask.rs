@@ -1,0 +1,140 @@
+//! Secrets in reports: a value whose name says that it is a secret is shown as dots. Only the unified diff shows all,
+//! since it is a patch.
+
+use regex_lite::Regex;
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use crate::yaml::parse::parse;
+use crate::yaml::tree::{NodeId, Tree};
+
+/// What stands for a secret.
+pub const MASK: &str = "••••••";
+
+/// Names of variables that hold secrets. `AUTH` alone would hide `OAUTH_URL` and `AUTHOR`.
+static SECRET_NAME: LazyLock<Regex> = LazyLock::new(|| {
+    let words = "TOKEN|PASSW(OR)?D|PASSPHRASE|SECRET|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|LICENSE_?KEY|CREDENTIALS?|DSN";
+    Regex::new(&format!("(?i)(^|[_.-])(\\w*({words}))($|[_.-])")).expect("the pattern is constant")
+});
+
+/// `-Dtoken=abc`, `password=abc`.
+static SECRET_FLAG: LazyLock<Regex> = LazyLock::new(|| {
+    let words = "token|passw(?:or)?d|passphrase|secret|api[_.-]?key|private[_.-]?key|access[_.-]?key";
+    Regex::new(&format!(r"(?i)([\w.-]*(?:{words})=)([^\s,;&\x22']+)")).expect("the pattern is constant")
+});
+
+/// `https://user:abc@host`.
+static SECRET_IN_ADDRESS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(://[^/\s:@]*:)[^/\s@]+@").expect("the pattern is constant"));
+
+/// Whether a variable of this name holds a secret.
+pub fn is_secret_name(name: &str) -> bool {
+    SECRET_NAME.is_match(name)
+}
+
+/// A variable's value as a report may show it. References to other variables are no secrets.
+pub fn value<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
+    let is_reference = value.starts_with("$(") && value.ends_with(')');
+    if value.is_empty() || is_reference {
+        return Cow::Borrowed(value);
+    }
+    if is_secret_name(name) { Cow::Borrowed(MASK) } else { text(value) }
+}
+
+/// A text without the secrets that stand in it as `token=...` or in a URL.
+pub fn text(text: &str) -> Cow<'_, str> {
+    if !text.contains(['=', '@']) {
+        return Cow::Borrowed(text);
+    }
+    let hide = |found: &regex_lite::Captures<'_>| {
+        let is_reference = found[2].starts_with("$(");
+        format!("{}{}", &found[1], if is_reference { &found[2] } else { MASK })
+    };
+    let hidden = SECRET_FLAG.replace_all(text, hide);
+    if !hidden.contains("://") {
+        return hidden;
+    }
+    Cow::Owned(SECRET_IN_ADDRESS.replace_all(&hidden, format!("${{1}}{MASK}@")).into_owned())
+}
+
+/// Where secrets stand in a piece of YAML: values of variables whose names say so, and the data of Secrets. In order.
+pub(super) fn secrets_in(text: &[u8]) -> Vec<Range<usize>> {
+    let Ok(text) = std::str::from_utf8(text) else { return Vec::new() };
+    // An item of a list in brackets ends in a comma.
+    let whole = text.trim_end().trim_end_matches(',');
+    match parse(whole) {
+        Ok(tree) => tree.ids().flat_map(|id| secrets_of(&tree, id)).collect(),
+        Err(_) => secrets_by_sight(text),
+    }
+}
+
+fn secrets_of(tree: &Tree<'_>, id: NodeId) -> Vec<Range<usize>> {
+    if !tree.kind(id).is_mapping() {
+        return Vec::new();
+    }
+    let text = |key| tree.get(id, key).and_then(|value| tree.scalar(value));
+    if text("kind") == Some("Secret") {
+        let fields = ["data", "stringData"].into_iter().filter_map(|field| tree.get(id, field));
+        return fields.flat_map(|field| tree.entries(field)).map(|(_, value)| tree.span(value)).collect();
+    }
+    let (Some(name), Some(held)) = (text("name"), text("value")) else { return Vec::new() };
+    let span = tree.get(id, "value").map(|value| tree.span(value));
+    span.filter(|_| value(name, held) == MASK).into_iter().collect()
+}
+
+/// `name: X` and `value: y`, in this order, on one line or two.
+static NAME_AND_VALUE: LazyLock<Regex> = LazyLock::new(|| {
+    let held = r#"("[^"]*"|'[^']*'|[^,}\s]+)"#;
+    let pattern = format!(r#"["']?name["']?:\s*["']?([\w.-]+)["']?\s*,?\s*["']?value["']?:\s*{held}"#);
+    Regex::new(&pattern).expect("the pattern is constant")
+});
+
+/// For a piece that cannot be read by itself.
+fn secrets_by_sight(text: &str) -> Vec<Range<usize>> {
+    let found = NAME_AND_VALUE.captures_iter(text).filter(|found| is_secret_name(&found[1]));
+    found.filter_map(|found| found.get(2)).map(|held| held.range()).collect()
+}
+
+/// A line without the secrets; `at` is where it begins in the piece that they were found in.
+pub(super) fn hide(line: &[u8], at: usize, secrets: &[Range<usize>]) -> String {
+    let line = String::from_utf8_lossy(line);
+    let mut shown = String::new();
+    let mut from = 0;
+    let first = secrets.partition_point(|secret| secret.end <= at);
+    for secret in secrets[first..].iter().take_while(|secret| secret.start < at + line.len()) {
+        let start = secret.start.saturating_sub(at).max(from);
+        let end = (secret.end - at).min(line.len());
+        let Some(held) = line.get(start..end) else { continue };
+        let blanks = held.len() - held.trim_start().len();
+        shown.push_str(line.get(from..start + blanks).unwrap_or_default());
+        shown.push_str(if held.trim().is_empty() { "" } else { MASK });
+        from = end;
+    }
+    shown.push_str(line.get(from..).unwrap_or_default());
+    text(&shown).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_secrets_are_known() {
+        for name in ["ROOKOUT_TOKEN", "DB_PASSWORD", "apiKey", "MY_API_KEY", "client-secret", "GITHUBTOKEN", "PASSWD"] {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in ["TOKENS_PER_MINUTE", "TOKENIZER", "SECRETARY", "KEYBOARD", "AUTHOR", "JAVA_TOOL_OPTIONS"] {
+            assert!(!is_secret_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn secrets_in_flags_and_addresses_are_hidden() {
+        assert_eq!(value("JAVA_TOOL_OPTIONS", "-Xmx1g -Dtoken=abc -Da=b"), "-Xmx1g -Dtoken=•••••• -Da=b");
+        assert_eq!(value("URL", "https://me:abc@host/x"), "https://me:••••••@host/x");
+        assert_eq!(value("URL", "https://host:80/x"), "https://host:80/x");
+        assert_eq!(value("TOKEN", "$(OTHER)"), "$(OTHER)");
+        assert_eq!(value("TOKEN", "abc"), MASK);
+    }
+}

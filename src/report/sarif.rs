@@ -1,0 +1,188 @@
+//! SARIF 2.1.0 as far as podgraft needs it: one run of one tool, its rules and results.
+//! Source: <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>; GitHub's code scanning reads the first
+//! location, the rule's texts and the fingerprints.
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// A log with one run.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    rules: Vec<Rule>,
+    results: Vec<(usize, Result)>,
+}
+
+/// What a result is about.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub id: String,
+    pub short: String,
+    pub full: String,
+    pub markdown: Option<String>,
+}
+
+/// How bad a result is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Level {
+    Note,
+    Warning,
+    Error,
+}
+
+/// One result.
+#[derive(Debug)]
+pub(super) struct Result {
+    pub level: Level,
+    /// A sentence.
+    pub message: String,
+    pub location: Option<Location>,
+    /// `Deployment shop/orders`.
+    pub workload: Option<String>,
+    /// The change that puts it right.
+    pub replacements: Vec<Replacement>,
+}
+
+/// Lines that go and text that comes in the file of a result's location.
+#[derive(Debug)]
+pub(super) struct Replacement {
+    /// 1-based line before which, or from which on, text is replaced.
+    pub line: usize,
+    /// How many lines go.
+    pub lines: usize,
+    /// What comes.
+    pub text: String,
+}
+
+/// A place in a file.
+#[derive(Debug)]
+pub(super) struct Location {
+    pub file: String,
+    pub line: usize,
+    pub column: Option<usize>,
+}
+
+impl Log {
+    pub fn push(&mut self, rule: Rule, result: Result) {
+        let known = self.rules.iter().position(|other| other.id == rule.id);
+        let index = known.unwrap_or_else(|| {
+            self.rules.push(rule);
+            self.rules.len() - 1
+        });
+        self.results.push((index, result));
+    }
+
+    pub fn render(&self) -> String {
+        let mut twins = BTreeMap::new();
+        let results: Vec<Value> =
+            self.results.iter().map(|(rule, result)| self.result(*rule, result, &mut twins)).collect();
+        let driver = json!({
+            "name": "podgraft",
+            "semanticVersion": env!("CARGO_PKG_VERSION"),
+            "rules": self.rules.iter().map(rule).collect::<Vec<_>>(),
+        });
+        let run = json!({"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results});
+        let log = json!({
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [run],
+        });
+        serde_json::to_string_pretty(&log).expect("a value is always JSON") + "\n"
+    }
+
+    fn result(&self, rule: usize, result: &Result, twins: &mut BTreeMap<String, usize>) -> Value {
+        let mut value = json!({
+            "ruleId": self.rules[rule].id,
+            "ruleIndex": rule,
+            "level": match result.level {
+                Level::Note => "note",
+                Level::Warning => "warning",
+                Level::Error => "error",
+            },
+            "message": {"text": result.message},
+        });
+        if let Some(location) = &result.location {
+            value["locations"] = json!([place(location, result.workload.as_deref())]);
+            value["partialFingerprints"] = json!({"podgraft/v1": self.fingerprint(rule, result, location, twins)});
+            if !result.replacements.is_empty() {
+                value["fixes"] = json!([fix(&result.replacements, location)]);
+            }
+        }
+        value
+    }
+
+    /// The same for the same finding when lines above it come or go.
+    fn fingerprint(
+        &self,
+        rule: usize,
+        result: &Result,
+        location: &Location,
+        twins: &mut BTreeMap<String, usize>,
+    ) -> String {
+        let workload = result.workload.as_deref().unwrap_or_default();
+        let key = format!("{}\n{}\n{workload}\n{}", self.rules[rule].id, location.file, result.message);
+        let twin = twins.entry(key.clone()).or_default();
+        *twin += 1;
+        let digest = Sha256::digest(format!("{key}\n{twin}"));
+        digest.iter().take(16).fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+    }
+}
+
+fn rule(rule: &Rule) -> Value {
+    let mut value = json!({
+        "id": rule.id,
+        "shortDescription": {"text": rule.short},
+        "fullDescription": {"text": rule.full},
+    });
+    if let Some(markdown) = &rule.markdown {
+        value["help"] = json!({"text": markdown, "markdown": markdown});
+    }
+    value
+}
+
+fn place(location: &Location, workload: Option<&str>) -> Value {
+    let mut region = json!({"startLine": location.line});
+    if let Some(column) = location.column {
+        region["startColumn"] = json!(column);
+    }
+    let mut value = json!({"physicalLocation": {"artifactLocation": {"uri": uri(&location.file)}, "region": region}});
+    if let Some(workload) = workload {
+        value["logicalLocations"] = json!([{"name": workload, "kind": "object"}]);
+    }
+    value
+}
+
+fn fix(replacements: &[Replacement], location: &Location) -> Value {
+    let replacements = replacements.iter().map(|one| {
+        json!({
+            "deletedRegion": {"startLine": one.line, "startColumn": 1, "endLine": one.line + one.lines, "endColumn": 1},
+            "insertedContent": {"text": one.text},
+        })
+    });
+    let change = json!({
+        "artifactLocation": {"uri": uri(&location.file)},
+        "replacements": replacements.collect::<Vec<_>>(),
+    });
+    json!({"description": {"text": "What `podgraft apply` does here."}, "artifactChanges": [change]})
+}
+
+/// A path as a relative reference: what a URI cannot hold is percent-encoded.
+fn uri(path: &str) -> String {
+    let mut uri = String::new();
+    let path = path.trim_start_matches('<').trim_end_matches('>');
+    for byte in path.trim_start_matches("./").bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' | b'@' | b'+' | b',' => {
+                uri.push(char::from(byte));
+            }
+            _ => {
+                let _ = write!(uri, "%{byte:02X}");
+            }
+        }
+    }
+    uri
+}

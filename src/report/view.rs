@@ -1,0 +1,147 @@
+//! What a workload is made of, as `inspect` shows it and reviews draw it. The words are those of the Kubernetes types.
+
+use serde::{Serialize, Serializer};
+
+/// A workload and its pod.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadView {
+    /// `apps/v1`.
+    pub api_version: String,
+    /// `Deployment`.
+    pub kind: String,
+    /// As stated, or as given for the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// `metadata.name`, or `metadata.generateName` with a `*`.
+    pub name: String,
+    /// App containers.
+    pub containers: Vec<ContainerView>,
+    /// Init containers that end.
+    pub init_containers: Vec<ContainerView>,
+    /// Init containers that stay: `restartPolicy: Always`.
+    pub sidecars: Vec<ContainerView>,
+    /// Of the pod, and the claim templates.
+    pub volumes: Vec<VolumeView>,
+    /// Annotations of the pod template.
+    #[serde(serialize_with = "as_map")]
+    pub pod_annotations: Vec<Pair>,
+    /// Labels of the pod template.
+    #[serde(serialize_with = "as_map")]
+    pub pod_labels: Vec<Pair>,
+    /// The policies that the annotation `podgraft.dev/applied` names.
+    pub policies: Vec<String>,
+    /// Where metrics are served: the port that the scrape annotations name, and container ports of agents.
+    pub metrics_endpoints: Vec<MetricsEndpoint>,
+}
+
+/// A container.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContainerView {
+    /// Its name.
+    pub name: String,
+    /// Its image.
+    pub image: String,
+    /// Its ports.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<PortView>,
+    /// Its variables, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<EnvView>,
+    /// The ConfigMaps and Secrets whose keys become variables: `configMap/settings`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env_from: Vec<String>,
+    /// What is mounted where.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub volume_mounts: Vec<MountView>,
+}
+
+/// A port of a container.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PortView {
+    /// Empty when it has none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// As written; a number in whatever the API server takes.
+    #[serde(serialize_with = "as_number")]
+    pub container_port: String,
+    /// `TCP` unless another is stated.
+    pub protocol: String,
+}
+
+/// A variable.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvView {
+    /// Its name.
+    pub name: String,
+    /// Its value, where one is stated; hidden where the name says that it is a secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Where its value comes from: `secretKeyRef`, `fieldRef`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value_from: Option<String>,
+}
+
+/// A mount of a container.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MountView {
+    /// The volume.
+    pub name: String,
+    /// Where it is seen.
+    pub mount_path: String,
+    /// It cannot be written.
+    pub read_only: bool,
+}
+
+/// A volume of the pod.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VolumeView {
+    /// Its name.
+    pub name: String,
+    /// What it is: `emptyDir`, `configMap`, `volumeClaimTemplate`.
+    pub source: String,
+}
+
+/// A label or an annotation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pair {
+    /// Its key.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// A port at which a workload's pods serve metrics.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MetricsEndpoint {
+    /// `Deployment/shop/orders`, or `Deployment/orders` where no namespace is known.
+    pub workload: String,
+    /// The port.
+    #[serde(serialize_with = "as_number")]
+    pub port: String,
+}
+
+fn as_map<S: Serializer>(pairs: &[Pair], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|pair| (&pair.key, &pair.value)))
+}
+
+/// What is no number is shown as it is written.
+fn as_number<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    match text.parse::<u32>() {
+        Ok(number) => serializer.serialize_u32(number),
+        Err(_) => serializer.serialize_str(text),
+    }
+}
+
+impl WorkloadView {
+    /// Init containers, native sidecars and app containers, in the order in which they start.
+    pub fn all_containers(&self) -> impl Iterator<Item = &ContainerView> {
+        self.init_containers.iter().chain(&self.sidecars).chain(&self.containers)
+    }
+}
