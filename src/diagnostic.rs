@@ -215,6 +215,18 @@ codes! {
     LeftAlone = "left-alone",
     /// `check`: an APIService's name is not its version and group.
     WrongName = "wrong-name",
+    /// A policy would put something into a workload that `--forbid`, or `forbid` in the configuration, names.
+    Forbidden = "forbidden",
+    /// A parameter or a variable of a policy that nothing reads.
+    Unused = "unused",
+    /// A policy, or a rule of it, that fits no workload whatever the workload says.
+    NeverMatches = "never-matches",
+    /// A policy gives a container power beyond its pod.
+    Privilege = "privilege",
+    /// An image of a policy is named by a tag alone, which somebody may move.
+    NoDigest = "no-digest",
+    /// A patch without a `test` that has to change the same thing with every run, or is refused.
+    PatchWithoutTest = "patch-without-test",
     /// `explain --code` was given a code that no diagnostic has.
     UnknownCode = "unknown-code",
     /// A resource of another operator that does nothing: it chooses no workload, or says so in a way that its operator

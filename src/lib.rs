@@ -8,12 +8,14 @@
 
 pub mod config;
 pub mod convert;
+pub mod dangers;
 pub mod debug;
 pub mod diagnostic;
 pub mod edit;
 pub mod graft;
 pub mod inventory;
 pub mod krm;
+pub mod lint;
 pub mod manifest;
 pub mod options;
 pub mod plan;

@@ -1,5 +1,7 @@
 //! What the user says for a whole run, beside the policies.
 
+use crate::dangers::Danger;
+
 /// What holds for a whole run, whatever the file.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -29,6 +31,8 @@ pub struct Options {
     pub ephemeral_containers: bool,
     /// `--image-env CONTAINER:NAME=VALUE`: variables that the image sets.
     pub image_env: Vec<ImageEnv>,
+    /// `--forbid`: what no policy may put anywhere.
+    pub forbid: Vec<Danger>,
     /// Report every workload and say in words what was done to it. Without it a report has edits, counts and problems.
     pub details: bool,
     /// Report the places of the conditions that do not hold.
@@ -57,6 +61,7 @@ impl Default for Options {
             patches: false,
             ephemeral_containers: false,
             image_env: Vec::new(),
+            forbid: Vec::new(),
             details: true,
             places: false,
             views: false,

@@ -9,6 +9,7 @@ const ORDER: &[&str] = &[
     "diagnostic",
     "yaml",
     "report",
+    "dangers",
     "options",
     "manifest",
     "policy",
@@ -25,6 +26,7 @@ const ORDER: &[&str] = &[
     "graft",
     "publish",
     "krm",
+    "lint",
 ];
 
 const MOST_LINES: usize = 500;

@@ -6,8 +6,13 @@ use std::path::Path;
 use std::process::Command;
 
 /// Codes that no folder of `testdata/cases` can show, and the file that tests them; `None`: nothing can show it.
-const SHOWN_ELSEWHERE: [(Code, Option<&str>); 8] = [
+const SHOWN_ELSEWHERE: &[(Code, Option<&str>)] = &[
     (Code::UnknownCode, Some("tests/codes.rs")),
+    (Code::Unused, Some("tests/lint.rs")),
+    (Code::NeverMatches, Some("tests/lint.rs")),
+    (Code::Privilege, Some("tests/lint.rs")),
+    (Code::NoDigest, Some("tests/lint.rs")),
+    (Code::PatchWithoutTest, Some("tests/lint.rs")),
     (Code::BadResourceList, Some("tests/hosts/function.rs")),
     (Code::OutOfDate, Some("tests/hosts/kustomize.rs")),
     (Code::NearMiss, Some("testdata/review/check-finds-what-is-out-of-date/expected.txt")),

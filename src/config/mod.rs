@@ -5,6 +5,7 @@ mod params;
 mod read;
 pub mod types;
 
+use crate::dangers::Danger;
 use crate::options::PodTemplatePath;
 use crate::policy::images::ImageMirror;
 use crate::policy::params::ParamSetting;
@@ -31,7 +32,7 @@ pub struct Config {
     /// When the record is written.
     pub record: Option<Record>,
     /// What no policy may inject.
-    pub forbid: Vec<String>,
+    pub forbid: Vec<Danger>,
     /// Globs of files to read in folders.
     pub include: Vec<String>,
     /// Globs of files and folders to leave out.

@@ -6,13 +6,14 @@ use std::sync::{Arc, LazyLock};
 
 use super::types::{ConfigFile, FunctionFile, Mode, Settings};
 use super::{Config, ConfigParam};
+use crate::dangers::Danger;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::options::{PodTemplatePath, parse_kube_version};
 use crate::policy::document::{Document, Places};
 use crate::policy::images::ImageMirror;
 use crate::policy::params::ParamSetting;
 use crate::policy::read::{PolicyFile, not_a_value, not_yaml};
-use crate::policy::schema::{Schema, Templates};
+use crate::policy::schema::{Schema, Templates, did_you_mean, nearest};
 use crate::policy::{PolicyText, template};
 use crate::yaml::parse::parse;
 use crate::yaml::value::{Path, to_value};
@@ -25,9 +26,6 @@ pub const FUNCTION_KIND: &str = "PodgraftFunction";
 static CONFIG: LazyLock<Schema> = LazyLock::new(Schema::of::<ConfigFile>);
 static FUNCTION: LazyLock<Schema> = LazyLock::new(Schema::of::<FunctionFile>);
 
-/// Words of the configuration that this version does not do: refused, never ignored.
-const LATER: [&str; 1] = ["forbid"];
-
 /// Reads a `podgraft.yaml`.
 ///
 /// # Errors
@@ -35,7 +33,7 @@ const LATER: [&str; 1] = ["forbid"];
 pub fn read(file: PolicyFile) -> Result<Config, Vec<Diagnostic>> {
     with_document(file, |document| {
         check_kind(document, KIND)?;
-        check(document, &CONFIG, &Path::default())?;
+        check(document, &CONFIG)?;
         let file: ConfigFile = typed(document)?;
         let config = settings(document, file.settings, &Path::default())?;
         Ok(Config {
@@ -54,7 +52,7 @@ pub fn read(file: PolicyFile) -> Result<Config, Vec<Diagnostic>> {
 pub fn read_function(file: PolicyFile) -> Result<(Config, Mode), Vec<Diagnostic>> {
     with_document(file, |document| {
         check_kind(document, FUNCTION_KIND)?;
-        check(document, &FUNCTION, &Path::of(&["spec"]))?;
+        check(document, &FUNCTION)?;
         let file: FunctionFile = typed(document)?;
         let config = settings(document, file.spec.settings, &Path::of(&["spec"]))?;
         Ok((config, file.spec.mode))
@@ -109,21 +107,10 @@ fn check_kind(document: &Document<'_>, kind: &str) -> Result<(), Vec<Diagnostic>
     Ok(())
 }
 
-fn check(document: &Document<'_>, schema: &Schema, at: &Path) -> Result<(), Vec<Diagnostic>> {
-    let holder = at.get(&document.value);
-    let later = LATER.iter().filter(|word| holder.is_some_and(|holder| holder.get(word).is_some()));
-    let later: Vec<Diagnostic> = later.map(|word| comes_later(document, &at.key(word))).collect();
-    if !later.is_empty() {
-        return Err(later);
-    }
+fn check(document: &Document<'_>, schema: &Schema) -> Result<(), Vec<Diagnostic>> {
     let found = schema.check(&document.value, Templates::Filled);
     let problems: Vec<Diagnostic> = found.iter().map(|problem| of_config(document.problem(problem))).collect();
     if problems.is_empty() { Ok(()) } else { Err(problems) }
-}
-
-fn comes_later(document: &Document<'_>, path: &Path) -> Diagnostic {
-    let message = format!("`{}` comes with a later version of podgraft", path.name());
-    document.key_error(Code::NotSupported, path, message).help("take it out: this version would not do what it says")
 }
 
 fn of_config(problem: Diagnostic) -> Diagnostic {
@@ -150,7 +137,7 @@ fn settings(document: &Document<'_>, settings: Settings, at: &Path) -> Result<Co
         context: settings.context,
         set: settings.set,
         record: settings.record,
-        forbid: settings.forbid,
+        forbid: reader.forbid(&settings.forbid, &at.key("forbid")),
         ..Config::default()
     };
     reader.refuse_expressions(&at.key("params"));
@@ -165,6 +152,25 @@ struct Reader<'d, 't> {
 impl Reader<'_, '_> {
     fn bad(&mut self, path: &Path, message: impl Into<String>) {
         self.problems.push(self.document.error(Code::BadPolicy, path, message));
+    }
+
+    fn forbid(&mut self, words: &[String], at: &Path) -> Vec<Danger> {
+        let mut dangers = Vec::new();
+        for (index, word) in words.iter().enumerate() {
+            match Danger::find(word) {
+                Some(danger) => dangers.push(danger),
+                None => {
+                    let help = match nearest(word, Danger::names()) {
+                        Some(near) => did_you_mean(near),
+                        None => format!("the words are {}", Danger::names().collect::<Vec<_>>().join(", ")),
+                    };
+                    let problem =
+                        self.document.error(Code::BadPolicy, &at.index(index), format!("there is no danger `{word}`"));
+                    self.problems.push(problem.help(help));
+                }
+            }
+        }
+        dangers
     }
 
     /// Values as they are written: `1.10` is no number here.

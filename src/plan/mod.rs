@@ -13,6 +13,7 @@ mod env_from;
 mod ephemeral;
 mod expand;
 mod faults;
+mod forbidden;
 mod intact;
 pub mod metrics;
 mod order;
@@ -341,6 +342,7 @@ fn apply_rule<'p, 't>(subject: Subject<'p, 't>, rule: &'p Rule, planned: &mut Pl
         Ok(expanded) => expanded,
         Err(found) => return applied.problems.extend(found),
     };
+    applied.problems.extend(forbidden::refuse(subject, &expanded));
     applied.checksums.extend(expanded.inject.checksums.iter().cloned());
     match subject.options.ephemeral_containers {
         true => ephemeral::collect(subject, &expanded.inject.ephemeral_containers, planned, &mut applied.problems),

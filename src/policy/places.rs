@@ -105,7 +105,8 @@ impl KeptPlaces {
         self.places.insert(path.clone(), places.find(&path));
     }
 
-    fn find(&self, path: &Path) -> FoundPlace {
+    /// The place of a path, or of the longest beginning of it that was kept.
+    pub fn find(&self, path: &Path) -> FoundPlace {
         let mut path = path.clone();
         loop {
             match (self.places.get(&path), path.0.pop()) {

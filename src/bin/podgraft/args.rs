@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use podgraft::config::{ConfigParam, Given};
+use podgraft::dangers::Danger;
 use podgraft::options::{ImageEnv, PodTemplatePath, WorkloadPattern, parse_kube_version};
 use podgraft::policy::images::ImageMirror;
 use podgraft::policy::read::{ParamSetting, PolicyFile};
@@ -209,6 +210,12 @@ pub enum Policy {
     /// Print the InjectionPolicy that another operator's resource becomes
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(Convert),
+    /// Say what is wrong or dangerous in policies, and what they need from a cluster; no manifest needed
+    #[command(after_help = tools::LINT_EXAMPLES)]
+    Lint(tools::Lint),
+    /// List the images that policies inject, for a mirror
+    #[command(after_help = tools::IMAGES_EXAMPLES)]
+    Images(tools::Images),
     /// Print the JSON Schema of a kind, for editors
     #[command(after_help = tools::SCHEMA_EXAMPLES)]
     Schema(tools::Schema),
@@ -298,6 +305,9 @@ pub struct Policies {
     /// Take out policies that an earlier run of this --set applied and that are not given any more
     #[arg(long)]
     pub prune: bool,
+    /// Refuse policies that would put such things anywhere: privileged, host-path, latest-tag ...; separated by commas
+    #[arg(long, value_name = "DANGER,...", value_delimiter = ',', value_parser = tools::parse_danger)]
+    pub forbid: Vec<Danger>,
     /// Where the settings of the place are.
     #[command(flatten)]
     pub configuration: Configuration,

@@ -6,6 +6,7 @@ mod explain;
 mod facts;
 mod hold;
 mod hosts;
+mod lint;
 mod manifests;
 mod output;
 mod owners;

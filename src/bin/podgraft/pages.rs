@@ -6,6 +6,7 @@ use podgraft::diagnostic::Diagnostic;
 use podgraft::policy::builtin::{BUILTINS, find};
 
 use crate::args::{Cli, Convert, Policy};
+use crate::lint;
 use crate::output::print;
 use crate::policies::{files_of, reading};
 use crate::publish;
@@ -20,6 +21,8 @@ pub fn policy(command: &Policy) -> Exit {
             give(find(name).map(|builtin| builtin.text.as_bytes().to_vec()).map_err(|problem| *problem))
         }
         Policy::Convert(args) => convert(args),
+        Policy::Lint(args) => lint::lint(args),
+        Policy::Images(args) => lint::images(args),
         Policy::Schema(args) => publish::schema(&args.kind),
         Policy::Crd(args) => publish::crd(args.scope),
     }

@@ -342,12 +342,12 @@ fn options(run: &args::Run, purpose: &Purpose, given: Vec<String>) -> Options {
         pod_templates: run.manifests.pod_templates.clone(),
         kube_minor: run.manifests.kube_version,
         marker: !run.policies.no_marker,
-        patches: false,
         ephemeral_containers: run.ephemeral_containers,
         parse_all: run.manifests.parse_all,
         workloads: run.manifests.workloads.clone(),
         image_env: run.manifests.image_env.clone(),
         details: true,
+        forbid: run.policies.forbid.clone(),
         ..Options::default()
     }
 }

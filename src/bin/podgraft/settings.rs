@@ -67,6 +67,8 @@ pub fn add(run: &mut args::Run, config: Config, folder: &Path) {
             *flags = words;
         }
     }
+    run.policies.forbid.extend(config.forbid);
+    let manifests = &mut run.manifests;
     manifests.context.extend(config.context.iter().map(|path| folder.join(path)));
     manifests.pod_templates.extend(config.pod_templates);
     manifests.kube_version = manifests.kube_version.or(config.kube_minor);

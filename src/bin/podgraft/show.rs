@@ -102,8 +102,12 @@ impl Voice {
 
 /// Shows one diagnostic of a command without flags for it.
 pub fn show_plainly(diagnostic: &Diagnostic) {
-    let voice = Voice { color: args::Color::Auto, diagnostics: args::Diagnostics::Text, is_quiet: false };
-    voice.show(std::slice::from_ref(diagnostic));
+    show_in(std::slice::from_ref(diagnostic), args::Color::Auto);
+}
+
+/// Shows diagnostics of a command that has a flag for colours only.
+pub fn show_in(diagnostics: &[Diagnostic], color: args::Color) {
+    Voice { color, diagnostics: args::Diagnostics::Text, is_quiet: false }.show(diagnostics);
 }
 
 /// The first of the variables that is set decides, as in POSIX.

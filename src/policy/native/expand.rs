@@ -10,6 +10,7 @@ use super::types;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
 use crate::policy::expression::{Evaluator, Outcome};
+use crate::policy::parts::Part;
 use crate::policy::places::{KeptPlaces, Places};
 use crate::policy::schema::{Problem, Schema, Templates};
 use crate::policy::template::{Fault, Template};
@@ -95,6 +96,28 @@ impl Reader<'_, '_> {
 }
 
 impl InjectTemplate {
+    /// What it puts somewhere, with its expressions as they are written.
+    pub fn unevaluated(&self) -> Vec<Part> {
+        let lists = self.value.as_object().into_iter().flatten();
+        let mut parts = Vec::new();
+        for (key, value) in lists.filter(|(key, _)| !matches!(key.as_str(), "checksums" | "volumeMounts")) {
+            let at = self.at.key(key);
+            let span = |path: &Path| self.places.find(path).value;
+            match value.as_array().filter(|_| key != "imagePullSecrets" && key != "patches") {
+                Some(entries) => parts.extend(
+                    (0..)
+                        .zip(entries)
+                        .map(|(index, entry)| Part { value: Arc::new(entry.clone()), at: span(&at.index(index)) }),
+                ),
+                None => {
+                    let value = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
+                    parts.push(Part { value: Arc::new(value), at: span(&at) });
+                }
+            }
+        }
+        parts
+    }
+
     /// What goes into the pod and the workload, and what goes into every chosen container alike. There is one evaluator
     /// for each chosen container; an item of the pod may name `container` where they all agree.
     ///

@@ -1,6 +1,10 @@
 //! The commands for those who write policies.
 
 use clap::{Args, ValueEnum};
+use podgraft::dangers::Danger;
+use podgraft::policy::schema::{did_you_mean, nearest};
+
+use super::{Color, Policies};
 
 /// Of `podgraft policy schema`.
 pub const SCHEMA_EXAMPLES: &str = "\
@@ -14,6 +18,61 @@ and as the first line of a policy, for editors with yaml-language-server:
 pub const CRD_EXAMPLES: &str = "\
 Example:
   podgraft policy crd | kubectl apply --server-side -f -";
+
+/// Of `podgraft policy lint`.
+pub const LINT_EXAMPLES: &str = "\
+Examples:
+  podgraft policy lint -p agents.yaml
+  podgraft policy lint -p agents/ -o json | jq '.policies[].images'
+
+Exit status: 0 nothing to look at; 1 warnings; 2 a policy is refused.";
+
+/// Of `podgraft policy images`.
+pub const IMAGES_EXAMPLES: &str = "\
+Example:
+  podgraft policy images -p agents.yaml | xargs -I{} skopeo copy docker://{} docker://mirror.example.com/{}";
+
+/// `podgraft policy lint`.
+#[derive(Debug, Args)]
+pub struct Lint {
+    /// The policies.
+    #[command(flatten)]
+    pub policies: Policies,
+    /// The form of the result
+    #[arg(short, long, value_enum, default_value_t = LintFormat::Text, value_name = "FORMAT")]
+    pub output: LintFormat,
+    /// Fail on notes, too
+    #[arg(long)]
+    pub strict: bool,
+    /// Colours; auto honours NO_COLOR and CLICOLOR_FORCE
+    #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub color: Color,
+}
+
+/// The forms of what `lint` finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LintFormat {
+    /// For people: needs on stdout, findings on stderr
+    Text,
+    /// One object with both, on stdout
+    Json,
+}
+
+/// `podgraft policy images`.
+#[derive(Debug, Args)]
+pub struct Images {
+    /// The policies.
+    #[command(flatten)]
+    pub policies: Policies,
+}
+
+/// One word of `--forbid`.
+pub fn parse_danger(text: &str) -> Result<Danger, String> {
+    Danger::find(text).ok_or_else(|| match nearest(text, Danger::names()) {
+        Some(near) => did_you_mean(near),
+        None => format!("the words are {}", Danger::names().collect::<Vec<_>>().join(", ")),
+    })
+}
 
 /// `podgraft policy schema`.
 #[derive(Debug, Args)]

@@ -1,0 +1,257 @@
+//! What gives an injection power over the node or the cluster, or cannot be relied on: a closed table, looked for in any
+//! Kubernetes value.
+
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// One kind of danger, as `--forbid` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Danger {
+    /// `privileged: true`: root on the node.
+    Privileged,
+    /// A volume of the node's own files.
+    HostPath,
+    /// `hostNetwork`, `hostPID`, `hostIPC`.
+    HostNamespaces,
+    /// A port of the node.
+    HostPort,
+    /// Capabilities beyond those that every container has.
+    Capabilities,
+    /// `allowPrivilegeEscalation: true`.
+    PrivilegeEscalation,
+    /// `runAsUser: 0` or `runAsNonRoot: false`.
+    RunAsRoot,
+    /// No seccomp or AppArmor profile, or an unmasked /proc.
+    Unconfined,
+    /// Containers of the pod see each other's processes and files.
+    ShareProcessNamespace,
+    /// The service account's token is mounted.
+    ServiceAccountToken,
+    /// An image whose tag may mean something else tomorrow.
+    LatestTag,
+    /// An image that is not pinned to its content.
+    NoDigest,
+    /// A token or password that everybody can read.
+    ClearSecret,
+}
+
+/// All of them, with the names that users write.
+const NAMES: [(Danger, &str); 13] = [
+    (Danger::Privileged, "privileged"),
+    (Danger::HostPath, "host-path"),
+    (Danger::HostNamespaces, "host-namespaces"),
+    (Danger::HostPort, "host-port"),
+    (Danger::Capabilities, "capabilities"),
+    (Danger::PrivilegeEscalation, "privilege-escalation"),
+    (Danger::RunAsRoot, "run-as-root"),
+    (Danger::Unconfined, "unconfined"),
+    (Danger::ShareProcessNamespace, "share-process-namespace"),
+    (Danger::ServiceAccountToken, "service-account-token"),
+    (Danger::LatestTag, "latest-tag"),
+    (Danger::NoDigest, "no-digest"),
+    (Danger::ClearSecret, "clear-secret"),
+];
+
+impl Danger {
+    /// As users write it.
+    pub fn name(self) -> &'static str {
+        NAMES.iter().find(|(danger, _)| *danger == self).map_or("", |(_, name)| name)
+    }
+
+    /// All names.
+    pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+        NAMES.iter().map(|(_, name)| *name)
+    }
+
+    /// The danger of a name.
+    pub fn find(name: &str) -> Option<Danger> {
+        NAMES.iter().find(|(_, own)| *own == name).map(|(danger, _)| *danger)
+    }
+
+    /// Whether it gives a container power beyond its pod.
+    pub fn is_privilege(self) -> bool {
+        !matches!(self, Danger::LatestTag | Danger::NoDigest | Danger::ClearSecret)
+    }
+}
+
+impl fmt::Display for Danger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A danger and the words that bring it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Found {
+    /// Which.
+    pub danger: Danger,
+    /// As it stands there: `hostPath: /var/log`.
+    pub what: String,
+}
+
+/// All dangers in a value: a container, a volume, a part of a pod spec.
+pub fn find(value: &Value) -> Vec<Found> {
+    let mut found = Vec::new();
+    walk(value, "", &mut found);
+    found
+}
+
+fn walk(value: &Value, parent: &str, found: &mut Vec<Found>) {
+    match value {
+        Value::Object(map) => {
+            found.extend(clear_secret(map));
+            for (key, inner) in map {
+                found.extend(dangers_of(parent, key, inner));
+                walk(inner, key, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| walk(item, parent, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn dangers_of(parent: &str, key: &str, value: &Value) -> Vec<Found> {
+    let is = |wanted: bool| value.as_bool() == Some(wanted);
+    let danger = match key {
+        "image" | "reference" => return value.as_str().map(image).unwrap_or_default(),
+        "privileged" if is(true) => Danger::Privileged,
+        "hostPath" if value.is_object() => Danger::HostPath,
+        "hostNetwork" | "hostPID" | "hostIPC" if is(true) => Danger::HostNamespaces,
+        "hostPort" if value.as_i64() != Some(0) => Danger::HostPort,
+        // The one that Pod Security's level "restricted" allows.
+        "add"
+            if parent == "capabilities"
+                && value.as_array().is_some_and(|all| all.iter().any(|one| one != "NET_BIND_SERVICE")) =>
+        {
+            Danger::Capabilities
+        }
+        "allowPrivilegeEscalation" if is(true) => Danger::PrivilegeEscalation,
+        "runAsUser" if value.as_i64() == Some(0) => Danger::RunAsRoot,
+        "runAsNonRoot" if is(false) => Danger::RunAsRoot,
+        "type" if value == "Unconfined" => Danger::Unconfined,
+        "procMount" if value == "Unmasked" => Danger::Unconfined,
+        "shareProcessNamespace" if is(true) => Danger::ShareProcessNamespace,
+        "automountServiceAccountToken" if is(true) => Danger::ServiceAccountToken,
+        "serviceAccountToken" if value.is_object() => Danger::ServiceAccountToken,
+        _ => return Vec::new(),
+    };
+    let shown = match (value.get("path"), value) {
+        (Some(Value::String(path)), _) => path.clone(),
+        (_, Value::String(text)) => text.clone(),
+        _ => value.to_string(),
+    };
+    vec![Found { danger, what: format!("{key}: {shown}") }]
+}
+
+/// What cannot be relied on in an image's name; one that is not known yet (`${...}`) is not judged.
+fn image(name: &str) -> Vec<Found> {
+    if name.contains("${") || name.is_empty() {
+        return Vec::new();
+    }
+    let has_digest = name.contains("@sha256:");
+    let last = name.rsplit('/').next().unwrap_or(name);
+    let tag = last.split('@').next().and_then(|name| name.split_once(':')).map(|(_, tag)| tag);
+    let is_latest = !has_digest && tag.is_none_or(|tag| tag == "latest");
+    let dangers = [(is_latest, Danger::LatestTag), (!has_digest, Danger::NoDigest)];
+    let dangers = dangers.into_iter().filter(|(is_so, _)| *is_so);
+    dangers.map(|(_, danger)| Found { danger, what: format!("image: {name}") }).collect()
+}
+
+/// Words in the names of variables that hold something secret, and endings of those that only tell where it is.
+const SECRET_WORDS: [&str; 9] =
+    ["TOKEN", "PASSWORD", "PASSWD", "SECRET", "API_KEY", "APIKEY", "PRIVATE_KEY", "ACCESS_KEY", "CREDENTIAL"];
+const WHERE_WORDS: [&str; 8] = ["_FILE", "_PATH", "_DIR", "_URL", "_NAME", "_ENDPOINT", "_AUDIENCE", "_HEADER"];
+
+fn clear_secret(variable: &Map<String, Value>) -> Option<Found> {
+    let name = variable.get("name")?.as_str()?;
+    let value = variable.get("value")?.as_str()?;
+    let upper = name.to_uppercase();
+    let is_secret = SECRET_WORDS.iter().any(|word| upper.contains(word))
+        && !WHERE_WORDS.iter().any(|word| upper.ends_with(word))
+        // Composed of others, or not known yet.
+        && !value.is_empty() && !value.contains("$(") && !value.contains("${")
+        && !matches!(value, "true" | "false");
+    is_secret.then(|| Found { danger: Danger::ClearSecret, what: format!("{name}: ...") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn found(value: Value) -> Vec<(Danger, String)> {
+        find(&value).into_iter().map(|found| (found.danger, found.what)).collect()
+    }
+
+    fn one(danger: Danger, what: &str) -> Vec<(Danger, String)> {
+        vec![(danger, what.to_owned())]
+    }
+
+    #[test]
+    fn every_danger_is_found_wherever_it_stands() {
+        let pinned = "a@sha256:0123";
+        let context = |context: Value| found(json!({"image": pinned, "securityContext": context}));
+        assert_eq!(context(json!({"privileged": true})), one(Danger::Privileged, "privileged: true"));
+        assert_eq!(context(json!({"runAsUser": 0})), one(Danger::RunAsRoot, "runAsUser: 0"));
+        assert_eq!(context(json!({"runAsNonRoot": false})), one(Danger::RunAsRoot, "runAsNonRoot: false"));
+        let add = json!({"capabilities": {"drop": ["ALL"], "add": ["SYS_PTRACE"]}});
+        assert_eq!(context(add), one(Danger::Capabilities, "add: [\"SYS_PTRACE\"]"));
+        assert_eq!(
+            context(json!({"seccompProfile": {"type": "Unconfined"}})),
+            one(Danger::Unconfined, "type: Unconfined")
+        );
+        assert_eq!(found(json!({"hostPath": {"path": "/var"}})), one(Danger::HostPath, "hostPath: /var"));
+        assert_eq!(found(json!({"hostPID": true})), one(Danger::HostNamespaces, "hostPID: true"));
+        assert_eq!(found(json!({"ports": [{"hostPort": 80}]})), one(Danger::HostPort, "hostPort: 80"));
+        assert_eq!(found(json!([{"shareProcessNamespace": true}])).len(), 1);
+        let token = json!({"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}});
+        assert_eq!(found(token), one(Danger::ServiceAccountToken, "serviceAccountToken: t"));
+    }
+
+    #[test]
+    fn what_is_restricted_is_no_danger() {
+        let context = json!({
+            "runAsNonRoot": true, "runAsUser": 65532, "allowPrivilegeEscalation": false, "privileged": false,
+            "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}, "seccompProfile": {"type": "RuntimeDefault"},
+        });
+        assert_eq!(found(json!({"securityContext": context, "emptyDir": {}, "hostPID": false})), []);
+    }
+
+    #[test]
+    fn an_image_is_pinned_by_its_digest() {
+        let dangers =
+            |name: &str| found(json!({"image": name})).into_iter().map(|(danger, _)| danger).collect::<Vec<_>>();
+        for latest in ["a", "a:latest", "r.example.com:5000/a"] {
+            assert_eq!(dangers(latest), [Danger::LatestTag, Danger::NoDigest], "{latest}");
+        }
+        assert_eq!(dangers("r.example.com:5000/a:1.2"), [Danger::NoDigest]);
+        for fine in ["a:1@sha256:00", "a@sha256:00", "${params.image}"] {
+            assert_eq!(dangers(fine), [], "{fine}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_told_by_the_name_of_its_variable() {
+        let is_found = |name: &str, value: &str| !found(json!({"name": name, "value": value})).is_empty();
+        assert!(is_found("ROOKOUT_TOKEN", "abc") && is_found("db_password", "x"));
+        for (name, value) in [
+            ("TOKEN", ""),
+            ("TOKEN", "$(OTHER)"),
+            ("TOKEN", "${params.token}"),
+            ("TOKEN_FILE", "/run/t"),
+            ("USE_TOKEN", "true"),
+            ("PORT", "80"),
+        ] {
+            assert!(!is_found(name, value), "{name}={value}");
+        }
+        assert!(found(json!({"name": "TOKEN", "valueFrom": {}})).is_empty());
+    }
+
+    #[test]
+    fn every_danger_has_a_name() {
+        for (danger, name) in NAMES {
+            assert_eq!((Danger::find(name), danger.name()), (Some(danger), name));
+        }
+        assert_eq!(Danger::find("nothing"), None);
+    }
+}

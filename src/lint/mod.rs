@@ -1,0 +1,106 @@
+//! What is wrong or dangerous in a policy, seen without any manifest.
+
+mod never;
+mod unused;
+
+use json_patch::{Patch, PatchOperation};
+
+use crate::dangers::{self, Danger, Found};
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::manifest::workload::PodKinds;
+use crate::policy::needs::parts_of;
+use crate::policy::{PatchEntry, Policy};
+use crate::select::kinds::unknown_kinds;
+
+/// All findings about the policies, in their order.
+pub fn lint(policies: &[Policy], kinds: &PodKinds) -> Vec<Diagnostic> {
+    let mut found = unknown_kinds(policies, kinds);
+    for policy in policies {
+        found.extend(unused::find(policy));
+        found.extend(never::find(policy));
+        found.extend(dangerous(policy));
+        found.extend(patches(policy));
+    }
+    found
+}
+
+fn dangerous(policy: &Policy) -> Vec<Diagnostic> {
+    let mut findings: Vec<Diagnostic> = Vec::new();
+    for part in parts_of(policy) {
+        let found = dangers::find(&part.value);
+        for one in &found {
+            // Of an image that is not pinned at all, the worse is said.
+            let is_worse = |other: &Found| other.danger == Danger::LatestTag && other.what == one.what;
+            if one.danger == Danger::NoDigest && found.iter().any(is_worse) {
+                continue;
+            }
+            let finding = describe(one, policy).at(policy.text.place(part.at.clone()), "here");
+            if !findings.contains(&finding) {
+                findings.push(finding);
+            }
+        }
+    }
+    findings
+}
+
+fn describe(found: &Found, policy: &Policy) -> Diagnostic {
+    let Found { danger, what } = found;
+    let owner = format!("policy `{}`", policy.identity);
+    match danger {
+        Danger::LatestTag => Diagnostic::warning(Code::LatestImage, format!("{owner} runs another `{what}` tomorrow"))
+            .help("name a version, and better its digest"),
+        Danger::NoDigest => Diagnostic::note(Code::NoDigest, format!("{owner} names `{what}` without a digest"))
+            .help("pin it: NAME:TAG@sha256:DIGEST"),
+        Danger::ClearSecret => {
+            Diagnostic::warning(Code::ClearSecret, format!("{owner} has a secret in clear text: `{what}`"))
+                .help("keep it in a Secret and refer to that: `valueFrom: {secretKeyRef: {name: ..., key: ...}}`")
+        }
+        Danger::Privileged
+        | Danger::HostPath
+        | Danger::HostNamespaces
+        | Danger::HostPort
+        | Danger::Capabilities
+        | Danger::PrivilegeEscalation
+        | Danger::RunAsRoot
+        | Danger::Unconfined
+        | Danger::ShareProcessNamespace
+        | Danger::ServiceAccountToken => {
+            let message = format!("{owner} gives power beyond the pod or the container: `{what}`");
+            let help = format!("`--forbid {danger}` refuses it where it must not be");
+            Diagnostic::warning(Code::Privilege, message).help(help)
+        }
+    }
+}
+
+/// Patches that would change their own result again, as far as their words tell.
+fn patches(policy: &Policy) -> Vec<Diagnostic> {
+    let entries = policy.rules.iter().flat_map(|rule| &rule.inject.patches);
+    let endless = entries.filter(|entry| !has_test(&entry.patch) && entry.patch.iter().any(is_endless));
+    let describe = |entry: &PatchEntry| {
+        let message =
+            format!("patch {} of policy `{}` would change its own result again", entry.index + 1, policy.identity);
+        let help = "put a `test` first that no longer holds when the patch is done";
+        let place = policy.text.place(entry.item.at.clone());
+        Diagnostic::warning(Code::PatchWithoutTest, message).at(place, "here").help(help)
+    };
+    endless.map(describe).collect()
+}
+
+fn has_test(patch: &Patch) -> bool {
+    patch.iter().any(|operation| matches!(operation, PatchOperation::Test(_)))
+}
+
+fn is_endless(operation: &PatchOperation) -> bool {
+    match operation {
+        PatchOperation::Remove(_) | PatchOperation::Move(_) => true,
+        PatchOperation::Add(_) | PatchOperation::Copy(_) => {
+            operation.path().last().is_some_and(|token| token.decoded() == "-")
+        }
+        PatchOperation::Replace(_) | PatchOperation::Test(_) => false,
+    }
+}
+
+/// Whether somebody should look at the findings; notes are no reason to stop.
+pub fn has_findings(findings: &[Diagnostic]) -> bool {
+    findings.iter().any(|finding| finding.severity >= Severity::Warning)
+}

@@ -1,0 +1,44 @@
+//! What the user of a run forbids every policy to put anywhere (`--forbid`).
+
+use crate::dangers;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::Inject;
+
+use super::Subject;
+use super::expand::Expanded;
+
+/// What of a rule's items for this workload is forbidden.
+pub(super) fn refuse(subject: Subject<'_, '_>, expanded: &Expanded<'_>) -> Vec<Diagnostic> {
+    if subject.options.forbid.is_empty() {
+        return Vec::new();
+    }
+    let injects = std::iter::once(&*expanded.inject).chain(&expanded.of_containers);
+    let mut problems: Vec<Diagnostic> = Vec::new();
+    for problem in injects.flat_map(|inject| in_one(subject, inject)) {
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
+    }
+    problems
+}
+
+fn in_one(subject: Subject<'_, '_>, inject: &Inject) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
+    for part in inject.parts() {
+        let found = dangers::find(&part.value).into_iter();
+        for found in found.filter(|found| subject.options.forbid.contains(&found.danger)) {
+            let message = format!(
+                "policy `{}` would put `{}` into {}",
+                subject.policy.identity,
+                found.what,
+                subject.workload.title()
+            );
+            let problem = Diagnostic::error(Code::Forbidden, message)
+                .at(subject.workload.own_place(), "this workload")
+                .at(subject.policy.text.place(part.at.clone()), format!("`{}` is forbidden in this run", found.danger));
+            problems
+                .push(problem.help("change the policy, leave it out, or take the word out of `--forbid` or `forbid`"));
+        }
+    }
+    problems
+}

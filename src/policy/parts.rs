@@ -1,0 +1,60 @@
+//! Everything that an `inject` puts somewhere, as Kubernetes values, whatever list it stands in.
+
+use json_patch::PatchOperation;
+use serde_json::{Map, Value, json};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Inject, Item};
+
+/// A value, and where it stands in the policy's file.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// A container, a volume, a variable, a part of a pod spec.
+    pub value: Arc<Value>,
+    /// Its bytes in the file.
+    pub at: Range<usize>,
+}
+
+impl Inject {
+    /// All that it puts somewhere; labels and annotations aside.
+    pub fn parts(&self) -> Vec<Part> {
+        let init = self.init_containers.iter().map(|(item, _)| item);
+        let sidecars = self.sidecars.iter().map(|(item, ..)| item);
+        let lists = [&self.ephemeral_containers, &self.volumes, &self.env_from, &self.ports];
+        let env = self.env.iter().map(|change| &change.item);
+        let single = [&self.pod_spec, &self.container_defaults, &self.pod_security_context];
+        let items = init.chain(sidecars).chain(lists.into_iter().flatten()).chain(env);
+        let part = |item: &'_ Item| (Arc::clone(&item.value), item.at.clone());
+        let parts = items.chain(single.into_iter().flatten()).map(part);
+        let mut parts: Vec<Part> = parts.map(|(value, at)| Part { value, at }).collect();
+        for item in &self.image_pull_secrets {
+            parts.push(Part { value: Arc::new(json!({"imagePullSecrets": [&*item.value]})), at: item.at.clone() });
+        }
+        for entry in &self.patches {
+            for operation in &entry.patch.0 {
+                if let PatchOperation::Add(_) | PatchOperation::Replace(_) = operation {
+                    parts.push(Part { value: Arc::new(patched(operation)), at: entry.item.at.clone() });
+                }
+            }
+        }
+        parts
+    }
+}
+
+/// What an operation puts there, with the keys that lead to it.
+fn patched(operation: &PatchOperation) -> Value {
+    let value = match operation {
+        PatchOperation::Add(add) => add.value.clone(),
+        PatchOperation::Replace(replace) => replace.value.clone(),
+        PatchOperation::Remove(_) | PatchOperation::Move(_) | PatchOperation::Copy(_) | PatchOperation::Test(_) => {
+            Value::Null
+        }
+    };
+    let keys: Vec<String> = operation.path().tokens().map(|token| token.decoded().into_owned()).collect();
+    keys.iter().rev().fold(value, |inner, key| match key.parse::<usize>() {
+        Ok(_) => json!([inner]),
+        Err(_) if key == "-" => json!([inner]),
+        Err(_) => Value::Object(Map::from_iter([(key.clone(), inner)])),
+    })
+}

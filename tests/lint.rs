@@ -1,0 +1,176 @@
+//! `podgraft policy lint` and `policy images`: what is said of a policy without any manifest.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const HEAD: &str = "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {name: agent}\nspec:\n";
+
+/// Nothing to find: pinned, restricted, everything used.
+const CLEAN: &str = "  params: [{name: port, default: \"80\"}]
+  variables: [{name: owner, expression: 'workload.name'}]
+  match: {selector: {matchLabels: {runtime: java}}}
+  inject:
+    initContainers:
+    - {name: a, image: 'a:1@sha256:00', securityContext: {runAsNonRoot: true}}
+    env: [{name: OWNER, value: '${variables.owner}:${params.port}'}]
+";
+
+fn run(args: &[&str], policy: &str) -> Output {
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("p.yaml"), format!("{HEAD}{policy}")).expect("the folder is writable");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
+    command.current_dir(folder.path()).args(["policy"]).args(args).args(["-p", "p.yaml"]);
+    command.env("NO_COLOR", "1").output().expect("the program runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The codes of the findings, and the exit status.
+fn lint(policy: &str) -> (Vec<String>, Option<i32>) {
+    let output = run(&["lint", "-o", "json"], policy);
+    let result: Value = serde_json::from_slice(&output.stdout).expect("the result is JSON");
+    let findings = result["findings"].as_array().expect("it lists findings").iter();
+    (findings.map(|finding| finding["code"].as_str().unwrap_or_default().to_owned()).collect(), output.status.code())
+}
+
+fn assert_found(code: &str, spec: &str) {
+    let (codes, status) = lint(spec);
+    assert!(codes.iter().any(|found| found == code), "{code} is not among {codes:?} of\n{spec}");
+    assert_eq!(status, Some(if code == "no-digest" { 0 } else { 1 }), "{codes:?} of\n{spec}");
+}
+
+#[test]
+fn a_clean_policy_has_no_findings() {
+    assert_eq!(lint(CLEAN), (vec![], Some(0)));
+    let output = run(&["lint"], CLEAN);
+    assert_eq!(
+        stdout(&output),
+        "agent needs from the cluster\n  images           a:1@sha256:00\n  privileges       none\n"
+    );
+}
+
+#[test]
+fn what_nothing_reads_is_unused() {
+    assert_found("unused", "  params: [{name: port}]\n  inject: {podLabels: {a: b}}\n");
+    assert_found("unused", "  variables: [{name: v, expression: '1'}]\n  inject: {podLabels: {a: b}}\n");
+    for used in ["${params.port}", "${params['port']}", "${params.?port.orValue('1')}", "${string(size(params))}"] {
+        let spec = format!("  params: [{{name: port, default: '1'}}]\n  inject: {{podLabels: {{a: \"{used}\"}}}}\n");
+        assert_eq!(lint(&spec).0, Vec::<String>::new(), "{used}");
+    }
+}
+
+#[test]
+fn power_beyond_the_pod_is_named() {
+    for inject in [
+        "initContainers: [{name: a, image: 'a@sha256:00', securityContext: {privileged: true}}]",
+        "volumes: [{name: a, hostPath: {path: /}}]",
+        "podSpec: {shareProcessNamespace: true}",
+        "defaults: {securityContext: {capabilities: {add: [SYS_PTRACE]}}}",
+        "ports: [{containerPort: 80, hostPort: 80}]",
+        "patches: [{patchType: JSONPatch, scope: PodTemplate, patch: [{op: add, path: /spec/hostNetwork, value: true}]}]",
+    ] {
+        assert_found("privilege", &format!("  inject: {{{inject}}}\n"));
+    }
+}
+
+#[test]
+fn images_and_secrets_are_judged() {
+    assert_found("latest-image", "  inject: {initContainers: [{name: a, image: 'a:latest'}]}\n");
+    assert_found("no-digest", "  inject: {initContainers: [{name: a, image: 'a:1'}]}\n");
+    assert_found("clear-secret", "  inject: {env: [{name: API_TOKEN, value: abc}]}\n");
+    let referred = "  inject: {env: [{name: API_TOKEN, valueFrom: {secretKeyRef: {name: s, key: k}}}]}\n";
+    assert_eq!(lint(referred), (vec![], Some(0)));
+}
+
+#[test]
+fn what_contradicts_itself_never_matches() {
+    let selector = |requirements: &str| {
+        format!("  match: {{selector: {{matchExpressions: [{requirements}]}}}}\n  inject: {{podLabels: {{a: b}}}}\n")
+    };
+    for requirements in [
+        "{key: a, operator: In, values: [x]}, {key: a, operator: DoesNotExist}",
+        "{key: a, operator: In, values: [x]}, {key: a, operator: In, values: [z]}",
+        "{key: a, operator: NotIn, values: [x, z]}, {key: a, operator: In, values: [z]}",
+    ] {
+        assert_found("never-matches", &selector(requirements));
+    }
+    for fine in [
+        "{key: a, operator: In, values: [x, z]}, {key: a, operator: NotIn, values: [z]}",
+        "{key: a, operator: Exists}, {key: b, operator: DoesNotExist}",
+    ] {
+        assert_eq!(lint(&selector(fine)), (vec![], Some(0)), "{fine}");
+    }
+    let inject = "  inject: {podLabels: {a: b}}\n";
+    assert_found("never-matches", &format!("  matchConditions: [{{name: never, expression: '1 > 2'}}]\n{inject}"));
+    assert_found("never-matches", &format!("  match: {{sample: {{percent: 0}}}}\n{inject}"));
+    assert_found(
+        "never-matches",
+        "  applyRules: One\n  rules:\n  - {name: all, inject: {env: [{name: A, value: x}]}}\n  \
+         - {name: late, containers: {names: [app]}, inject: {env: [{name: B, value: x}]}}\n",
+    );
+}
+
+#[test]
+fn a_patch_that_repeats_itself_is_named() {
+    let patch = |operations: &str| {
+        format!("  inject: {{patches: [{{patchType: JSONPatch, scope: Workload, patch: [{operations}]}}]}}\n")
+    };
+    assert_found("patch-without-test", &patch("{op: add, path: /spec/x/-, value: 1}"));
+    assert_found("patch-without-test", &patch("{op: remove, path: /spec/replicas}"));
+    let tested = patch("{op: test, path: /spec/x, value: null}, {op: add, path: /spec/x/-, value: 1}");
+    assert_eq!(lint(&tested), (vec![], Some(0)));
+}
+
+#[test]
+fn needs_are_listed_with_their_names() {
+    let spec = "  inject:
+    initContainers: [{name: a, image: 'a@sha256:00', envFrom: [{configMapRef: {name: settings}}]}]
+    volumes:
+    - {name: v, secret: {secretName: certs}}
+    - {name: p, projected: {sources: [{configMap: {name: ca}}, {secret: {name: key}}]}}
+    - {name: c, persistentVolumeClaim: {claimName: disk}}
+    env: [{name: T, valueFrom: {secretKeyRef: {name: token, key: t}}}]
+    imagePullSecrets: [{name: registry}]
+    podSpec: {serviceAccountName: agent}
+";
+    let output = run(&["lint", "-o", "json"], spec);
+    let result: Value = serde_json::from_slice(&output.stdout).expect("the result is JSON");
+    let policy = &result["policies"][0];
+    assert_eq!(policy["images"], serde_json::json!(["a@sha256:00"]));
+    assert_eq!(policy["secrets"], serde_json::json!(["certs", "key", "registry", "token"]));
+    assert_eq!(policy["configMaps"], serde_json::json!(["ca", "settings"]));
+    assert_eq!(policy["persistentVolumeClaims"], serde_json::json!(["disk"]));
+    assert_eq!(policy["serviceAccounts"], serde_json::json!(["agent"]));
+    assert_eq!(policy["privileges"], serde_json::json!([]));
+}
+
+#[test]
+fn images_are_listed_once_and_those_of_a_workload_named() {
+    let spec = "  inject:
+    initContainers: [{name: a, image: 'b:2'}, {name: b, image: 'a:1'}, {name: c, image: 'b:2'}]
+    sidecars: [{name: d, type: Native, image: \"agent:${workload.labels['version']}\"}]
+    volumes: [{name: v, image: {reference: 'c:3'}}]
+";
+    let output = run(&["images"], spec);
+    assert_eq!(stdout(&output), "a:1\nb:2\nc:3\n");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("agent:${workload"), "{output:?}");
+}
+
+#[test]
+fn a_policy_that_is_refused_exits_2() {
+    let output = run(&["lint"], "  wieght: 1\n");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("did you mean `weight`?"));
+}
+
+#[test]
+fn a_word_that_forbid_does_not_know_is_wrong_usage() {
+    let output = run(&["lint", "--forbid", "privilegd"], CLEAN);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("did you mean `privileged`?"));
+}
