@@ -20,6 +20,7 @@ pub mod manifest;
 pub mod options;
 pub mod plan;
 pub mod policy;
+pub mod policytest;
 pub mod publish;
 pub mod record;
 pub mod report;

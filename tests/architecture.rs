@@ -24,6 +24,7 @@ const ORDER: &[&str] = &[
     "verify",
     "undo",
     "graft",
+    "policytest",
     "publish",
     "krm",
     "lint",

@@ -233,7 +233,7 @@ fn read_object<'t>(
 }
 
 /// Kinds of `podgraft.dev` that are no policies.
-const NO_POLICIES: [&str; 1] = ["Config"];
+const NO_POLICIES: [&str; 2] = ["Config", "PolicyTest"];
 
 /// What is nearly one of ours: the key that is wrong, a message and a help.
 fn misspelt(api_version: &str, kind: &str) -> Option<(&'static str, String, String)> {

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use crate::config::types::{ConfigFile, FunctionFile};
 use crate::policy::native::checks::NOT_IN_POD_SPEC;
 use crate::policy::native::types::InjectionPolicy;
+use crate::policytest::types::PolicyTestFile;
 
 /// Where a definition stands.
 const DEFINITIONS: &str = "#/definitions/";
@@ -32,6 +33,7 @@ pub const KINDS: &[Published] = &[
     Published { api_version: API_VERSION, kind: "InjectionPolicy", make: injection_policy },
     Published { api_version: API_VERSION, kind: "Config", make: draft_07::<ConfigFile> },
     Published { api_version: API_VERSION, kind: "PodgraftFunction", make: draft_07::<FunctionFile> },
+    Published { api_version: API_VERSION, kind: "PolicyTest", make: draft_07::<PolicyTestFile> },
 ];
 
 impl Published {

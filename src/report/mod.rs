@@ -162,7 +162,7 @@ pub enum Paint {
 
 impl Paint {
     /// The text between the ANSI codes of a style (`1`, `32`), or the text alone.
-    fn wrap(self, style: &str, text: &str) -> String {
+    pub fn wrap(self, style: &str, text: &str) -> String {
         match self {
             Paint::Plain => text.to_owned(),
             Paint::Colours => format!("\u{1b}[{style}m{text}\u{1b}[0m"),

@@ -64,13 +64,6 @@ Examples:
 Ephemeral containers go into pods that run, through the subresource pods/ephemeralcontainers; nothing is written into
 a workload. POD in a line stands for the name of one of its pods.";
 
-const CONVERT_EXAMPLES: &str = "\
-Examples:
-  podgraft policy convert -p rookout.yaml > policy.yaml
-  kubectl get prometheusjmxexporters -o yaml | podgraft policy convert --param image=jmx-agent:1.6.0 -p -
-
-The policy does what the resource does; what it cannot say stands in a comment.";
-
 /// Puts agents, sidecars and settings into Kubernetes manifests before any cluster sees them.
 #[derive(Debug, Parser)]
 #[command(name = "podgraft", version, about, after_help = EXAMPLES, max_term_width = 110)]
@@ -208,7 +201,7 @@ pub enum Policy {
         name: String,
     },
     /// Print the InjectionPolicy that another operator's resource becomes
-    #[command(after_help = CONVERT_EXAMPLES)]
+    #[command(after_help = tools::CONVERT_EXAMPLES)]
     Convert(Convert),
     /// Say what is wrong or dangerous in policies, and what they need from a cluster; no manifest needed
     #[command(after_help = tools::LINT_EXAMPLES)]
@@ -216,6 +209,9 @@ pub enum Policy {
     /// List the images that policies inject, for a mirror
     #[command(after_help = tools::IMAGES_EXAMPLES)]
     Images(tools::Images),
+    /// Run tests of policies: what they are expected to do to manifests
+    #[command(after_help = tools::TEST_EXAMPLES)]
+    Test(tools::Test),
     /// Print the JSON Schema of a kind, for editors
     #[command(after_help = tools::SCHEMA_EXAMPLES)]
     Schema(tools::Schema),

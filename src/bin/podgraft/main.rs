@@ -13,6 +13,7 @@ mod owners;
 mod pages;
 mod pipeline;
 mod policies;
+mod policy_test;
 mod publish;
 mod review;
 mod run;

@@ -9,6 +9,7 @@ use crate::args::{Cli, Convert, Policy};
 use crate::lint;
 use crate::output::print;
 use crate::policies::{files_of, reading};
+use crate::policy_test;
 use crate::publish;
 use crate::run::Exit;
 
@@ -23,6 +24,7 @@ pub fn policy(command: &Policy) -> Exit {
         Policy::Convert(args) => convert(args),
         Policy::Lint(args) => lint::lint(args),
         Policy::Images(args) => lint::images(args),
+        Policy::Test(args) => policy_test::test(args),
         Policy::Schema(args) => publish::schema(&args.kind),
         Policy::Crd(args) => publish::crd(args.scope),
     }

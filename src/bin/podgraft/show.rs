@@ -105,6 +105,11 @@ pub fn show_plainly(diagnostic: &Diagnostic) {
     show_in(std::slice::from_ref(diagnostic), args::Color::Auto);
 }
 
+/// Colours on stdout for a command that has a flag for colours only.
+pub fn stdout_paint(color: args::Color) -> Paint {
+    Voice { color, diagnostics: args::Diagnostics::Text, is_quiet: false }.stdout_paint()
+}
+
 /// Shows diagnostics of a command that has a flag for colours only.
 pub fn show_in(diagnostics: &[Diagnostic], color: args::Color) {
     Voice { color, diagnostics: args::Diagnostics::Text, is_quiet: false }.show(diagnostics);

@@ -4,6 +4,9 @@ use clap::{Args, ValueEnum};
 use podgraft::dangers::Danger;
 use podgraft::policy::schema::{did_you_mean, nearest};
 
+use podgraft::policy::params::ParamSetting;
+use std::path::PathBuf;
+
 use super::{Color, Policies};
 
 /// Of `podgraft policy schema`.
@@ -18,6 +21,14 @@ and as the first line of a policy, for editors with yaml-language-server:
 pub const CRD_EXAMPLES: &str = "\
 Example:
   podgraft policy crd | kubectl apply --server-side -f -";
+
+/// Of `podgraft policy convert`.
+pub const CONVERT_EXAMPLES: &str = "\
+Examples:
+  podgraft policy convert -p rookout.yaml > policy.yaml
+  kubectl get prometheusjmxexporters -o yaml | podgraft policy convert --param image=jmx-agent:1.6.0 -p -
+
+The policy does what the resource does; what it cannot say stands in a comment.";
 
 /// Of `podgraft policy lint`.
 pub const LINT_EXAMPLES: &str = "\
@@ -66,6 +77,42 @@ pub struct Images {
     pub policies: Policies,
 }
 
+/// Of `podgraft policy test`.
+pub const TEST_EXAMPLES: &str = "\
+Examples:
+  podgraft policy test policies/tests
+  podgraft policy test -o junit policies/tests > policy-tests.xml
+
+Exit status: 0 all pass; 1 some fail; 2 a test cannot be run.";
+
+/// `podgraft policy test`.
+#[derive(Debug, Args)]
+pub struct Test {
+    /// Tests (kind PolicyTest): files and folders
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// The form of the result
+    #[arg(short, long, value_enum, default_value_t = TestFormat::Table, value_name = "FORMAT")]
+    pub output: TestFormat,
+    /// Colours; auto honours NO_COLOR and CLICOLOR_FORCE
+    #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub color: Color,
+}
+
+/// The forms of the result of tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TestFormat {
+    /// For people
+    Table,
+    /// XML for CI systems
+    Junit,
+}
+
+/// `[POLICY:]NAME=VALUE`, as `--param` takes it.
+pub fn parse_setting(text: &str) -> Result<ParamSetting, String> {
+    super::parse_param(text)
+}
+
 /// One word of `--forbid`.
 pub fn parse_danger(text: &str) -> Result<Danger, String> {
     Danger::find(text).ok_or_else(|| match nearest(text, Danger::names()) {
@@ -77,7 +124,7 @@ pub fn parse_danger(text: &str) -> Result<Danger, String> {
 /// `podgraft policy schema`.
 #[derive(Debug, Args)]
 pub struct Schema {
-    /// The kind: InjectionPolicy, Config, PodgraftFunction
+    /// The kind: InjectionPolicy, Config, PodgraftFunction, PolicyTest
     #[arg(default_value = "InjectionPolicy")]
     pub kind: String,
 }

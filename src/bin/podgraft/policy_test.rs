@@ -1,0 +1,149 @@
+//! `podgraft policy test`: runs the policies of each test on its manifests, and compares.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::graft::{Options, across, graft_on_threads};
+use podgraft::options::parse_kube_version;
+use podgraft::policy::params::ParamSetting;
+use podgraft::policy::read::{PolicyFile, read};
+use podgraft::policytest::{self, Judged, KIND, PolicyTest, Ran, judge, junit, table};
+use podgraft::report::{FileReport, say_once, splice};
+
+use crate::args::tools::{Test, TestFormat, parse_setting};
+use crate::facts::{Sources, gather};
+use crate::output::print;
+use crate::policies::{InputText, files_of};
+use crate::run::Exit;
+use crate::show::{show_in, stdout_paint};
+use crate::stream::join;
+use crate::walk::{PathFilter, walk};
+
+/// `podgraft policy test PATH...`.
+pub fn test(args: &Test) -> Exit {
+    let (tests, mut problems) = find(&args.paths);
+    let mut judged = Vec::new();
+    for test in tests {
+        match run(&test) {
+            Ok((ran, expected)) => {
+                let verdicts = judge(&test.spec, &ran, expected.as_deref());
+                judged.push(Judged { test, verdicts });
+            }
+            Err(found) => problems.extend(found),
+        }
+    }
+    let result = match args.output {
+        TestFormat::Table => table::render(&judged, stdout_paint(args.color)),
+        TestFormat::Junit => junit::render(&judged),
+    };
+    if !judged.is_empty()
+        && let Err(problem) = print(result.as_bytes())
+    {
+        problems.push(problem);
+    }
+    show_in(&problems, args.color);
+    let has_failed = judged.iter().flat_map(|one| &one.verdicts).any(|verdict| verdict.failure.is_some());
+    match (problems.iter().any(Diagnostic::is_error), has_failed) {
+        (true, _) => Exit::Refused,
+        (false, true) => Exit::Differences,
+        (false, false) => Exit::Done,
+    }
+}
+
+/// The tests below the paths, and what is wrong.
+fn find(paths: &[PathBuf]) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
+    let walked = walk(paths, &PathFilter::default());
+    let (mut tests, mut problems) = (Vec::new(), walked.problems);
+    for input in &walked.inputs {
+        let text = match input.read() {
+            Ok(text) => String::from_utf8(text).unwrap_or_default(),
+            Err(problem) => {
+                problems.push(problem);
+                continue;
+            }
+        };
+        // Manifests and policies stand beside tests; what is wrong with them is not said here.
+        if text.contains(KIND) {
+            let (found, wrong) = policytest::read(PolicyFile { name: Arc::clone(&input.name), text });
+            tests.extend(found);
+            problems.extend(wrong);
+        }
+    }
+    if tests.is_empty() && !problems.iter().any(Diagnostic::is_error) {
+        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let message = format!("there is no test in {}", names.join(", "));
+        let help = "a test is an object of `apiVersion: podgraft.dev/v1alpha1`, `kind: PolicyTest`";
+        problems.push(Diagnostic::error(Code::NoManifests, message).help(help));
+    }
+    (tests, problems)
+}
+
+/// What a run over the test's manifests comes to, and the text of the expected output.
+fn run(test: &PolicyTest) -> Result<(Ran, Option<String>), Vec<Diagnostic>> {
+    let folder = Path::new(&*test.file).parent().unwrap_or(Path::new("")).to_path_buf();
+    let spec = &test.spec;
+    let expected = spec.expect.output.as_ref().map(|name| read_text(&folder.join(name))).transpose()?;
+    let mut files = Vec::new();
+    for policy in &spec.policies {
+        let is_builtin = policy.starts_with("builtin:");
+        files.extend(files_of(&if is_builtin { PathBuf::from(policy) } else { folder.join(policy) }, &[])?);
+    }
+    let (settings, options) = (settings(test)?, options(test)?);
+    let walked = walk(&spec.inputs.iter().map(|input| folder.join(input)).collect::<Vec<_>>(), &PathFilter::default());
+    if walked.problems.iter().any(Diagnostic::is_error) {
+        return Err(walked.problems);
+    }
+    let texts: Result<Vec<_>, _> =
+        walked.inputs.iter().map(|input| Ok((Arc::clone(&input.name), input.read()?))).collect();
+    let texts = texts.map_err(|problem: Diagnostic| vec![problem])?;
+    let (policies, mut problems) = read(files.clone(), &settings);
+    let named: Vec<InputText<'_>> = texts.iter().map(|(name, text)| InputText { name, text }).collect();
+    let context: Vec<PathBuf> = spec.context.iter().map(|path| folder.join(path)).collect();
+    let sources = Sources { manifests: &named, policy_files: &files, context: &context };
+    let (inventory, found) = gather(&sources, &policies, &options, None);
+    problems.extend(found);
+    let mut ran = Ran::default();
+    if !problems.iter().any(Diagnostic::is_error) {
+        let graft = |(name, text): &(Arc<str>, Vec<u8>)| {
+            graft_on_threads(NonZeroUsize::MIN, name, text, &policies, &options, &inventory)
+        };
+        let mut reports: Vec<FileReport> = texts.iter().map(graft).collect();
+        problems.extend(reports.iter_mut().flat_map(|report| std::mem::take(&mut report.diagnostics)));
+        problems.extend(across::notes(&policies, &reports.iter().collect::<Vec<_>>()));
+        if !problems.iter().any(Diagnostic::is_error) {
+            let spliced = texts.iter().zip(&reports).map(|((_, text), report)| splice(text, &report.edits));
+            ran.output = Some(join(spliced.collect()));
+        }
+        ran.workloads = reports.into_iter().flat_map(|report| report.workloads).collect();
+    }
+    ran.problems = say_once(problems);
+    Ok((ran, expected))
+}
+
+fn read_text(path: &Path) -> Result<String, Vec<Diagnostic>> {
+    let name = path.display().to_string();
+    std::fs::read_to_string(path).map_err(|error| vec![crate::walk::unreadable(&name, &error)])
+}
+
+fn settings(test: &PolicyTest) -> Result<Vec<ParamSetting>, Vec<Diagnostic>> {
+    let parse = |text: &String| {
+        parse_setting(text).map_err(|why| {
+            let message = format!("`{text}` in `params` of the test `{}` is no setting: {why}", test.name);
+            vec![Diagnostic::error(Code::BadParam, message)]
+        })
+    };
+    test.spec.params.iter().map(parse).collect()
+}
+
+fn options(test: &PolicyTest) -> Result<Options, Vec<Diagnostic>> {
+    let kube_minor = match &test.spec.kube_version {
+        None => None,
+        Some(text) => Some(parse_kube_version(text).map_err(|why| {
+            let message = format!("`kubeVersion` of the test `{}`: {why}", test.name);
+            vec![Diagnostic::error(Code::BadParam, message)]
+        })?),
+    };
+    Ok(Options { namespace: test.spec.namespace.clone(), kube_minor, ..Options::default() })
+}

@@ -1,0 +1,83 @@
+//! The tests of a file.
+
+use std::sync::{Arc, LazyLock};
+
+use super::PolicyTest;
+use super::types::PolicyTestFile;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::PolicyText;
+use crate::policy::document::{Document, Places};
+use crate::policy::read::{PolicyFile, not_a_value, not_yaml};
+use crate::policy::schema::{Schema, Templates};
+use crate::yaml::parse::parse;
+use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::value::{Path, to_value};
+
+/// The kind of a test.
+pub const KIND: &str = "PolicyTest";
+const API_VERSION: &str = "podgraft.dev/v1alpha1";
+
+static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of::<PolicyTestFile>);
+
+/// The tests of a file, and all that is wrong with them. Other objects are left alone.
+pub fn read(file: PolicyFile) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
+    let file = Arc::new(PolicyText { name: file.name, text: file.text });
+    let tree = match parse(&file.text) {
+        Ok(tree) => tree,
+        Err(error) => return (Vec::new(), vec![not_yaml(&file, error, "the test")]),
+    };
+    let (mut tests, mut problems) = (Vec::new(), Vec::new());
+    for &root in tree.roots().iter().filter(|&&root| is_test(&tree, root)) {
+        match read_one(&file, &tree, root) {
+            Ok(test) => tests.push(test),
+            Err(found) => problems.extend(found),
+        }
+    }
+    (tests, problems)
+}
+
+fn is_test(tree: &Tree<'_>, root: NodeId) -> bool {
+    tree.get(root, "kind").and_then(|kind| tree.scalar(kind)) == Some(KIND)
+}
+
+fn read_one(file: &Arc<PolicyText>, tree: &Tree<'_>, root: NodeId) -> Result<PolicyTest, Vec<Diagnostic>> {
+    let value = to_value(tree, root).map_err(|error| vec![not_a_value(file, error)])?;
+    let document = Document { file: Arc::clone(file), places: Places::Tree(tree, root), value };
+    if document.text(&["apiVersion"]) != Some(API_VERSION) {
+        let message = format!("a test begins with `apiVersion: {API_VERSION}` and `kind: {KIND}`");
+        return Err(vec![document.error(Code::BadPolicy, &Path::of(&["apiVersion"]), message)]);
+    }
+    let found = SCHEMA.check(&document.value, Templates::Filled);
+    let mut problems: Vec<Diagnostic> = found.iter().map(|problem| document.problem(problem)).collect();
+    problems.extend(unknown_codes(&document));
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let test: PolicyTestFile = serde_json::from_value(document.value.clone()).map_err(|error| {
+        vec![document.error(Code::WrongType, &Path::default(), format!("the test cannot be read: {error}"))]
+    })?;
+    let expect = &test.spec.expect;
+    if expect.output.is_none() && expect.refused.is_empty() && expect.warnings.is_none() && expect.results.is_empty() {
+        let problem = document.key_error(Code::BadPolicy, &Path::of(&["spec", "expect"]), "the test expects nothing");
+        return Err(vec![problem.help("say what must come of it: `output`, `refused`, `warnings` or `results`")]);
+    }
+    let name = test.metadata.name.unwrap_or_default();
+    Ok(PolicyTest { name, file: Arc::clone(&file.name), spec: test.spec })
+}
+
+/// A code that no diagnostic has would be waited for in vain.
+fn unknown_codes(document: &Document<'_>) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
+    for list in ["refused", "warnings"] {
+        let at = Path::of(&["spec", "expect", list]);
+        let entries = at.get(&document.value).and_then(|list| list.as_array()).map(Vec::as_slice).unwrap_or_default();
+        for (index, code) in entries.iter().enumerate() {
+            if let Some(code) = code.as_str().filter(|code| Code::find(code).is_none()) {
+                let message = format!("there is no diagnostic code `{code}`");
+                let problem = document.error(Code::UnknownCode, &at.index(index), message);
+                problems.push(problem.help("`podgraft explain --code x` lists them all"));
+            }
+        }
+    }
+    problems
+}
