@@ -7,7 +7,7 @@ mod results;
 
 use serde_json::Value;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::config::FUNCTION_KIND;
 use crate::diagnostic::{Code, Diagnostic};
@@ -35,6 +35,10 @@ pub struct ResourceList<'a> {
     source: Source<'a>,
     tree: Tree<'a>,
     root: NodeId,
+    /// In order.
+    items: Vec<NodeId>,
+    /// Where each line begins; asked for when something is said about a place.
+    line_starts: OnceLock<Vec<usize>>,
 }
 
 /// What the orchestrator was told to do.
@@ -76,13 +80,8 @@ impl<'a> ResourceList<'a> {
         if let Some(items) = items.filter(|&items| !tree.kind(tree.follow(items)).is_sequence()) {
             return Err(refuse("`items` must be a list", tree.span(items)));
         }
-        Ok(ResourceList { source: source.clone(), tree, root })
-    }
-
-    /// The nodes of the items.
-    fn items(&self) -> impl Iterator<Item = NodeId> + '_ {
-        let items = self.tree.get(self.root, "items").map(|items| self.tree.follow(items));
-        items.into_iter().flat_map(|items| self.tree.items(items))
+        let items = items.map_or_else(Vec::new, |items| tree.items(tree.follow(items)).collect());
+        Ok(ResourceList { source: source.clone(), tree, root, items, line_starts: OnceLock::new() })
     }
 
     /// What `functionConfig` says.
@@ -113,7 +112,7 @@ impl<'a> ResourceList<'a> {
     /// The policies among the items.
     pub fn policies(&self) -> Vec<PolicyFile> {
         let is_policy = |&item: &NodeId| format::find(self.word(item, "apiVersion"), self.word(item, "kind")).is_some();
-        self.items().filter(is_policy).map(|item| self.standalone(item, "items")).collect()
+        self.items.iter().copied().filter(is_policy).map(|item| self.standalone(item, "items")).collect()
     }
 
     fn word(&self, node: NodeId, key: &str) -> &str {

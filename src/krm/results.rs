@@ -180,8 +180,10 @@ impl ResourceList<'_> {
     }
 
     fn line_start(&self, line: usize) -> usize {
-        let ends = memchr::memchr_iter(b'\n', self.source.text.as_bytes());
-        if line <= 1 { 0 } else { ends.map(|at| at + 1).nth(line - 2).unwrap_or(self.source.text.len()) }
+        let text = self.source.text.as_bytes();
+        let starts = || std::iter::once(0).chain(memchr::memchr_iter(b'\n', text).map(|at| at + 1)).collect();
+        let starts = self.line_starts.get_or_init(starts);
+        starts.get(line.saturating_sub(1)).copied().unwrap_or(text.len())
     }
 
     fn offset(&self, place: &Place) -> usize {
@@ -193,10 +195,11 @@ impl ResourceList<'_> {
     /// The item that the line of an offset is in: an item begins on the line of its `-`.
     fn item_at(&self, at: usize) -> Option<NodeId> {
         let line_end = self.source.text[at..].find('\n').map_or(self.source.text.len(), |end| at + end);
-        self.items().find(|&item| {
-            let span = self.tree.span(item);
-            span.contains(&at) || (at..=line_end).contains(&span.start)
-        })
+        // The last that begins on this line or before.
+        let behind = self.items.partition_point(|&item| self.tree.span(item).start <= line_end);
+        let item = *self.items.get(behind.checked_sub(1)?)?;
+        let span = self.tree.span(item);
+        (span.contains(&at) || (at..=line_end).contains(&span.start)).then_some(item)
     }
 
     /// The path to the smallest thing of an item that an offset is in.

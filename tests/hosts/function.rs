@@ -151,3 +151,18 @@ fn annotations_of_orchestrators_pass_through() {
     assert_eq!(item["metadata"]["annotations"].as_object().unwrap().len(), 5, "with podgraft's own: {item}");
     assert_eq!(results(&output)[0]["file"]["path"], "a/b.yaml");
 }
+
+#[test]
+fn a_generated_object_is_an_item_and_a_second_run_makes_no_other() {
+    let place = Place::new();
+    let generate = "  generate:\n  - resource:\n      apiVersion: v1\n      kind: ConfigMap\n      metadata: {name: 'made-${workload.name}'}\n      \
+                    data: {a: b}\n";
+    let policy = format!("{POLICY}{generate}");
+    let once = succeeded(&function(&place, &list(&[&deployment(), CONFIG_MAP], &policy)));
+    let items = objects(&once)[0]["items"].as_array().unwrap().clone();
+    let names: Vec<&str> = items.iter().filter_map(|item| item["metadata"]["name"].as_str()).collect();
+    assert_eq!(names, ["orders", "made-orders", "settings"]);
+    let (head, rest) = once.split_once("results:\n").unwrap();
+    let again = format!("{head}{}", rest.split_once("\nitems:").map(|(_, items)| format!("items:{items}")).unwrap());
+    assert_eq!(succeeded(&function(&place, &again)), again);
+}
