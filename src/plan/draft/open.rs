@@ -64,7 +64,7 @@ impl Draft<'_> {
         };
         if let Some(at) = self.position_of(fields, key) {
             if let Part::Open(id) = fields[at].value {
-                return Ok(id);
+                return self.check_shape(id, shape).map(|()| id);
             }
             let part = fields[at].value.clone();
             let (id, part) = self.open(part, shape)?;
@@ -101,7 +101,10 @@ impl Draft<'_> {
 
     fn open(&mut self, part: Part, shape: Shape) -> Result<(OpenId, Part), Refusal> {
         let opened = match part {
-            Part::Open(id) => return Ok((id, part)),
+            Part::Open(id) => {
+                self.check_shape(id, shape)?;
+                return Ok((id, part));
+            }
             Part::Node(node) => self.open_node(node, shape)?,
             Part::New(value) => open_value(None, &value, shape),
             Part::Instead { of, value } => {
@@ -114,6 +117,17 @@ impl Draft<'_> {
         let id = OpenId(self.opened.len());
         self.opened.push(opened);
         Ok((id, Part::Open(id)))
+    }
+
+    /// What was opened as one is not the other.
+    fn check_shape(&self, id: OpenId, shape: Shape) -> Result<(), Refusal> {
+        let (why, origin) = match (self.opened(id), shape) {
+            (Opened::Mapping { .. }, Shape::Mapping) | (Opened::List { .. }, Shape::List) => return Ok(()),
+            (Opened::Mapping { origin, .. }, Shape::List) => (WhyNot::NoList, origin),
+            (Opened::List { origin, .. }, Shape::Mapping) => (WhyNot::NoMapping, origin),
+        };
+        let node = origin.or_else(|| self.origin(&self.root)).expect("a draft begins with a node");
+        Err(Refusal { node, why })
     }
 
     fn open_node(&self, node: NodeId, shape: Shape) -> Result<Opened, Refusal> {
