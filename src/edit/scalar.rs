@@ -39,7 +39,9 @@ fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -
         Kind::Literal | Kind::Folded if !matches!(around, Around::Flow) => {
             let content = tree.slice(of);
             let last = content.trim_end_matches(['\n', '\r']);
-            let has_content = last.contains('\n') && !added.ends_with(' ');
+            // Kept blank lines at the end may have blanks of their own, and are not where the text ends.
+            let is_text = last.rsplit('\n').next().is_some_and(|line| !line.trim().is_empty());
+            let has_content = last.contains('\n') && is_text && !added.ends_with(' ');
             has_content.then(|| Edit {
                 at: end - content.len() + last.len()..end - content.len() + last.len(),
                 text: added.into(),
