@@ -269,8 +269,8 @@ fn is_service_variable(name: &str) -> bool {
 
 /// What stands there and ours, by the entry's operation. Nothing changes when ours is there already.
 pub(super) fn joined(old: &str, ours: &str, change: &EnvChange) -> String {
-    // A block scalar's last line end is no part of the flags that it holds: ours goes before it.
-    let body = old.trim_end_matches('\n');
+    // A block scalar's last line end is no part of the flags that it holds: ours goes before it, and comes without its own.
+    let (body, ours) = (old.trim_end_matches('\n'), ours.trim_end_matches('\n'));
     let tail = &old[body.len()..];
     let separator = &change.separator;
     if ours.is_empty() || body.is_empty() {
@@ -332,6 +332,8 @@ mod tests {
             "-javaagent:/a.jar=x -javaagent:/a.jar"
         );
         assert_eq!(joined("-Xmx1g\n", "-Da", &append), "-Xmx1g -Da\n");
+        assert_eq!(joined("-Xmx1g", "-Da\n", &append), "-Xmx1g -Da");
+        assert_eq!(joined("-Da\n-Db\n", "-Da\n-Db\n", &append), "-Da\n-Db\n");
         assert_eq!(joined("", "-Da", &append), "-Da");
         assert_eq!(joined("/bin", "/opt/bin", &change(EnvOp::Prepend, ":")), "/opt/bin:/bin");
     }
