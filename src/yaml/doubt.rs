@@ -37,7 +37,16 @@ pub fn find_doubt(text: &str, place: Place) -> Option<Doubt> {
         what: "a carriage return without a line feed is a line break to YAML but not to other tools",
     });
     let character = if bytes.is_ascii() { None } else { find_character(text, first) };
-    carriage_return.into_iter().chain(character).min_by_key(|doubt| doubt.at.start)
+    carriage_return.into_iter().chain(character).chain(find_half_separator(bytes)).min_by_key(|doubt| doubt.at.start)
+}
+
+/// `---x` at the start of a line is text to YAML, an error to kubectl (apimachinery's `YAMLReader`), and to Helm the end of
+/// a document (`releaseutil.SplitManifests`).
+fn find_half_separator(bytes: &[u8]) -> Option<Doubt> {
+    let begins_line = |&at: &usize| at == 0 || bytes[at - 1] == b'\n';
+    let goes_on = |&at: &usize| bytes.get(at + 3).is_some_and(|byte| !byte.is_ascii_whitespace());
+    let mut found = memchr::memmem::find_iter(bytes, b"---").filter(begins_line).filter(goes_on);
+    found.next().map(|at| Doubt { at: at..at + 4, what: "a line that begins with `---` is text to some readers only" })
 }
 
 fn find_character(text: &str, first: usize) -> Option<Doubt> {
@@ -162,6 +171,13 @@ mod tests {
         assert_eq!(at("\u{feff}a: 1\n", Place::Start), None);
         assert_eq!(at("\u{feff}a: 1\n", Place::Inside), Some(0..3));
         assert_eq!(at("\u{feff}a: \u{feff}\n", Place::Start), Some(6..9));
+    }
+
+    #[test]
+    fn a_line_that_begins_like_a_separator_is_in_doubt() {
+        assert_eq!(at("k: {\n---}\n", Place::Inside), Some(5..9));
+        assert_eq!(at("----\n", Place::Inside), Some(0..4));
+        assert_eq!(at("---\na: --- b\n--- # c\n---\r\n---\tx\n a: |\n ---x\n---", Place::Start), None);
     }
 
     fn slice(text: &str) -> Option<&str> {
