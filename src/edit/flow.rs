@@ -9,7 +9,7 @@ use crate::report::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::emit::{FlowStyle, flow_field, flow_lines, flow_value};
-use super::layout::{comments_above, flow_style, line_end, line_end_at, line_start};
+use super::layout::{comments_above, flow_style, line_end, line_end_at, line_start, next_line};
 use super::lower::{Around, CannotWrite, Lowering};
 
 /// An entry of the draft: as in the input, with its first and last node, or new.
@@ -99,19 +99,21 @@ fn remove(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: &[Slot], write
     let mut at = 0;
     while at < entries.len() {
         let length = entries[at..].iter().take_while(|entry| !is_kept(entry)).count();
-        let edit = match (entries.get(at + length), at.checked_sub(1)) {
-            _ if length == 0 => None,
-            (Some(next), _) => Some(Edit { at: writer.up_to(start(entries[at]), start(next)), text: "".into() }),
+        let gone = |at: Range<usize>| Edit { at, text: "".into() };
+        match (entries.get(at + length), at.checked_sub(1)) {
+            _ if length == 0 => {}
+            (Some(next), _) => lowering.edits.push(gone(writer.up_to(start(entries[at]), start(next)))),
             (None, Some(_)) if !tail.is_empty() => {
                 is_tail_replaced = true;
-                Some(Edit { at: start(entries[at])..end(entries[at + length - 1]), text: tail.clone().into() })
+                let at = start(entries[at])..end(entries[at + length - 1]);
+                lowering.edits.push(Edit { at, text: tail.clone().into() });
             }
             (None, Some(before)) => {
-                Some(Edit { at: end(entries[before])..end(entries[at + length - 1]), text: "".into() })
+                let last = start(entries[at])..end(entries[at + length - 1]);
+                lowering.edits.extend(writer.last_ones(end(entries[before]), last).into_iter().map(gone));
             }
-            (None, None) => None,
-        };
-        lowering.edits.extend(edit);
+            (None, None) => {}
+        }
         at += length + 1;
     }
     is_tail_replaced
@@ -139,6 +141,12 @@ pub(super) fn json_unit(tree: &Tree<'_>, of: NodeId) -> Option<String> {
 fn own_indent(text: &str, at: usize) -> Option<&str> {
     let before = &text[line_start(text, at)..at];
     before.bytes().all(|byte| matches!(byte, b' ' | b'\t')).then_some(before)
+}
+
+/// What stands between two entries.
+struct Between {
+    comma: Option<usize>,
+    has_comment: bool,
 }
 
 struct Writer<'t> {
@@ -187,6 +195,43 @@ impl<'t> Writer<'t> {
     fn up_to(&self, from: usize, next: usize) -> Range<usize> {
         let is_whole = own_indent(self.text, from).is_some() && own_indent(self.text, next).is_some();
         if is_whole { line_start(self.text, from)..comments_above(self.text, next) } else { from..next }
+    }
+
+    /// What goes with the last entries of a collection behind a kept one: the comma before them, or the one behind them,
+    /// and whole lines where they have such. Comments of the kept one stay, and none comes to stand beside it.
+    fn last_ones(&self, kept: usize, last: Range<usize>) -> Vec<Range<usize>> {
+        let between = self.between(kept, last.start);
+        let behind = self.comma_behind(last.end);
+        let tail = behind.map_or(last.end, |comma| comma + 1);
+        let rest = self.text[tail..line_end(self.text, tail)].trim_start();
+        let has_own_lines = own_indent(self.text, last.start).is_some() && (rest.is_empty() || rest.starts_with('#'));
+        let comma = |comma: usize| comma..comma + 1;
+        if !has_own_lines && !between.has_comment {
+            return std::iter::once(kept..last.end).collect();
+        }
+        if !has_own_lines {
+            return between.comma.map(comma).into_iter().chain([last]).collect();
+        }
+        let lines = line_start(self.text, last.start)..next_line(self.text, tail);
+        let comma = between.comma.filter(|_| behind.is_none()).map(comma);
+        comma.into_iter().chain([lines]).collect()
+    }
+
+    fn between(&self, from: usize, to: usize) -> Between {
+        let mut between = Between { comma: None, has_comment: false };
+        let mut at = from;
+        while at < to {
+            match self.text.as_bytes()[at] {
+                b'#' => {
+                    between.has_comment = true;
+                    at = line_end(self.text, at);
+                }
+                b',' => between.comma = Some(at),
+                _ => {}
+            }
+            at += 1;
+        }
+        between
     }
 
     fn before(&self, first: NodeId, entry: &str, edits: &mut Vec<Edit>) {

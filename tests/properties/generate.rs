@@ -199,7 +199,7 @@ fn policy() -> impl Strategy<Value = Value> {
     ]);
     (
         match_field(),
-        prop_oneof![1 => Just("Error"), 3 => Just("Replace")],
+        prop_oneof![1 => Just("Error"), 1 => Just("Replace")],
         any::<bool>(),
         of(named(injected_variable(), 3, "name")),
         (of(annotations()), of(annotations())),

@@ -63,6 +63,12 @@ fn values(text: &str) -> Vec<Value> {
     tree.roots().iter().map(value).collect()
 }
 
+/// How often each comment that the style writer makes stands in a text.
+fn comments(text: &str) -> [usize; 5] {
+    ["# why", "# at the edge", "# said here", "# next", "# Source: a/b.yaml"]
+        .map(|comment| text.matches(comment).count())
+}
+
 #[test]
 fn whatever_is_generated_keeps_the_promises() {
     let (refused, edited, compared) = (Cell::new(0), Cell::new(0), Cell::new(0));
@@ -70,6 +76,11 @@ fn whatever_is_generated_keeps_the_promises() {
         let text = case.text();
         assert_eq!(values(&text), case.objects, "the style writer is wrong\n{text}");
         let kept = promises::check(text.as_bytes(), &case.policies());
+        // What is removed or replaced takes its comments with it.
+        let is_adding = !["\"Remove\"", "\"Replace\""].iter().any(|word| case.policy.to_string().contains(word));
+        if let Some(output) = kept.output.as_ref().filter(|_| is_adding) {
+            assert_eq!(comments(&String::from_utf8_lossy(output)), comments(&text), "comments of\n{text}");
+        }
         refused.set(refused.get() + u32::from(kept.output.is_none()));
         edited.set(edited.get() + u32::from(kept.edits > 0));
         compared.set(compared.get() + kept.compared);
