@@ -84,5 +84,5 @@ fn the_report_says_where_pods_serve_metrics() {
     let image = "image=registry.example.com/jmx-agent:1.6.0";
     podgraft(case, &["apply", "-q", "-p", "policy.yaml", "--param", image, "--report", &report_flag, "input.yaml"]);
     let report: Value = serde_json::from_slice(&fs::read(report).expect("it was written")).expect("it is JSON");
-    assert_eq!(report["metricsEndpoints"], serde_json::json!([{"workload": "orders", "port": 9404}]));
+    assert_eq!(report["metricsEndpoints"], serde_json::json!([{"workload": "Deployment/shop/orders", "port": 9404}]));
 }

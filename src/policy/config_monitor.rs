@@ -1,7 +1,7 @@
 //! `magalix.com ConfigMonitor`: pods restart when their ConfigMap changes.
 //!
-//! The operator is the one that Magalix builds in an article on operators: it deletes the pods when the ConfigMap changes, takes the first label of the selector only, and has one ConfigMap's name written in.
-//! Here the pod template carries a checksum of the ConfigMap, so that a change rolls the workload by its own strategy.
+//! The operator is the one that Magalix builds in an article on operators: it deletes the pods when the ConfigMap changes,
+//! takes the first label of the selector only, and has one ConfigMap's name written in. Here the pod template carries a checksum of the ConfigMap, so that a change rolls the workload by its own strategy.
 //! The CRD spells the field `configMap`, the article's example and code `configmap`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

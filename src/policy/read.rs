@@ -190,10 +190,10 @@ fn find_policies<'t>(
     }
 }
 
-/// A document's objects: the items of a `List`, or itself.
+/// A document's objects: the items of a `List` (or `RookoutList`), or itself.
 fn objects(tree: &Tree<'_>, root: NodeId) -> Vec<NodeId> {
     let items = find(tree, root, &Path::of(&["items"]));
-    if word(tree, root, "kind") == "List" && items.key.is_some() {
+    if word(tree, root, "kind").ends_with("List") && items.key.is_some() {
         return tree.children(tree.follow(items.value)).collect();
     }
     vec![root]

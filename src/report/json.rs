@@ -24,7 +24,7 @@ struct Report<'a> {
     verdict: Verdict,
     totals: Totals,
     files: Vec<File<'a>>,
-    metrics_endpoints: Vec<MetricsEndpoint<'a>>,
+    metrics_endpoints: Vec<MetricsEndpoint>,
     diagnostics: Vec<Problem<'a>>,
 }
 
@@ -41,19 +41,22 @@ struct Totals {
 }
 
 /// Where the pods of a workload serve metrics, as the status of PrometheusJmxExporter says it of pods.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct MetricsEndpoint<'a> {
-    /// The workload's name.
-    pub workload: &'a str,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MetricsEndpoint {
+    /// `Deployment/shop/orders`, or `Deployment/orders` where no namespace is known.
+    pub workload: String,
     /// The port.
     pub port: u16,
 }
 
 /// The workloads that serve metrics, in the order of the files.
-pub fn metrics_endpoints<'a>(files: &[ReportedFile<'a>]) -> Vec<MetricsEndpoint<'a>> {
+pub fn metrics_endpoints(files: &[ReportedFile<'_>]) -> Vec<MetricsEndpoint> {
     let workloads = files.iter().flat_map(|file| &file.report.workloads);
-    let endpoint =
-        |workload: &'a WorkloadReport| Some(MetricsEndpoint { workload: &workload.name, port: workload.metrics_port? });
+    let endpoint = |workload: &WorkloadReport| {
+        let parts = [Some(workload.kind.as_str()), workload.namespace.as_deref(), Some(workload.name.as_str())];
+        let parts: Vec<&str> = parts.into_iter().flatten().collect();
+        Some(MetricsEndpoint { workload: parts.join("/"), port: workload.metrics_port? })
+    };
     workloads.filter_map(endpoint).collect()
 }
 

@@ -176,7 +176,7 @@ pub fn debug(args: &args::Debug) -> Result<Exit, clap::Error> {
 
 /// With the usage line of `apply`, which `diff` shares but for its output.
 pub fn usage(kind: ErrorKind, message: impl std::fmt::Display) -> clap::Error {
-    Cli::command().override_usage("podgraft apply|diff -p POLICY... [OPTIONS] [PATH]...").error(kind, message)
+    Cli::command().override_usage("podgraft apply|diff|debug -p POLICY... [OPTIONS] [PATH]...").error(kind, message)
 }
 
 fn check_usage(run: &args::Run, purpose: &Purpose) -> Result<PathFilter, clap::Error> {
@@ -268,7 +268,8 @@ fn graft_given(run: &args::Run, texts: Vec<Text>, wish: Wish<'_>, mut problems: 
     let mut settling = Settling::default();
     files.iter_mut().for_each(|file| settling.settle(&mut file.report));
     problems.extend(files.iter_mut().flat_map(|file| std::mem::take(&mut file.report.diagnostics)));
-    if !problems.iter().any(Diagnostic::is_error) {
+    // What an injection does is of no matter where nothing is injected.
+    if !run.ephemeral_containers && !problems.iter().any(Diagnostic::is_error) {
         let reports: Vec<&FileReport> = files.iter().map(|file| &file.report).collect();
         problems.extend(across::notes(&policies, &reports));
     }
