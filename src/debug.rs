@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::edit::emit;
-use crate::policy::functions::image_tag;
+use crate::policy::functions::default_pull_policy;
 use crate::report::{FileReport, WorkloadReport, one_line};
 
 /// What `kubectl debug` has a flag for, or does by itself.
@@ -110,11 +110,6 @@ fn line(workload: &WorkloadReport, container: &Value) -> String {
     }
     words.extend(command.into_iter().chain(args));
     words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
-}
-
-/// `Always` for `latest` or no tag at all, else `IfNotPresent`, as the API server has it.
-fn default_pull_policy(image: &str) -> &'static str {
-    if !image.contains('@') && image_tag(image) == "latest" { "Always" } else { "IfNotPresent" }
 }
 
 fn texts(container: &Value, key: &str) -> Vec<String> {

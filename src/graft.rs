@@ -354,7 +354,9 @@ impl<'a> Chunk<'a, '_> {
             let Planned { draft, policies, diagnostics, ephemeral_containers, companions: generated, steps, .. } =
                 planned;
             companions = generated;
-            metrics_port = plan::metrics::metrics_port(workload, &draft);
+            if setting.options.details {
+                metrics_port = plan::metrics::metrics_port(workload, &draft);
+            }
             ephemeral = ephemeral_containers;
             self.add_diagnostics(diagnostics);
             if draft.is_changed() {

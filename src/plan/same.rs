@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::quantity;
+use crate::policy::functions::default_pull_policy;
 
 /// Whether `existing` has every leaf of `ours`, and beyond these only defaults.
 pub fn is_same(existing: &Value, ours: &Value) -> bool {
@@ -87,13 +88,6 @@ fn is_default(parent: &str, key: &str, value: &Value, owner: &Value) -> bool {
     DEFAULTS
         .iter()
         .any(|(within, name, default)| *name == key && (within.is_empty() || *within == parent) && *default == text)
-}
-
-/// `Always` for `latest` or no tag at all, else `IfNotPresent`.
-fn default_pull_policy(image: &str) -> &'static str {
-    let name = image.rsplit('/').next().unwrap_or(image);
-    let has_version = image.contains('@') || name.split_once(':').is_some_and(|(_, tag)| tag != "latest");
-    if has_version { "IfNotPresent" } else { "Always" }
 }
 
 #[cfg(test)]

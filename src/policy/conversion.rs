@@ -221,11 +221,6 @@ pub fn literals(value: &Value) -> Value {
     }
 }
 
-/// Whether an image is another one tomorrow: the tag `latest`, or none, and no digest.
-pub fn is_latest(image: &str) -> bool {
-    !image.contains('@') && super::functions::image_tag(image) == "latest"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,11 +239,5 @@ mod tests {
             let template = Template::parse(&literal(text), &Vocabulary::default()).unwrap();
             assert!(!template.uses().workload, "{text}");
         }
-    }
-
-    #[test]
-    fn an_image_with_a_tag_or_a_digest_stays_the_same() {
-        assert!(is_latest("busybox") && is_latest("a.b:5000/busybox:latest"));
-        assert!(!is_latest("busybox:1") && !is_latest("busybox:latest@sha256:ab"));
     }
 }

@@ -24,6 +24,17 @@ pub fn image_name(image: &str) -> String {
     split_tag(split_digest(image).0).0.to_owned()
 }
 
+/// Whether an image is another one tomorrow: the tag `latest`, or none, and no digest.
+pub fn is_latest(image: &str) -> bool {
+    !image.contains('@') && image_tag(image) == "latest"
+}
+
+/// What an API server sets where no pull policy is stated.
+/// <https://kubernetes.io/docs/concepts/containers/images/#imagepullpolicy-defaulting>
+pub fn default_pull_policy(image: &str) -> &'static str {
+    if is_latest(image) { "Always" } else { "IfNotPresent" }
+}
+
 fn split_digest(image: &str) -> (&str, Option<&str>) {
     image.split_once('@').map_or((image, None), |(named, digest)| (named, Some(digest)))
 }
@@ -128,6 +139,13 @@ mod tests {
         ] {
             assert_eq!((image_name(image).as_str(), image_tag(image).as_str()), (name, tag), "{image}");
         }
+    }
+
+    #[test]
+    fn an_image_with_a_tag_or_a_digest_stays_the_same() {
+        assert!(is_latest("busybox") && is_latest("a.b:5000/busybox:latest"));
+        assert!(!is_latest("busybox:1") && !is_latest("busybox:latest@sha256:ab"));
+        assert_eq!((default_pull_policy("a"), default_pull_policy("a:1")), ("Always", "IfNotPresent"));
     }
 
     #[test]

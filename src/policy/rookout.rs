@@ -11,8 +11,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-use super::conversion::{self, Conversion, Given, is_latest, literal, literals};
+use super::conversion::{self, Conversion, Given, literal, literals};
 use super::document::Document;
+use super::functions::is_latest;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::yaml::value::Path;
 
