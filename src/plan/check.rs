@@ -59,12 +59,51 @@ impl Planner<'_, '_> {
                 return Err(Box::new(self.problem(Code::Invalid, message, item)));
             }
         }
+        self.check_amounts(item.value.get("resources"), text_of(item, "name"), item)?;
+        self.check_own_ports(item)
+    }
+
+    /// Amounts that are none, and requests above limits.
+    fn check_amounts(&self, resources: Option<&Value>, owner: &str, item: &Item) -> Step {
+        let amounts = |kind: &str| resources.and_then(|all| all.get(kind)).and_then(Value::as_object);
+        for (name, amount) in ["limits", "requests"].into_iter().filter_map(amounts).flatten() {
+            if quantity::parse(amount).is_none() {
+                let shown = amount.as_str().map_or_else(|| amount.to_string(), str::to_owned);
+                let message = format!("`{shown}` is no amount of {name} (`500m`, `1.5`, `64Mi`)");
+                return Err(Box::new(self.problem(Code::Invalid, message, item)));
+            }
+        }
+        for (name, request) in amounts("requests").into_iter().flatten() {
+            let limit = amounts("limits").and_then(|limits| limits.get(name)).and_then(quantity::parse);
+            if limit.is_some_and(|limit| quantity::parse(request).is_some_and(|request| request > limit)) {
+                let message = format!("container `{owner}` would request more {name} than its limit");
+                return Err(Box::new(self.problem(Code::Invalid, message, item)));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_own_ports(&self, item: &Item) -> Step {
+        let ports = item.value.get("ports").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let (mut numbers, mut names) = (BTreeSet::new(), BTreeSet::new());
+        for port in ports {
+            let number = port.get("containerPort").and_then(Value::as_i64).unwrap_or_default();
+            let protocol = port.get("protocol").and_then(Value::as_str).unwrap_or("TCP");
+            let name = port.get("name").and_then(Value::as_str);
+            let is_twice = !numbers.insert((number, protocol)) || name.is_some_and(|name| !names.insert(name));
+            if is_twice {
+                let message =
+                    format!("the container `{}` states the port {number} or its name twice", text_of(item, "name"));
+                return Err(Box::new(self.problem(Code::Invalid, message, item)));
+            }
+        }
         Ok(())
     }
 
     /// A request that we fill in above a limit that is there, or the other way round.
     fn check_resources(&self, item: &Item) -> Step {
         for container in &self.chosen {
+            self.check_amounts(item.value.get("resources"), container.name, item)?;
             let Some(resources) = self.container_part(container).and_then(|part| self.draft.get(&part, "resources"))
             else {
                 continue;

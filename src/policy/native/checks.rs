@@ -131,6 +131,56 @@ impl Reader<'_, '_> {
         }
     }
 
+    pub(super) fn check_pull_policy(&mut self, at: &Path) {
+        self.check_word(&at.key("imagePullPolicy"), &PULL_POLICIES);
+    }
+
+    /// Names of the objects that an injection refers to.
+    pub(super) fn check_object_names(&mut self, at: &Path) {
+        const HOLDERS: [&str; 7] =
+            ["initContainers", "sidecars", "ephemeralContainers", "volumes", "env", "envFrom", "podSpec"];
+        for path in HOLDERS.map(|key| at.key(key)) {
+            if let Some(value) = path.get(&self.document.value).cloned() {
+                self.check_names_within(&value, &path);
+            }
+        }
+        for path in self.paths(&at.key("imagePullSecrets")) {
+            self.check_object_name(&path.key("name"));
+        }
+    }
+
+    fn check_names_within(&mut self, value: &Value, at: &Path) {
+        match value {
+            Value::Object(map) => {
+                for (key, inner) in map {
+                    let path = at.key(key);
+                    match key.as_str() {
+                        "configMapRef" | "secretRef" | "configMapKeyRef" | "secretKeyRef" => {
+                            self.check_object_name(&path.key("name"));
+                        }
+                        "secret" => self.check_object_name(&path.key("secretName")),
+                        "persistentVolumeClaim" => self.check_object_name(&path.key("claimName")),
+                        "serviceAccountName" => self.check_object_name(&path),
+                        _ => {}
+                    }
+                    self.check_names_within(inner, &path);
+                }
+            }
+            Value::Array(items) => {
+                items.iter().enumerate().for_each(|(index, item)| self.check_names_within(item, &at.index(index)));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    /// What is not known yet is checked when it is.
+    fn check_object_name(&mut self, at: &Path) {
+        let name = at.get(&self.document.value).and_then(Value::as_str).map(str::to_owned);
+        if let Some(name) = name.filter(|name| !name.contains("${") && !name.is_empty()) {
+            self.rule(at, names::check_dns_subdomain(&name));
+        }
+    }
+
     /// A second item of one identity would conflict with the first.
     pub(super) fn check_names(&mut self, at: &Path) {
         let lists = ["initContainers", "sidecars", "ephemeralContainers"];

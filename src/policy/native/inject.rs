@@ -18,6 +18,7 @@ impl Reader<'_, '_> {
     /// What stands under `inject`, entries that are left out aside.
     pub(super) fn inject(&mut self, at: &Path) -> Inject {
         self.check_names(at);
+        self.check_object_names(at);
         Inject {
             init_containers: self.read_each(&at.key("initContainers"), Self::init_container),
             sidecars: self.read_each(&at.key("sidecars"), Self::sidecar),
@@ -191,7 +192,8 @@ impl Reader<'_, '_> {
         Some(item)
     }
 
-    fn container_defaults(&self, at: &Path) -> Option<Item> {
+    fn container_defaults(&mut self, at: &Path) -> Option<Item> {
+        self.check_pull_policy(at);
         let mut item = self.item(at)?;
         let map: &mut Map<String, Value> = Arc::make_mut(&mut item.value).as_object_mut()?;
         map.retain(|key, _| key != "podSecurityContext");
