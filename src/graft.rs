@@ -9,6 +9,7 @@ mod lint;
 mod record_refusals;
 mod recorded;
 mod refusals;
+pub mod retire;
 mod runs;
 pub mod settle;
 
@@ -57,6 +58,7 @@ pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Option
     }
     let mut report = graft_on_threads(NonZeroUsize::MIN, name, text, policies, options, &inventory);
     Settling::default().settle(&mut report);
+    retire::retire(&mut [(Arc::clone(name), text, &mut report)], options);
     report.diagnostics.extend(problems);
     report
 }

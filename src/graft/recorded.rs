@@ -14,7 +14,6 @@ use crate::plan::patch::patch_of;
 use crate::plan::reconcile::reconcile;
 use crate::plan::recording::{Earlier, is_dropped, write_record};
 use crate::plan::{plan, refusal_diagnostic};
-use crate::policy::Item;
 use crate::record::{Changed, Leniency, MARKER, RECORD, Record, Texts, arrange};
 use crate::report::{Companion, Edit, Outcome, PolicyReport, splice};
 use crate::source::{Place, Source};
@@ -26,6 +25,7 @@ use super::Chunk;
 use super::check::check;
 use super::record_refusals::{changed_since, explain, unreadable, without_record};
 use super::refusals::untyped;
+use super::retire::generated;
 
 static ANNOTATION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RECORD.as_bytes()));
 static MARKED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARKER.as_bytes()));
@@ -112,7 +112,12 @@ impl<'a> Chunk<'a, '_> {
         let mut is_readable = true;
         for object in objects {
             match read_record(tree, object.node) {
-                Ok(one) => recorded.extend(one.filter(|_| self.is_looked_at(object, tree, source))),
+                Ok(Some(one)) if self.is_looked_at(object, tree, source) => {
+                    self.report.dropped.extend(generated(&one.record));
+                    recorded.push(one);
+                }
+                // Who is not looked at needs what it has.
+                Ok(one) => self.report.needed.extend(one.iter().flat_map(|one| generated(&one.record))),
                 Err((node, why)) => {
                     is_readable = false;
                     self.report.diagnostics.push(unreadable(&why, source.place(tree.span(node))));
@@ -222,7 +227,7 @@ impl<'a> Chunk<'a, '_> {
         self.add_diagnostics(planned.diagnostics);
         let metrics_port = metrics_port(&workload, &planned.draft);
         let wanted = if planned.draft.is_changed() { Wanted::Draft(planned.draft) } else { Wanted::Same };
-        let ephemeral_containers = values_of(&planned.ephemeral_containers);
+        let ephemeral_containers = planned.ephemeral_containers.iter().map(|item| (*item.value).clone()).collect();
         let pending = Pending::new(workload, planned.policies, wanted);
         let companions = planned.companions;
         Pending { record: planned.record, metrics_port, ephemeral_containers, companions, ..pending }
@@ -263,7 +268,7 @@ impl<'a> Chunk<'a, '_> {
             _ => Wanted::Value { current, target },
         };
         let metrics_port = metrics_port(base, &planned.draft);
-        let ephemeral_containers = values_of(&planned.ephemeral_containers);
+        let ephemeral_containers = planned.ephemeral_containers.iter().map(|item| (*item.value).clone()).collect();
         let pending = Pending::new(workload, planned.policies, wanted);
         let companions = planned.companions;
         Pending { record: planned.record, metrics_port, ephemeral_containers, companions, ..pending }
@@ -421,6 +426,7 @@ impl<'a> Chunk<'a, '_> {
                 own.map(|edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text.clone() });
             self.report.edits.extend(in_file);
             self.place(one.companions, &one.workload, first..self.report.edits.len());
+            self.report.needed.extend(one.record.iter().flat_map(generated));
             if !self.setting.options.details {
                 continue;
             }
@@ -436,10 +442,6 @@ impl<'a> Chunk<'a, '_> {
         }
         self.report_companions();
     }
-}
-
-fn values_of(items: &[Item]) -> Vec<Value> {
-    items.iter().map(|item| (*item.value).clone()).collect()
 }
 
 /// Of the edits that take everything out, those of one object.

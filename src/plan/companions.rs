@@ -9,7 +9,8 @@ use crate::manifest::workload::group_of;
 use crate::policy::Generate;
 use crate::policy::expression::{Evaluator, Outcome};
 use crate::policy::template::Fault;
-use crate::report::Companion;
+use crate::record::digest;
+use crate::report::{Companion, ObjectName};
 use crate::select::WorkloadFacts;
 
 use super::Subject;
@@ -29,11 +30,11 @@ const ORDERING: [&str; 6] = [
     "argocd.argoproj.io/sync-wave",
 ];
 
-/// What a policy generates for a workload that it applies to.
+/// What a policy generates for a workload that it applies to, each with whether it is among the manifests already.
 ///
 /// # Errors
 /// All that is wrong.
-pub(super) fn of(subject: Subject<'_, '_>) -> Result<Vec<Companion>, Vec<Diagnostic>> {
+pub(super) fn of(subject: Subject<'_, '_>) -> Result<Vec<(Companion, bool)>, Vec<Diagnostic>> {
     let Subject { workload, policy, base, .. } = subject;
     if policy.generate.is_empty() {
         return Ok(Vec::new());
@@ -51,7 +52,11 @@ pub(super) fn of(subject: Subject<'_, '_>) -> Result<Vec<Companion>, Vec<Diagnos
 }
 
 impl Subject<'_, '_> {
-    fn companion(&self, generate: &Generate, evaluator: &Evaluator<'_>) -> Result<Option<Companion>, Vec<Diagnostic>> {
+    fn companion(
+        &self,
+        generate: &Generate,
+        evaluator: &Evaluator<'_>,
+    ) -> Result<Option<(Companion, bool)>, Vec<Diagnostic>> {
         if !self.is_wanted(generate, evaluator).map_err(|problem| vec![*problem])? {
             return Ok(None);
         }
@@ -67,7 +72,7 @@ impl Subject<'_, '_> {
             place: self.policy.text.place(generate.at.clone()),
         };
         let is_there = self.is_there(&companion).map_err(|problem| vec![*problem])?;
-        Ok(Some(companion).filter(|_| !is_there))
+        Ok(Some((companion, is_there)))
     }
 
     fn is_wanted(&self, generate: &Generate, evaluator: &Evaluator<'_>) -> Result<bool, Box<Diagnostic>> {
@@ -86,6 +91,11 @@ impl Subject<'_, '_> {
             Some(help) => problem.help(help),
             None => problem,
         }))
+    }
+
+    /// The digest of what an earlier run wrote under a name for this policy and workload.
+    pub(super) fn earlier_digest(&self, name: &ObjectName) -> Option<&String> {
+        self.earlier?.record.policy(&self.policy.identity)?.generated.get(&name.to_string())
     }
 
     /// Our label, and what says when the workload comes.
@@ -128,6 +138,8 @@ impl Subject<'_, '_> {
                 Err(Box::new(problem))
             }
             (_, None) if is_same_object(&known.says, &companion.object) => Ok(true),
+            // An earlier run wrote it; it gives way to what it is now.
+            (_, None) if self.earlier_digest(name).is_some_and(|was| *was == digest(&known.says)) => Ok(false),
             (_, None) => {
                 let message = format!("the {name} is already among the manifests, with other content");
                 let help = "take it out where an earlier run wrote it, or give the generated one another name";

@@ -36,7 +36,7 @@ use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
 use crate::options::Options;
 use crate::policy::{ApplyRules, Checksum, FailurePolicy, Item, Policy, Rule};
-use crate::record::Record;
+use crate::record::{Record, digest};
 use crate::report::{Change, Companion, Outcome, PolicyReport, Skip};
 use crate::select::{Base, No, choose_containers, select, select_rule};
 use crate::yaml::tree::NodeId;
@@ -128,8 +128,8 @@ type FailedLate = (usize, Vec<Diagnostic>);
 
 impl<'r, 't> Run<'r, 't> {
     fn subject(&self, policy: &'r Policy) -> Subject<'r, 't> {
-        let Run { workload, base, options, inventory, is_recording, .. } = *self;
-        Subject { workload, policy, base, options, inventory, is_recording }
+        let Run { workload, base, options, inventory, is_recording, earlier, .. } = *self;
+        Subject { workload, policy, base, options, inventory, is_recording, earlier }
     }
 
     /// All policies in order, and the checksums that they want.
@@ -293,11 +293,21 @@ fn apply<'t>(subject: Subject<'_, 't>, earlier: &[Policy], planned: &mut Planned
     if is_skipped {
         return Outcome::Skipped(no_rule(applied.skips));
     }
-    let generated = companions.iter().map(|companion| &companion.name);
-    let generated = generated.map(|name| Change::Generated { what: name.to_string(), object: name.clone() });
-    applied.done.extend(generated);
-    planned.companions.extend(companions);
+    found.notes.generated = generated_by_us(subject, &companions);
+    for (companion, _) in companions.into_iter().filter(|(_, is_there)| !is_there) {
+        let object = companion.name.clone();
+        applied.done.push(Change::Generated { what: object.to_string(), object });
+        planned.companions.push(companion);
+    }
     if applied.done.is_empty() { Outcome::UpToDate } else { Outcome::Injected(applied.done) }
+}
+
+/// The objects that stand there because of this run or an earlier one, with their digests.
+fn generated_by_us(subject: Subject<'_, '_>, companions: &[(Companion, bool)]) -> BTreeMap<String, String> {
+    let is_ours =
+        |(companion, is_there): &&(Companion, bool)| !is_there || subject.earlier_digest(&companion.name).is_some();
+    let ours = companions.iter().filter(|_| subject.is_recording).filter(is_ours);
+    ours.map(|(companion, _)| (companion.name.to_string(), digest(&companion.object))).collect()
 }
 
 /// What a rule is applied to.
@@ -310,6 +320,7 @@ struct Subject<'s, 't> {
     inventory: &'s Inventory,
     /// What is done will be written down.
     is_recording: bool,
+    earlier: Option<&'s Earlier>,
 }
 
 /// What the rules of a policy came to so far.

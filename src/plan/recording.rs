@@ -1,7 +1,7 @@
 //! The fold of policies with a record: what each did is noted, what an earlier run did is put back or left out.
 
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
@@ -38,6 +38,7 @@ pub(super) struct Recording {
     /// The object as the policies so far left it.
     value: Value,
     record: Record,
+    is_unended: bool,
 }
 
 /// What a rule says about its work, beside the result.
@@ -49,6 +50,8 @@ pub(super) struct Notes {
     pub shared: Vec<(String, Value)>,
     /// Texts that another policy of this workload had joined already.
     pub twins: Vec<(String, Joined)>,
+    /// Objects that the policy generates, with their digests.
+    pub generated: BTreeMap<String, String>,
 }
 
 impl Notes {
@@ -56,6 +59,7 @@ impl Notes {
         self.joins.extend(others.joins);
         self.shared.extend(others.shared);
         self.twins.extend(others.twins);
+        self.generated.extend(others.generated);
     }
 }
 
@@ -64,7 +68,8 @@ impl Recording {
         let paths = Paths::of(&workload.pod_kind.path);
         let value = draft.value(&draft.root())?;
         let record = Record { version: VERSION, pod: paths.template(), ..Record::default() };
-        Some(Recording { paths, value, record })
+        let is_unended = !workload.source.text.ends_with('\n');
+        Some(Recording { paths, value, record, is_unended })
     }
 
     /// Notes what a policy did.
@@ -84,7 +89,7 @@ impl Recording {
             effects.joined.entry(path).or_insert(joined);
         }
         self.value = value;
-        if effects.is_empty() {
+        if effects.is_empty() && notes.generated.is_empty() {
             return;
         }
         if let Some(own) = self.record.policies.iter_mut().find(|own| own.policy == policy.identity) {
@@ -95,7 +100,8 @@ impl Recording {
         let before = earlier.and_then(|earlier| earlier.record.policy(&policy.identity));
         let set = options.set.clone().or_else(|| before.and_then(|before| before.set.clone()));
         let digest = digest_of(&effects);
-        self.record.policies.push(PolicyRecord { policy: policy.identity.clone(), digest, set, effects });
+        let generated = notes.generated;
+        self.record.policies.push(PolicyRecord { policy: policy.identity.clone(), digest, set, generated, effects });
     }
 
     /// Puts back the work of a policy that is not given.
@@ -119,7 +125,7 @@ impl Recording {
         reconcile(draft, &self.value, &value)
             .map_err(|refusal| Box::new(super::refusal_diagnostic(&refusal, workload)))?;
         self.value = value;
-        if !done.effects.is_empty() {
+        if !done.effects.is_empty() || !done.generated.is_empty() {
             self.record.policies.push(done);
         }
         Ok(())
@@ -149,6 +155,9 @@ impl Recording {
             }
         }
         self.record.text = earlier.and_then(|earlier| earlier.record.text.clone());
+        let has_companions = self.record.policies.iter().any(|policy| !policy.generated.is_empty());
+        let was_unended = earlier.map_or(self.is_unended, |earlier| earlier.record.unended);
+        self.record.unended = has_companions && was_unended;
         write_record(draft, &self.record)?;
         Ok(Some(self.record))
     }
@@ -241,9 +250,9 @@ pub(super) fn outcome_since(identity: &str, outcome: Outcome, now: Option<&Recor
     let after = now.and_then(|record| record.policy(identity));
     match (before, after) {
         _ if outcome == Outcome::Failed => outcome,
-        (Some(before), None) => Outcome::TakenOut(taken_out(&before.effects)),
+        (Some(before), None) => Outcome::TakenOut(taken_out(before)),
         (None, _) => outcome,
-        (Some(before), Some(after)) => match changes(&before.effects, &after.effects, earlier) {
+        (Some(before), Some(after)) => match changes(before, after, earlier) {
             changes if changes.is_empty() => Outcome::UpToDate,
             changes => Outcome::Injected(changes),
         },
@@ -251,8 +260,9 @@ pub(super) fn outcome_since(identity: &str, outcome: Outcome, now: Option<&Recor
 }
 
 /// All that a policy did, as it goes.
-pub(super) fn taken_out(effects: &Effects) -> Vec<Change> {
-    paths_of(effects).into_iter().map(|(path, _)| Change::Removed(words_of(&path))).collect()
+fn taken_out(policy: &PolicyRecord) -> Vec<Change> {
+    let items = paths_of(&policy.effects).into_iter().map(|(path, _)| words_of(&path));
+    items.chain(policy.generated.keys().cloned()).map(Change::Removed).collect()
 }
 
 /// Every path of what a policy did, with what tells whether it is still the same.
@@ -268,9 +278,20 @@ fn paths_of(effects: &Effects) -> Vec<(String, String)> {
     all
 }
 
-fn changes(before: &Effects, after: &Effects, earlier: &Earlier) -> Vec<Change> {
+fn changes(before: &PolicyRecord, after: &PolicyRecord, earlier: &Earlier) -> Vec<Change> {
+    let (generated, was_generated) = (&after.generated, &before.generated);
+    let (before, after) = (&before.effects, &after.effects);
     let (old, new) = (paths_of(before), paths_of(after));
     let mut changes = Vec::new();
+    for (name, now) in generated {
+        match was_generated.get(name) {
+            None => changes.push(Change::Added(name.clone())),
+            Some(was) if was != now => changes.push(Change::Changed(format!("{name} updated"))),
+            Some(_) => {}
+        }
+    }
+    let gone = was_generated.keys().filter(|name| !generated.contains_key(*name));
+    changes.extend(gone.cloned().map(Change::Removed));
     for (path, now) in &new {
         let was = old.iter().find(|(own, _)| own == path);
         let is_there = earlier.record.paths().get(&earlier.current, path).is_some() || after.removed.contains_key(path);
@@ -290,7 +311,7 @@ pub(super) fn report_dropped(planned: &mut Planned<'_>, policies: &[Policy], ear
     for policy in &earlier.record.policies {
         let is_given = policies.iter().any(|given| given.identity == policy.policy);
         if !is_given && is_dropped(policy, options) {
-            let outcome = Outcome::TakenOut(taken_out(&policy.effects));
+            let outcome = Outcome::TakenOut(taken_out(policy));
             planned.policies.push(crate::report::PolicyReport {
                 policy: Arc::from(policy.policy.as_str()),
                 outcome,

@@ -17,6 +17,7 @@ pub struct Redo {
     pub policy: String,
     digest: String,
     set: Option<String>,
+    generated: BTreeMap<String, String>,
     steps: Vec<Step>,
 }
 
@@ -39,8 +40,8 @@ pub struct InTheWay {
 
 impl Redo {
     pub(super) fn new(policy: &PolicyRecord) -> Self {
-        let PolicyRecord { policy, digest, set, .. } = policy;
-        Redo { policy: policy.clone(), digest: digest.clone(), set: set.clone(), steps: Vec::new() }
+        let PolicyRecord { policy, digest, set, generated, .. } = policy.clone();
+        Redo { policy, digest, set, generated, steps: Vec::new() }
     }
 
     pub(super) fn insert(&mut self, path: &str, value: Value, digest: &str, after: Option<String>) {
@@ -97,7 +98,7 @@ impl Redo {
         effects.shared = shared;
         effects.joined.extend(twins);
         let (policy, digest, set) = (self.policy.clone(), self.digest.clone(), self.set.clone());
-        Ok(PolicyRecord { policy, digest, set, effects })
+        Ok(PolicyRecord { policy, digest, set, generated: self.generated.clone(), effects })
     }
 }
 

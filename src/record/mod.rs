@@ -39,6 +39,9 @@ pub struct Record {
     /// What writing the marker changed, beside the marker.
     #[serde(default, skip_serializing_if = "Effects::is_empty")]
     pub marker: Effects,
+    /// The text had no last line end until an object was written behind the workload.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unended: bool,
     /// Where taking out alone does not give back the bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Texts>,
@@ -54,6 +57,9 @@ pub struct PolicyRecord {
     /// The set that it was applied with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,
+    /// The objects that it generated beside the workload, with their digests.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub generated: BTreeMap<String, String>,
     /// What it did.
     #[serde(flatten)]
     pub effects: Effects,

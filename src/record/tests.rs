@@ -11,7 +11,7 @@ fn workload(spec: Value) -> Value {
 
 fn record(before: &Value, after: &Value, joins: &[JoinHint]) -> Record {
     let effects = effects_of(before, after, &paths(), joins);
-    let policy = PolicyRecord { policy: "p".into(), digest: "d".into(), set: None, effects };
+    let policy = PolicyRecord { policy: "p".into(), digest: "d".into(), effects, ..PolicyRecord::default() };
     Record { version: VERSION, pod: paths().template(), policies: vec![policy], ..Record::default() }
 }
 

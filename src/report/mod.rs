@@ -43,6 +43,10 @@ pub struct FileReport {
     pub workloads: Vec<WorkloadReport>,
     /// What policies generate beside workloads, in file order; when all files are settled, what this file writes.
     pub companions: Vec<PlacedCompanion>,
+    /// Objects that the records of the input name.
+    pub dropped: Vec<Generated>,
+    /// Objects that the records of the output name.
+    pub needed: Vec<Generated>,
     /// What is wrong, in file order.
     pub diagnostics: Vec<Diagnostic>,
     /// Documents with content, workloads and others.
@@ -59,6 +63,8 @@ impl FileReport {
     /// Adds what happened to the next part of the same file.
     pub fn append(&mut self, next: FileReport) {
         let (edits_before, workloads_before) = (self.edits.len(), self.workloads.len());
+        self.dropped.extend(next.dropped);
+        self.needed.extend(next.needed);
         self.companions.extend(next.companions.into_iter().map(|mut placed| {
             placed.workload += workloads_before;
             placed.edits = placed.edits.start + edits_before..placed.edits.end + edits_before;
@@ -81,6 +87,26 @@ impl FileReport {
         self.objects += next.objects;
         self.list_metadata = self.list_metadata.take().or(next.list_metadata);
         next.unlisted.into_iter().for_each(|(fate, number)| *self.unlisted.entry(fate).or_default() += number);
+    }
+}
+
+/// An object that a record says was generated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Generated {
+    /// `ConfigMap shop/orders-jmx`.
+    pub name: String,
+    /// Of what was written.
+    pub digest: String,
+    /// The policy that wanted it.
+    pub policy: String,
+    /// The text had no last line end before it.
+    pub is_unended: bool,
+}
+
+impl Generated {
+    /// What tells whether it is the same object with the same content.
+    pub fn key(&self) -> (String, String) {
+        (self.name.clone(), self.digest.clone())
     }
 }
 

@@ -10,6 +10,7 @@ use clap::error::ErrorKind;
 use podgraft::debug;
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
 use podgraft::graft::across;
+use podgraft::graft::retire::retire;
 use podgraft::graft::settle::Settling;
 use podgraft::graft::{Options, graft_on_threads, graft_part};
 use podgraft::inventory::Inventory;
@@ -267,6 +268,8 @@ fn graft_given(run: &args::Run, texts: Vec<Text>, wish: Wish<'_>, mut problems: 
     let mut files: Vec<GraftedFile> = texts.into_iter().zip(reports).map(graft_file).collect();
     let mut settling = Settling::default();
     files.iter_mut().for_each(|file| settling.settle(&mut file.report));
+    let parts = files.iter_mut().map(|file| (file.input.name.clone(), file.text.as_slice(), &mut file.report));
+    retire(&mut parts.collect::<Vec<_>>(), &options);
     problems.extend(files.iter_mut().flat_map(|file| std::mem::take(&mut file.report.diagnostics)));
     // What an injection does is of no matter where nothing is injected.
     if !run.ephemeral_containers && !problems.iter().any(Diagnostic::is_error) {
