@@ -15,8 +15,11 @@ use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::Arc;
 
 use generate::{Case, case, cases};
+use podgraft::graft::{Options, graft};
+use podgraft::options::TakeOut;
 use podgraft::report::splice;
 use podgraft::yaml::parse::parse_with_granit;
 use podgraft::yaml::value::to_value;
@@ -126,6 +129,30 @@ fn json_has_the_values_of_yaml() {
             assert_eq!(items, alone.clone().map(Value::Array), "{text}");
         }
     });
+}
+
+/// Injects with a record, and takes it out again.
+#[test]
+fn what_was_injected_with_a_record_is_undone_to_the_byte() {
+    let undone = Cell::new(0);
+    for_all(case(), 256, |case| {
+        let (text, policies) = (case.text(), case.policies());
+        let recording = Options { record: true, ..Options::default() };
+        let report = graft(&Arc::from("input.yaml"), text.as_bytes(), &policies, &recording);
+        if !promises::errors(&report).is_empty() || report.edits.is_empty() {
+            return;
+        }
+        let injected = splice(text.as_bytes(), &report.edits);
+        let undoing = Options { take_out: TakeOut::All, ..Options::default() };
+        let report = graft(&Arc::from("input.yaml"), &injected, &[], &undoing);
+        let shown = String::from_utf8_lossy(&injected);
+        assert!(promises::errors(&report).is_empty(), "{:?}\n{shown}", report.diagnostics);
+        let back = splice(&injected, &report.edits);
+        assert_eq!(String::from_utf8_lossy(&back), text, "from\n{shown}");
+        undone.set(undone.get() + 1);
+    });
+    eprintln!("{} undone", undone.get());
+    assert!(undone.get() > 0, "nothing was undone");
 }
 
 /// Runs the program in a folder with `policy.yaml`.
