@@ -12,18 +12,18 @@ mod refusals;
 pub mod retire;
 mod runs;
 pub mod settle;
+mod words;
 
-use memchr::memmem::Finder;
 use std::cell::OnceCell;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::{Written, lower};
 use crate::inventory::{self, Inventory, Needs, Standing};
 use crate::manifest::object::{Found, Object, find_objects, find_pod_template, find_template_braces};
 use crate::manifest::pod::{NoTemplate, Workload};
-use crate::manifest::prefilter::{Glance, glance};
+use crate::manifest::prefilter::{Glance, glance, glance_first, has_odd_breaks};
 use crate::manifest::workload::PodKinds;
 pub use crate::options::{ImageEnv, Options, PodTemplatePath};
 use crate::plan::draft::Draft;
@@ -44,9 +44,7 @@ use refusals::{not_rendered, parse_problem, refuse_root, refuse_workload, untype
 pub use runs::Run;
 use runs::on_threads;
 use settle::Settling;
-
-/// Without it no document holds anything like a pod template.
-static CONTAINERS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"containers:"));
+use words::PodWords;
 
 /// Plans and edits one file that is a run by itself. Nothing is changed where a diagnostic of the report is an error.
 pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Options) -> FileReport {
@@ -153,13 +151,28 @@ fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
     let mut report = FileReport::default();
     let mut lines = Lines::new(run.text, run.first_line);
     let mut written = Written::default();
-    for chunk in chunks(run.text) {
+    let mut pods = PodWords::of(run.text);
+    let has_odd_breaks = has_odd_breaks(run.text);
+    let mut chunks = chunks(run.text);
+    loop {
+        let first = if has_odd_breaks { None } else { glance_first(chunks.rest(), setting.kinds) };
+        let (chunk, glance) = match first {
+            // The end of the text is no chunk.
+            Some((_, 0)) => break,
+            Some((glance, length)) => (chunks.cut(length), glance),
+            None => {
+                let Some(chunk) = chunks.next() else { break };
+                (chunk, glance(chunk.text, setting.kinds))
+            }
+        };
         let place = ChunkPlace { in_run: chunk.start, start: run.start + chunk.start };
+        let may_hold_pods = matches!(glance, Glance::LetThrough { kind: Some(_), .. }) && pods.stand_in(&chunk);
         let first_problem = report.diagnostics.len();
         let (lines, written, report) = (&mut lines, &mut written, &mut report);
         let doubt = OnceCell::new();
         let pending = Vec::new();
-        Chunk { place, bytes: chunk.text, setting, lines, written, report, first_problem, doubt, pending }.run();
+        Chunk { place, bytes: chunk.text, setting, lines, written, report, first_problem, doubt, pending }
+            .run(glance, may_hold_pods);
     }
     report
 }
@@ -199,9 +212,8 @@ struct Chunk<'a, 'l> {
 }
 
 impl<'a> Chunk<'a, '_> {
-    fn run(&mut self) {
-        if let Glance::LetThrough { kind, is_object, has_content } = glance(self.bytes, self.setting.kinds) {
-            let may_hold_pods = kind.is_some() && CONTAINERS.find(self.bytes).is_some();
+    fn run(&mut self, glance: Glance<'_>, may_hold_pods: bool) {
+        if let Glance::LetThrough { kind, is_object, has_content } = glance {
             let is_linted = self.setting.options.lint && kind == Some(lint::API_SERVICE);
             if !self.setting.options.parse_all && !may_hold_pods && !is_linted {
                 self.report.documents += usize::from(has_content);

@@ -33,7 +33,8 @@ pub struct Options {
     pub image_env: Vec<ImageEnv>,
     /// `--forbid`: what no policy may put anywhere.
     pub forbid: Vec<Danger>,
-    /// Report every workload and say in words what was done to it. Without it a report has edits, counts and problems.
+    /// Report every workload, say in words what was done to it, and warn of variables that may hide an image's. Without it
+    /// a report has edits, counts and problems.
     pub details: bool,
     /// Report the places of the conditions that do not hold.
     pub places: bool,

@@ -215,12 +215,12 @@ impl View<'_, '_> {
                 .as_ref()
                 .map_or_else(|| kind.to_owned(), |glob| format!("{}/{kind}", glob.glob().glob()))
         };
+        if kinds.is_empty() || kinds.iter().any(fits) {
+            return None;
+        }
         let names: Vec<String> = kinds.iter().map(written).collect();
-        let holds = kinds.is_empty() || kinds.iter().any(fits);
-        (!holds).then(|| {
-            let reason = format!("kinds wants {}, this is {}/{}", names.join(", "), object.api_version, object.kind);
-            Skip::because(reason).found_at(self.span_in(Some(object.node), "kind"))
-        })
+        let reason = format!("kinds wants {}, this is {}/{}", names.join(", "), object.api_version, object.kind);
+        Some(Skip::because(reason).found_at(self.span_in(Some(object.node), "kind")))
     }
 
     fn check_name(&self, names: &[GlobMatcher]) -> Option<Skip> {

@@ -40,10 +40,10 @@ fn config_map(number: usize) -> String {
     )
 }
 
-/// A text of about six blocks, and its result.
+/// A text of several blocks, and its result.
 fn texts() -> (String, String) {
     let (mut before, mut after) = (String::new(), String::new());
-    for number in 0..5000 {
+    for number in 0..3000 {
         before += &config_map(number);
         after += &config_map(number);
         let is_java = number % 3 == 0;
@@ -51,7 +51,7 @@ fn texts() -> (String, String) {
         after += &if is_java { injected(number) } else { own.clone() };
         before += &own;
     }
-    assert!(before.len() > 6 << 20, "{}", before.len());
+    assert!(before.len() > 3 << 20, "{}", before.len());
     (before, after)
 }
 
@@ -89,15 +89,15 @@ fn assert_result(output: &Output, wanted: &str, what: &str) {
     assert_eq!(output.status.code(), Some(0), "{what}: {}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stdout == wanted.as_bytes(), "{what}");
     let report = String::from_utf8_lossy(&output.stderr);
-    assert!(report.ends_with("5000 workloads: 1667 injected, 3333 not selected; 5000 other objects\n"), "{report}");
-    assert!(report.contains("... and 1167 more workloads injected; --report FILE names all"), "{report}");
+    assert!(report.ends_with("3000 workloads: 1000 injected, 2000 not selected; 3000 other objects\n"), "{report}");
+    assert!(report.contains("... and 500 more workloads injected; --report FILE names all"), "{report}");
 }
 
 #[test]
 fn a_large_text_has_the_same_result_however_it_is_read_and_written() {
     let (text, wanted) = texts();
     let place = Place::with(&text);
-    for threads in [1, 2, 5] {
+    for threads in [1, 3] {
         for args in ["all.yaml", "--stream all.yaml"] {
             let args = format!("--threads {threads} {args}");
             assert_result(&place.run(&args), &wanted, &args);
@@ -156,4 +156,35 @@ fn what_is_no_file_is_read_once() {
     run.stdin.take().unwrap().write_all(deployment(1, "java").as_bytes()).unwrap();
     let output = run.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), injected(1));
+}
+
+#[test]
+fn shards_divide_the_files_and_miss_none() {
+    let place = Place::with("");
+    let folder = place.path().join("m");
+    fs::create_dir(&folder).unwrap();
+    for number in 0..7 {
+        fs::write(folder.join(format!("{number}.yaml")), deployment(number, "java")).unwrap();
+    }
+    let all = String::from_utf8(place.run("-q m").stdout).unwrap();
+    let shards: Vec<String> = (1..=3)
+        .map(|index| {
+            let output = place.run(&format!("-q --shard {index}/3 m"));
+            assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap()
+        })
+        .collect();
+    assert_eq!(shards[1], injected(1) + &injected(4));
+    let count = |text: &str| text.matches("emptyDir").count();
+    assert_eq!((count(&all), shards.iter().map(|shard| count(shard)).sum()), (7, 7));
+    let beyond = place.run("-q --shard 9/9 m");
+    assert_eq!((beyond.status.code(), beyond.stdout.len()), (Some(0), 0), "more shards than files");
+    assert_eq!(place.run("--shard 4/3 m").status.code(), Some(2));
+    assert_eq!(place.run("--shard 1/2 all.yaml").status.code(), Some(2), "one text is not divided");
+    assert!(place.run("-q --in-place --shard 3/3 m").status.success());
+    let changed = (0..7).filter(|number| {
+        let text = fs::read_to_string(folder.join(format!("{number}.yaml"))).unwrap();
+        text.contains("emptyDir")
+    });
+    assert_eq!(changed.collect::<Vec<_>>(), [2, 5]);
 }

@@ -18,11 +18,9 @@ impl Layout {
         let mut offsets = Votes::default();
         // The block collections around the node that is looked at: mapping or not, column, and the id behind it.
         let mut around: Vec<(bool, usize, NodeId)> = Vec::with_capacity(16);
-        for id in (object.0..tree.after(object).0).map(NodeId) {
+        let is_block = |&id: &NodeId| matches!(tree.kind(id), Kind::BlockMapping | Kind::BlockSequence);
+        for id in tree.within(object).filter(is_block) {
             let kind = tree.kind(id);
-            if !matches!(kind, Kind::BlockMapping | Kind::BlockSequence) {
-                continue;
-            }
             while around.pop_if(|(.., after)| *after <= id).is_some() {}
             let own = column(tree, id);
             if let Some(&(true, outer, _)) = around.last()

@@ -6,6 +6,7 @@
 //! its line with a character that sends the document to the parser.
 
 use super::workload::PodKinds;
+use crate::yaml::stream::is_separator;
 
 /// What a document is without parsing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,27 +30,72 @@ pub fn glance<'a>(chunk: &'a [u8], kinds: &PodKinds) -> Glance<'a> {
     if has_odd_breaks(chunk) {
         return Glance::Parse;
     }
-    let Some(first_line) = behind_separator(chunk) else { return Glance::Parse };
+    match glance_first(chunk, kinds) {
+        Some((glance, end)) if end == chunk.len() => glance,
+        _ => Glance::Parse,
+    }
+}
+
+/// [`glance`] at the first chunk of a text without [odd breaks](has_odd_breaks), and where the chunk ends; `None` where
+/// only the parser can tell.
+pub fn glance_first<'a>(text: &'a [u8], kinds: &PodKinds) -> Option<(Glance<'a>, usize)> {
     let mut root = Root::default();
-    let content = &chunk[first_line..];
-    let others = memchr::memchr_iter(b'\n', content).map(|at| at + 1);
-    for start in std::iter::once(0).chain(others) {
-        match content.get(start) {
-            None | Some(b'\n' | b'#') => {}
-            Some(b' ') if root.has_content => {}
-            Some(_) => {
-                if !root.take_line(&content[start..]) {
-                    return Glance::Parse;
-                }
-            }
+    let mut at = behind_separator(text)?;
+    // Before the first key a line that is indented is none of the root's.
+    while !root.has_content {
+        match text.get(at) {
+            None => return Some((root.judge(kinds), text.len())),
+            Some(b'\n' | b'#') => {}
+            Some(b'-') if is_separator(&text[at..]) => return Some((root.judge(kinds), at)),
+            Some(_) => root.take_line(&text[at..])?,
+        }
+        if !root.has_content {
+            at += memchr::memchr(b'\n', &text[at..]).map_or(text.len() - at, |length| length + 1);
         }
     }
-    root.judge(kinds)
+    loop {
+        at = next_root_line(text, at);
+        match text.get(at) {
+            None => return Some((root.judge(kinds), text.len())),
+            Some(b'\n' | b'#') => {}
+            Some(b'-') if is_separator(&text[at..]) => return Some((root.judge(kinds), at)),
+            Some(_) => root.take_line(&text[at..])?,
+        }
+    }
+}
+
+/// The start of the next line behind `at` that does not begin with a space, or the text's end. Eight bytes at a time:
+/// half of all lines begin with a space, and whether one does cannot be foretold.
+fn next_root_line(text: &[u8], mut at: usize) -> usize {
+    while let Some(words) = text.get(at..at + 9) {
+        let (this, next) = (words.first_chunk().map(word), words.last_chunk().map(word));
+        let (Some(this), Some(next)) = (this, next) else { break };
+        let (line_feeds, spaces) = (this ^ LINE_FEEDS, next ^ SPACES);
+        // The high bit of each byte that is zero, and of each that is not: exact, since both are used together.
+        let is_line_feed = !(((line_feeds & LOW) + LOW) | line_feeds | LOW);
+        let is_no_space = ((spaces & LOW) + LOW) | spaces;
+        let found = is_line_feed & is_no_space;
+        if found != 0 {
+            return at + (found.trailing_zeros() / 8) as usize + 1;
+        }
+        at += 8;
+    }
+    let rest = &text[at.min(text.len())..];
+    let begins = |&place: &usize| rest[place] == b'\n' && rest.get(place + 1) != Some(&b' ');
+    (0..rest.len()).find(begins).map_or(text.len(), |place| at + place + 1)
+}
+
+const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+const LINE_FEEDS: u64 = 0x0a0a_0a0a_0a0a_0a0a;
+const SPACES: u64 = 0x2020_2020_2020_2020;
+
+fn word(bytes: &[u8; 8]) -> u64 {
+    u64::from_le_bytes(*bytes)
 }
 
 /// The start of what follows the chunk's `---` line; `None` where something stands on that line.
 fn behind_separator(chunk: &[u8]) -> Option<usize> {
-    if !crate::yaml::stream::is_separator(chunk) {
+    if !is_separator(chunk) {
         return Some(0);
     }
     let line_feed = memchr::memchr(b'\n', chunk);
@@ -68,30 +114,27 @@ struct Root<'a> {
 }
 
 impl<'a> Root<'a> {
-    /// Takes the line at the start of the text. False where only the parser can tell what it is.
-    fn take_line(&mut self, text: &'a [u8]) -> bool {
-        let line = &text[..memchr::memchr(b'\n', text).unwrap_or(text.len())];
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        match line.first() {
-            None => return true,
-            // Indented before any key: the root may stand anywhere. Blank lines and comments do not matter.
-            Some(b' ') if matches!(line.trim_ascii_start().first(), None | Some(b'#')) => return true,
-            Some(b'-') if self.has_content && matches!(line.get(1), None | Some(b' ')) => return true,
-            Some(_) => {}
+    /// Takes the line at the start of the text. `None` where only the parser can tell what it is.
+    fn take_line(&mut self, text: &'a [u8]) -> Option<()> {
+        match text[0] {
+            b' ' | b'\r' => return is_blank_or_comment(line_of(text)).then_some(()),
+            b'-' if self.has_content && matches!(text.get(1), None | Some(b' ' | b'\n' | b'\r')) => return Some(()),
+            _ => {}
         }
-        let Some((key, value)) = plain_key(line) else { return false };
+        let (key, value) = plain_key(text)?;
         self.has_content = true;
-        if key == b"apiVersion" {
-            self.api_versions += 1;
-            self.api_version = bare_word(value, b"./-");
-        }
-        if key == b"kind" {
-            match (bare_word(value, b""), self.kind) {
-                (Some(word), None) if !word.ends_with("List") => self.kind = Some(word),
-                _ => return false,
+        match key {
+            b"apiVersion" => {
+                self.api_versions += 1;
+                self.api_version = bare_word(line_of(value), b"./-");
             }
+            b"kind" => match (bare_word(line_of(value), b""), self.kind) {
+                (Some(word), None) if !word.ends_with("List") => self.kind = Some(word),
+                _ => return None,
+            },
+            _ => {}
         }
-        true
+        Some(())
     }
 
     fn judge(self, kinds: &PodKinds) -> Glance<'a> {
@@ -109,22 +152,30 @@ impl<'a> Root<'a> {
     }
 }
 
+fn line_of(text: &[u8]) -> &[u8] {
+    &text[..memchr::memchr(b'\n', text).unwrap_or(text.len())]
+}
+
+fn is_blank_or_comment(line: &[u8]) -> bool {
+    matches!(line.trim_ascii_start().first(), None | Some(b'#'))
+}
+
 /// Line breaks that some readers see and a search for `\n` does not: a bare CR, NEL, LS, PS; and a byte order mark.
-fn has_odd_breaks(chunk: &[u8]) -> bool {
+pub fn has_odd_breaks(chunk: &[u8]) -> bool {
     let has_bare_return = memchr::memchr_iter(b'\r', chunk).any(|at| chunk.get(at + 1) != Some(&b'\n'));
     let odd: [&[u8]; 4] = ["\u{85}".as_bytes(), "\u{2028}".as_bytes(), "\u{2029}".as_bytes(), "\u{feff}".as_bytes()];
     has_bare_return || (!chunk.is_ascii() && odd.iter().any(|bytes| memchr::memmem::find(chunk, bytes).is_some()))
 }
 
-/// `[A-Za-z][A-Za-z0-9_./-]*:` and a blank or the end.
-fn plain_key(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    if !line.first()?.is_ascii_alphabetic() {
+/// `[A-Za-z][A-Za-z0-9_./-]*:` and a blank or the line's end: the key, and what follows the colon.
+fn plain_key(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    if !text.first()?.is_ascii_alphabetic() {
         return None;
     }
     let is_key = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/' | b'-');
-    let length = line.iter().take_while(|byte| is_key(byte)).count();
-    let rest = line[length..].strip_prefix(b":")?;
-    matches!(rest.first(), None | Some(b' ')).then_some((&line[..length], rest))
+    let length = text.iter().position(|byte| !is_key(byte))?;
+    let rest = text[length..].strip_prefix(b":")?;
+    matches!(rest.first(), None | Some(b' ' | b'\n' | b'\r')).then_some((&text[..length], rest))
 }
 
 /// Letters, digits and some more, then nothing or a comment.
@@ -155,6 +206,48 @@ mod tests {
         assert!(is_let_through("apiVersion: v1\nkind: Service\n"));
         assert!(!is_let_through("apiVersion: serving.knative.dev/v1\nkind: Service\n"));
         assert!(!is_let_through("apiVersion: \"v1\"\nkind: Service\n"));
+    }
+
+    #[test]
+    fn a_look_at_a_text_ends_where_its_first_chunk_does() {
+        let kinds = PodKinds::with([]);
+        let pieces = [
+            "---\n",
+            "--- # c\n",
+            "---x\n",
+            "----\n",
+            "# c\n",
+            "\n",
+            "  # c\n",
+            "a: 1\n",
+            "a:\n",
+            "  b: 2\n",
+            "- c\n",
+            "kind: A\n",
+            "kind: Pod\n",
+            " ---\n",
+            "%YAML 1.1\n",
+            "d: |\n",
+            "    ---  text that goes on for a while\n",
+            "e: 1\r\n",
+            "\r\n",
+            "f",
+            "...\n",
+        ];
+        let mut seed = 1_u64;
+        for _ in 0..20_000 {
+            let mut text = String::new();
+            for _ in 0..8 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                text += pieces[(seed >> 33) as usize % pieces.len()];
+            }
+            let first = crate::yaml::stream::chunks(text.as_bytes()).next().map(|chunk| chunk.text);
+            if let Some((glance, end)) = glance_first(text.as_bytes(), &kinds) {
+                let whole = first.unwrap_or_default();
+                assert_eq!(end, whole.len(), "{text:?}");
+                assert_eq!(glance, super::glance(whole, &kinds), "{text:?}");
+            }
+        }
     }
 
     #[test]

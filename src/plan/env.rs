@@ -148,6 +148,9 @@ impl<'t> Planner<'_, 't> {
     }
 
     fn warn_of_hidden_env(&mut self, container: &Container<'_>, change: &EnvChange) {
+        if !self.options.details {
+            return;
+        }
         let name = &change.name;
         let message = format!(
             "policy `{}` sets `{name}` where the manifest has none, which hides a `{name}` that an image sets",

@@ -37,6 +37,18 @@ impl<'a> Iterator for Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
+    /// What is not cut yet.
+    pub fn rest(&self) -> &'a [u8] {
+        &self.text[self.start..]
+    }
+
+    /// The next chunk, when somebody has found already how long it is.
+    pub fn cut(&mut self, length: usize) -> Chunk<'a> {
+        let start = self.start;
+        self.start += length;
+        Chunk { start, text: &self.text[start..self.start] }
+    }
+
     /// Several chunks as one piece: the fewest that have together as many bytes, at least one, or all that are left.
     pub fn next_run(&mut self, bytes: usize) -> Option<Chunk<'a>> {
         if self.start >= self.text.len() {

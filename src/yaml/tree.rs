@@ -193,6 +193,11 @@ impl<'a> Tree<'a> {
         NodeId(self.node(id).after)
     }
 
+    /// The node and all that it holds, in document order.
+    pub fn within(&self, id: NodeId) -> impl Iterator<Item = NodeId> + use<> {
+        (id.0..self.node(id).after).map(NodeId)
+    }
+
     /// The direct children; of a mapping keys and values in turn.
     pub fn children(&self, id: NodeId) -> Children<'_, 'a> {
         let node = self.node(id);

@@ -13,6 +13,7 @@ use podgraft::options::{ImageEnv, PodTemplatePath, WorkloadPattern, parse_kube_v
 use podgraft::policy::images::ImageMirror;
 use podgraft::policy::read::{ParamSetting, PolicyFile};
 
+use crate::shard::Shard;
 pub use hosts::{Argocd, Generate, Hosted, Parameters, Sort};
 pub use review::{
     Check, CheckFormat, Diff, DiffFormat, Explain, ExplainFormat, GroupBy, Inspect, InspectFormat, SortBy,
@@ -371,6 +372,9 @@ pub struct Manifests {
     /// Check documents that no policy can concern, too
     #[arg(long)]
     pub parse_all: bool,
+    /// Work on every N-th file only, from the I-th on; facts are read from all files
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
 }
 
 /// What is said, and how.

@@ -18,6 +18,7 @@ mod publish;
 mod review;
 mod run;
 mod settings;
+mod shard;
 mod show;
 mod stream;
 mod texts;

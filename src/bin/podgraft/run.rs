@@ -250,6 +250,8 @@ fn graft_given(run: &args::Run, texts: Vec<Text>, wish: Wish<'_>, mut problems: 
     let sources = Sources { manifests: &named(&texts), policy_files: &files, context: &run.manifests.context };
     let (inventory, fact_problems) = gather(&sources, &policies, &options, threads);
     problems.extend(fact_problems);
+    let shard = run.manifests.shard;
+    let texts = if let Some(shard) = shard { shard.keep(texts) } else { texts };
     problems.extend(unknown_kinds(&policies, &PodKinds::of(&options)));
     let may_graft = !problems.iter().any(|problem| problem.is_error() && problem.code != Code::File);
     let (reports, piped) = match pipe {
@@ -278,7 +280,8 @@ fn graft_given(run: &args::Run, texts: Vec<Text>, wish: Wish<'_>, mut problems: 
     }
     problems = say_once(problems);
     if !problems.iter().any(Diagnostic::is_error) {
-        problems.extend(find_nothing(&files));
+        // What one shard has nothing of, another may have.
+        problems.extend(if shard.is_none() { find_nothing(&files) } else { Vec::new() });
         problems.extend(find_no_object(&files));
     }
     files.retain(|file| !file.parts.is_empty() || !file.input.is_found());

@@ -30,6 +30,9 @@ pub fn texts_of(
     wish: Option<Release>,
     problems: &mut Vec<Diagnostic>,
 ) -> Result<(Vec<Text>, Option<Release>), clap::Error> {
+    if run.manifests.shard.is_some() && is_one_text(&inputs) {
+        return Err(usage(ErrorKind::ArgumentConflict, "--shard divides files: name a folder, or several files"));
+    }
     let pipe = wish.filter(|_| is_one_text(&inputs) && !reads_policies(run));
     match (wish, pipe) {
         (Some(Release::Immediately), None) => {

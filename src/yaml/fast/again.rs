@@ -180,16 +180,19 @@ impl<'o> Again<'_, '_, 'o> {
         self.close(&before[kept..], first, renumbered);
         let taken = Taken { from: NodeId(first.nodes), to: NodeId(base), count: end - first.nodes };
         self.parser.tree.taken.push(taken);
-        for node in &old.nodes[first.nodes as usize..end as usize] {
-            let node = Node {
-                start: self.to_new(node.start),
-                end: self.to_new(node.end),
-                after: renumbered(node.after),
-                extra: self.take_value(node),
-                ..*node
-            };
-            self.parser.tree.nodes.push(node);
-        }
+        let moved = offset(self.moved.cast_unsigned() & u32::MAX as usize);
+        let Tree { nodes, decoded, .. } = &mut self.parser.tree;
+        nodes.extend(old.nodes[first.nodes as usize..end as usize].iter().map(|node| {
+            let mut taken = *node;
+            taken.start = node.start.wrapping_add(moved);
+            taken.end = node.end.wrapping_add(moved);
+            taken.after = renumbered(node.after);
+            if node.extra != VERBATIM && !node.kind.is_collection() {
+                decoded.push(old.decoded[node.extra as usize].clone());
+                taken.extra = offset(decoded.len() - 1);
+            }
+            taken
+        }));
         let Some(until) = until else { return };
         let mark = old.marks[until];
         self.parser.open.truncate(kept);
@@ -214,14 +217,5 @@ impl<'o> Again<'_, '_, 'o> {
             own.end = end;
             own.after = renumbered(node.after);
         }
-    }
-
-    fn take_value(&mut self, node: &Node) -> u32 {
-        if node.extra == VERBATIM || node.kind.is_collection() {
-            return VERBATIM;
-        }
-        let decoded = &mut self.parser.tree.decoded;
-        decoded.push(self.old.decoded[node.extra as usize].clone());
-        offset(decoded.len() - 1)
     }
 }

@@ -62,16 +62,17 @@ pub(super) fn skip_indentation(bytes: &[u8], mut at: usize) -> usize {
     bytes[at..].iter().position(|&byte| byte != b' ').map_or(bytes.len(), |length| at + length)
 }
 
-/// The first `:`, `#`, tab or line feed at or behind `at`, or the end.
+/// The first `:`, `#`, tab or part of a line end at or behind `at`, or the end. There are no other control characters.
 #[inline]
 pub(super) fn find_stop(bytes: &[u8], mut at: usize) -> usize {
     while let Some(word) = word(bytes, at) {
-        let stops = matches(word, b':') | matches(word, b'#') | matches(word, b'\t') | matches(word, b'\n');
+        let controls = word.wrapping_sub(LOW_BITS * u64::from(b' ')) & !word & HIGH_BITS;
+        let stops = matches(word, b':') | matches(word, b'#') | controls;
         if stops != 0 {
             return at + first_of(stops);
         }
         at += 8;
     }
-    let is_stop = |&byte: &u8| matches!(byte, b':' | b'#' | b'\t' | b'\n');
+    let is_stop = |&byte: &u8| matches!(byte, b':' | b'#' | b'\t' | b'\n' | b'\r');
     bytes[at..].iter().position(is_stop).map_or(bytes.len(), |length| at + length)
 }

@@ -77,7 +77,7 @@ impl Parser<'_> {
             match self.byte(stop) {
                 b':' if !matches!(self.byte(stop + 1), b' ' | b'\n' | b'\r') => stop += 1,
                 b'#' if self.bytes[stop - 1] != b' ' => stop += 1,
-                b'\n' => break,
+                b'\n' | b'\r' => break,
                 _ => return None,
             }
         }

@@ -238,6 +238,13 @@ impl<'a> Parser<'a> {
 
     fn push_value(&mut self, at: usize, scalar: Scanned) -> Option<()> {
         let end = scalar.end as usize;
+        let parent = self.open.last().map_or(0, |open| open.column);
+        // Nearly always the line ends here, and the next is not deep enough to go on.
+        if self.byte(end) == b'\n' && self.byte(end + 1 + parent) != b' ' {
+            self.push_scalar(at, scalar);
+            self.next = end + 1;
+            return Some(());
+        }
         if scalar.kind == Kind::Plain
             && let Some(next) = self.find_plain_continuation(end)
         {

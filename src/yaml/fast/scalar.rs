@@ -62,7 +62,7 @@ impl Parser<'_> {
                 b':' if matches!(self.byte(stop + 1), b' ' | b'\n' | b'\r') => break NonZeroU32::new(offset(stop)),
                 b'#' if self.bytes[stop - 1] == b' ' => break None,
                 b'\t' => return None,
-                b'\n' => break None,
+                b'\n' | b'\r' => break None,
                 _ => stop += 1,
             }
         };
