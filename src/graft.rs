@@ -162,7 +162,7 @@ fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
             Some((glance, length)) => (chunks.cut(length), glance),
             None => {
                 let Some(chunk) = chunks.next() else { break };
-                (chunk, glance(chunk.text, setting.kinds))
+                (chunk, if has_odd_breaks { glance(chunk.text, setting.kinds) } else { Glance::Parse })
             }
         };
         let place = ChunkPlace { in_run: chunk.start, start: run.start + chunk.start };

@@ -1,5 +1,8 @@
 //! The Kubernetes objects of a document: the root, or the items of a list.
 
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
+
 use crate::yaml::tree::{Kind, NodeId, Tree};
 
 use super::workload::PodKinds;
@@ -115,9 +118,12 @@ fn is_pod_template(tree: &Tree<'_>, node: NodeId) -> bool {
     items.peek().is_some() && items.all(|item| tree.get(item, "name").is_some() && tree.get(item, "image").is_some())
 }
 
+/// Made once: to prepare a search takes as long as to search a document.
+static BRACES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"{{"));
+
 /// Where an unrendered template stands in a parsed document: `key: {{ value }}` parses as a mapping in a mapping.
 pub fn find_template_braces(tree: &Tree<'_>, within: NodeId) -> Option<NodeId> {
-    memchr::memmem::find(tree.slice(within).as_bytes(), b"{{")?;
+    BRACES.find(tree.slice(within).as_bytes())?;
     let ids = (within.0..tree.after(within).0).map(NodeId);
     ids.into_iter().find(|&id| tree.kind(id) == Kind::FlowMapping && tree.slice(id).starts_with("{{"))
 }

@@ -47,7 +47,7 @@ pub fn glance_first<'a>(text: &'a [u8], kinds: &PodKinds) -> Option<(Glance<'a>,
             None => return Some((root.judge(kinds), text.len())),
             Some(b'\n' | b'#') => {}
             Some(b'-') if is_separator(&text[at..]) => return Some((root.judge(kinds), at)),
-            Some(_) => root.take_line(&text[at..])?,
+            Some(_) => root.take_line(&text[at..], kinds)?,
         }
         if !root.has_content {
             at += memchr::memchr(b'\n', &text[at..]).map_or(text.len() - at, |length| length + 1);
@@ -59,7 +59,7 @@ pub fn glance_first<'a>(text: &'a [u8], kinds: &PodKinds) -> Option<(Glance<'a>,
             None => return Some((root.judge(kinds), text.len())),
             Some(b'\n' | b'#') => {}
             Some(b'-') if is_separator(&text[at..]) => return Some((root.judge(kinds), at)),
-            Some(_) => root.take_line(&text[at..])?,
+            Some(_) => root.take_line(&text[at..], kinds)?,
         }
     }
 }
@@ -115,7 +115,7 @@ struct Root<'a> {
 
 impl<'a> Root<'a> {
     /// Takes the line at the start of the text. `None` where only the parser can tell what it is.
-    fn take_line(&mut self, text: &'a [u8]) -> Option<()> {
+    fn take_line(&mut self, text: &'a [u8], kinds: &PodKinds) -> Option<()> {
         match text[0] {
             b' ' | b'\r' => return is_blank_or_comment(line_of(text)).then_some(()),
             b'-' if self.has_content && matches!(text.get(1), None | Some(b' ' | b'\n' | b'\r')) => return Some(()),
@@ -127,9 +127,14 @@ impl<'a> Root<'a> {
             b"apiVersion" => {
                 self.api_versions += 1;
                 self.api_version = bare_word(line_of(value), b"./-");
+                return (!self.is_of_interest(kinds)).then_some(());
             }
             b"kind" => match (bare_word(line_of(value), b""), self.kind) {
-                (Some(word), None) if !word.ends_with("List") => self.kind = Some(word),
+                (Some(word), None) if !word.ends_with("List") => {
+                    self.kind = Some(word);
+                    // What will be parsed need not be looked at to its end.
+                    return (self.api_versions == 0 || !self.is_of_interest(kinds)).then_some(());
+                }
                 _ => return None,
             },
             _ => {}
@@ -137,14 +142,17 @@ impl<'a> Root<'a> {
         Some(())
     }
 
-    fn judge(self, kinds: &PodKinds) -> Glance<'a> {
-        let is_of_interest = match (self.kind.filter(|kind| kinds.has_kind(kind)), self.api_version) {
+    fn is_of_interest(&self, kinds: &PodKinds) -> bool {
+        match (self.kind.filter(|kind| kinds.has_kind(kind)), self.api_version) {
             (None, _) => false,
             // Some kinds of interest share their name with others: Knative's Service with the core one.
             (Some(kind), Some(api_version)) if self.api_versions == 1 => kinds.find(api_version, kind).is_some(),
             (Some(_), _) => true,
-        };
-        if is_of_interest {
+        }
+    }
+
+    fn judge(self, kinds: &PodKinds) -> Glance<'a> {
+        if self.is_of_interest(kinds) {
             return Glance::Parse;
         }
         let is_object = self.kind.is_some() && self.api_versions > 0;
@@ -167,13 +175,24 @@ pub fn has_odd_breaks(chunk: &[u8]) -> bool {
     has_bare_return || (!chunk.is_ascii() && odd.iter().any(|bytes| memchr::memmem::find(chunk, bytes).is_some()))
 }
 
+/// Which bytes a plain key is made of.
+const IS_KEY: [bool; 256] = {
+    let mut is_key = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        let is_sign = matches!(byte as u8, b'_' | b'.' | b'/' | b'-');
+        is_key[byte] = is_sign || (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    is_key
+};
+
 /// `[A-Za-z][A-Za-z0-9_./-]*:` and a blank or the line's end: the key, and what follows the colon.
 fn plain_key(text: &[u8]) -> Option<(&[u8], &[u8])> {
     if !text.first()?.is_ascii_alphabetic() {
         return None;
     }
-    let is_key = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/' | b'-');
-    let length = text.iter().position(|byte| !is_key(byte))?;
+    let length = text.iter().position(|&byte| !IS_KEY[byte as usize])?;
     let rest = text[length..].strip_prefix(b":")?;
     matches!(rest.first(), None | Some(b' ' | b'\n' | b'\r')).then_some((&text[..length], rest))
 }

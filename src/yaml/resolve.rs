@@ -153,10 +153,12 @@ const HASHES: usize = 2048;
 
 /// A number under [`HASHES`], equal for equal texts: their length and both ends, mixed.
 fn small_hash(text: &[u8]) -> usize {
-    let end = |bytes: &[u8]| bytes.iter().fold(0_u64, |word, &byte| word << 8 | u64::from(byte));
     let (first, last) = match (text.first_chunk::<8>(), text.last_chunk::<8>()) {
         (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
-        _ => (end(text), 0),
+        _ => match (text.first_chunk::<4>(), text.last_chunk::<4>()) {
+            (Some(first), Some(last)) => (u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last))),
+            _ => (text.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)), 0),
+        },
     };
     let mixed = (first ^ last.rotate_left(17) ^ (text.len() as u64) << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 53) as usize

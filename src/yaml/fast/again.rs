@@ -30,13 +30,28 @@ pub type Change = (Range<usize>, usize);
 
 /// The tree of a text that came from another by changes, in order: the same that [`super::parse`] makes of it.
 pub(crate) fn parse_again<'o>(old: &Tree<'_>, text: &'o str, changes: &[Change]) -> Option<Tree<'o>> {
-    if !characters::are_known(text) {
+    if !are_known(old, text, changes) {
         return None;
     }
     let mut parser = Parser::new(text);
     parser.skip_separator()?;
     let again = Again { old, parser, changes, passed: 0, moved: 0, path: Vec::with_capacity(16), known: None };
     again.run()
+}
+
+/// [`characters::are_known`] of a text of which all was looked at but the changes. A change behind a carriage return may
+/// part it from its line feed.
+fn are_known(old: &Tree<'_>, text: &str, changes: &[Change]) -> bool {
+    let is_behind_return = |at: usize| at > 0 && old.text.as_bytes()[at - 1] == b'\r';
+    if changes.iter().any(|(at, _)| is_behind_return(at.start)) {
+        return characters::are_known(text);
+    }
+    let mut moved = 0_isize;
+    changes.iter().all(|(at, length)| {
+        let start = at.start.wrapping_add_signed(moved);
+        moved += length.cast_signed() - at.len().cast_signed();
+        text.get(start..start + length).is_some_and(characters::are_known)
+    })
 }
 
 /// A collection around the line of the old text that is looked at.
