@@ -1,5 +1,5 @@
 //! Speed of each stage on Helm-style manifests that the policy changes: `cargo bench --bench stages`. Whole processes are
-//! measured by `benches/instructions.sh` and `benches/peers.py`.
+//! measured with `benches/streams.py` and `benches/peers.py`.
 
 use divan::Bencher;
 use divan::counter::BytesCount;
