@@ -32,8 +32,9 @@ for form in unified summary stat json markdown html sarif; do
   [ "$took" -lt 5000 ] || { echo "$form took $took ms" >&2; exit 1; }
 done
 
-echo "the patch: git apply, and patch where it is installed, come to what apply writes"
-"$podgraft" apply -q -p policies.yaml thousand.yaml > wanted.yaml
+echo "the patch: git apply, and patch where it is installed, come to what apply --in-place writes"
+cp thousand.yaml wanted.yaml
+"$podgraft" apply -q -i -p policies.yaml wanted.yaml
 for program in git patch; do
   command -v "$program" > /dev/null || { skip_or_fail "$program is not installed"; continue; }
   mkdir "$program.d"
