@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 podgraft=$(realpath "$1")
-python=$2
+python=$(realpath --no-symlinks "$2") # the link is what makes it a virtual environment
 root=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
