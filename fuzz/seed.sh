@@ -28,7 +28,9 @@ for target in "$@"; do
     *) manifests ;;
   esac | sort -u | while IFS= read -r file; do
     case "$target" in
-      pair) { cat "$(dirname "$file")/policy.yaml"; printf '\n=====\n'; cat "$file"; } | add pair ;;
+      pair)
+        [ -f "$(dirname "$file")/policy.yaml" ] || continue # a case of another command
+        { cat "$(dirname "$file")/policy.yaml"; printf '\n=====\n'; cat "$file"; } | add pair ;;
       # What stands between `${` and `}`, and behind `expression:`.
       expression)
         { grep -ohP '\$\{\K[^}]+(?=\})' "$file" || true; sed -n "s/.*expression: *['\"]\{0,1\}\(.*[^'\"]\)['\"]\{0,1\} *$/\1/p" "$file"; } |
