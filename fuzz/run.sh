@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 seconds=$1
 shift
 [ $# -gt 0 ] || set -- parse split policy graft pair expression
+mkdir -p fuzz/target
 fuzz/seed.sh "$@"
 for target in "$@"; do
   dictionary=(-dict=fuzz/yaml.dict)
