@@ -365,8 +365,10 @@ impl<'a> Chunk<'a, '_> {
         let mut policies = self.left_alone(workload).unwrap_or_else(|| {
             let setting = self.setting;
             let planned = plan(workload, setting.policies, setting.options, setting.inventory, None);
-            let Planned { draft, policies, diagnostics, ephemeral_containers, companions: generated, steps, .. } =
-                planned;
+            let Planned {
+                draft, policies, diagnostics, needs, ephemeral_containers, companions: generated, steps, ..
+            } = planned;
+            self.report.needs.append(needs);
             companions = generated;
             if setting.options.details {
                 metrics_port = plan::metrics::metrics_port(workload, &draft);

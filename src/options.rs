@@ -36,6 +36,8 @@ pub struct Options {
     /// Report every workload, say in words what was done to it, and warn of variables that may hide an image's. Without it
     /// a report has edits, counts and problems.
     pub details: bool,
+    /// Report what the injections need from a cluster.
+    pub needs: bool,
     /// Report the places of the conditions that do not hold.
     pub places: bool,
     /// Report what each workload is made of.
@@ -64,6 +66,7 @@ impl Default for Options {
             image_env: Vec::new(),
             forbid: Vec::new(),
             details: true,
+            needs: false,
             places: false,
             views: false,
             authors: false,

@@ -354,6 +354,7 @@ fn the_report_and_the_diagnostics_are_json_where_it_is_wanted() {
     assert_exit(&place.run(&["apply", "--report", "r.json", "-p", "policy.yaml", "a.yaml"]), 0);
     let report: serde_json::Value = serde_json::from_str(&place.read("r.json")).unwrap();
     assert_eq!((&report["kind"], &report["totals"]["injected"]), (&"Report".into(), &1.into()));
+    assert_eq!((&report["needs"][0]["policy"], &report["needs"][0]["workloads"]), (&"agent".into(), &1.into()));
     let failed =
         place.run(&["apply", "--report", "r.json", "--diagnostics", "json", "-p", "policy.yaml", "missing.yaml"]);
     assert_exit(&failed, 2);

@@ -224,6 +224,7 @@ impl<'a> Chunk<'a, '_> {
             return Pending::same(workload, Vec::new());
         }
         let planned = plan(&workload, self.setting.policies, self.setting.options, self.setting.inventory, None);
+        self.report.needs.append(planned.needs);
         self.add_diagnostics(planned.diagnostics);
         let metrics_port = metrics_port(&workload, &planned.draft);
         let wanted = if planned.draft.is_changed() { Wanted::Draft(planned.draft) } else { Wanted::Same };
@@ -247,6 +248,7 @@ impl<'a> Chunk<'a, '_> {
         let (one, taken) = (&pair.recorded[recorded], &pair.stripped.taken[recorded]);
         let earlier = Earlier { record: one.record.clone(), current: one.value.clone(), taken: taken.clone() };
         let planned = plan(base, self.setting.policies, self.setting.options, self.setting.inventory, Some(&earlier));
+        self.report.needs.append(planned.needs);
         let moved = planned.diagnostics.into_iter().map(|mut problem| {
             for label in problem.labels.iter_mut().filter(|label| label.place.source == pair.source.name) {
                 label.place = place_before(&label.place, base.source, pair);

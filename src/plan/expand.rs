@@ -19,6 +19,11 @@ pub(super) struct Expanded<'r> {
 }
 
 impl Expanded<'_> {
+    /// All that goes somewhere.
+    pub fn all(&self) -> impl Iterator<Item = &Inject> {
+        std::iter::once(&*self.inject).chain(&self.of_containers)
+    }
+
     /// Says so where a rule has only what no workload gets.
     pub fn note(&self, policy: &Policy) -> Option<Diagnostic> {
         let first = self.inject.ephemeral_containers.first()?;

@@ -12,9 +12,8 @@ pub(super) fn refuse(subject: Subject<'_, '_>, expanded: &Expanded<'_>) -> Vec<D
     if subject.options.forbid.is_empty() {
         return Vec::new();
     }
-    let injects = std::iter::once(&*expanded.inject).chain(&expanded.of_containers);
     let mut problems: Vec<Diagnostic> = Vec::new();
-    for problem in injects.flat_map(|inject| in_one(subject, inject)) {
+    for problem in expanded.all().flat_map(|inject| in_one(subject, inject)) {
         if !problems.contains(&problem) {
             problems.push(problem);
         }

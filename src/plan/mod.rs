@@ -16,6 +16,7 @@ mod faults;
 mod forbidden;
 mod intact;
 pub mod metrics;
+mod needs;
 mod order;
 mod others;
 pub mod patch;
@@ -37,6 +38,7 @@ use crate::manifest::pod::Workload;
 use crate::options::Options;
 use crate::policy::{ApplyRules, Checksum, FailurePolicy, Item, Policy, Rule};
 use crate::record::{Record, digest};
+use crate::report::needs::{Need, NeedsOfRun};
 use crate::report::{Change, Companion, Outcome, PolicyReport, Skip};
 use crate::select::{Base, No, choose_containers, select, select_rule};
 use crate::yaml::tree::NodeId;
@@ -63,6 +65,8 @@ pub struct Planned<'t> {
     pub ephemeral_containers: Vec<Item>,
     /// What was done, where that is written into the workload.
     pub record: Option<Record>,
+    /// What they need from a cluster, where it was asked for.
+    pub needs: NeedsOfRun,
     /// The draft after each policy that changed it, where it was asked for.
     pub steps: Vec<(usize, Draft<'t>)>,
 }
@@ -143,6 +147,7 @@ impl<'r, 't> Run<'r, 't> {
             diagnostics: Vec::new(),
             ephemeral_containers: Vec::new(),
             record: None,
+            needs: NeedsOfRun::default(),
             steps: Vec::new(),
         };
         let mut checksums = Vec::new();
@@ -271,14 +276,7 @@ fn apply<'t>(subject: Subject<'_, 't>, earlier: &[Policy], planned: &mut Planned
         }
     }
     let is_skipped = applied.skips.len() == policy.rules.len();
-    if !is_skipped {
-        applied.problems.extend(config_keys::check(subject));
-    }
-    let companions = if is_skipped { Ok(Vec::new()) } else { companions::of(subject) };
-    let companions = companions.unwrap_or_else(|found| {
-        applied.problems.extend(found);
-        Vec::new()
-    });
+    let companions = if is_skipped { Vec::new() } else { beside(subject, &mut applied.problems) };
     let (errors, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
         applied.problems.into_iter().partition(Diagnostic::is_error);
     if !errors.is_empty() {
@@ -294,12 +292,22 @@ fn apply<'t>(subject: Subject<'_, 't>, earlier: &[Policy], planned: &mut Planned
         return Outcome::Skipped(no_rule(applied.skips));
     }
     found.notes.generated = generated_by_us(subject, &companions);
+    needs::tell(subject, std::mem::take(&mut applied.needs), &companions, planned);
     for (companion, _) in companions.into_iter().filter(|(_, is_there)| !is_there) {
         let object = companion.name.clone();
         applied.done.push(Change::Generated { what: object.to_string(), object });
         planned.companions.push(companion);
     }
     if applied.done.is_empty() { Outcome::UpToDate } else { Outcome::Injected(applied.done) }
+}
+
+/// What is to stand beside the workload, and whether it does already.
+fn beside(subject: Subject<'_, '_>, problems: &mut Vec<Diagnostic>) -> Vec<(Companion, bool)> {
+    problems.extend(config_keys::check(subject));
+    companions::of(subject).unwrap_or_else(|found| {
+        problems.extend(found);
+        Vec::new()
+    })
 }
 
 /// The objects that stand there because of this run or an earlier one, with their digests.
@@ -333,6 +341,8 @@ struct Applied<'p> {
     /// Containers that have got a rule.
     taken: BTreeSet<NodeId>,
     notes: Notes,
+    /// What they need from a cluster, where it was asked for.
+    needs: BTreeSet<Need>,
 }
 
 fn apply_rule<'p, 't>(subject: Subject<'p, 't>, rule: &'p Rule, planned: &mut Planned<'t>, applied: &mut Applied<'p>) {
@@ -355,6 +365,7 @@ fn apply_rule<'p, 't>(subject: Subject<'p, 't>, rule: &'p Rule, planned: &mut Pl
     };
     applied.problems.extend(forbidden::refuse(subject, &expanded));
     applied.checksums.extend(expanded.inject.checksums.iter().cloned());
+    needs::collect(subject, &expanded, &mut applied.needs);
     match subject.options.ephemeral_containers {
         true => ephemeral::collect(subject, &expanded.inject.ephemeral_containers, planned, &mut applied.problems),
         false => applied.problems.extend(expanded.note(policy)),

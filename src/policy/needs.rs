@@ -3,68 +3,91 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-use super::Policy;
 use super::parts::Part;
+use super::{Inject, Policy};
 use crate::dangers::{self, Found};
+use crate::report::needs::{Need, NeedKind};
 
-/// What a policy's injections need, sorted.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// Images that nodes pull; those with `${...}` depend on the workload.
-    pub images: BTreeSet<String>,
-    /// Secrets that pods refer to.
-    pub secrets: BTreeSet<String>,
-    /// ConfigMaps that pods refer to.
-    pub config_maps: BTreeSet<String>,
-    /// PersistentVolumeClaims that pods refer to.
-    pub claims: BTreeSet<String>,
-    /// The service account that pods run as.
-    pub service_accounts: BTreeSet<String>,
-    /// What gives a container power beyond its pod.
-    pub privileges: BTreeSet<Found>,
+/// What a policy's text needs, in all of its rules; names with `${...}` depend on the workload.
+pub fn needs_of(policy: &Policy) -> BTreeSet<Need> {
+    let mut needs = BTreeSet::new();
+    parts_of(policy).iter().for_each(|part| add_part(part, &mut needs));
+    needs
 }
 
-impl Needs {
-    /// Of one policy, in all of its rules.
-    pub fn of(policy: &Policy) -> Self {
-        let mut needs = Needs::default();
-        for part in parts_of(policy) {
-            needs.add(&part.value, "");
-            needs.privileges.extend(dangers::find(&part.value).into_iter().filter(|found| found.danger.is_privilege()));
-        }
-        needs
-    }
-
-    fn add(&mut self, value: &Value, parent: &str) {
-        match value {
-            Value::Object(map) => {
-                for (key, inner) in map {
-                    self.add_field(parent, key, inner);
-                    self.add(inner, key);
-                }
+impl Inject {
+    /// What this needs in a workload of a namespace.
+    pub fn needs(&self, namespace: Option<&str>) -> BTreeSet<Need> {
+        let mut needs = BTreeSet::new();
+        self.parts().iter().for_each(|part| add_part(part, &mut needs));
+        let placed = |mut need: Need| {
+            if !matches!(need.kind, NeedKind::Image | NeedKind::Privilege) {
+                need.namespace = namespace.map(str::to_owned);
             }
-            Value::Array(items) => items.iter().for_each(|item| self.add(item, parent)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
+            need
+        };
+        needs.into_iter().map(placed).collect()
     }
+}
 
-    fn add_field(&mut self, parent: &str, key: &str, value: &Value) {
-        let name = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-        match (parent, key) {
-            (_, "image") | ("image", "reference") => self.images.extend(value.as_str().map(str::to_owned)),
-            // Of a volume, `secretName`; of projected sources, references and CSI drivers, `name`.
-            (_, "secret") => self.secrets.extend(name("secretName").or_else(|| name("name"))),
-            (_, "secretRef" | "secretKeyRef" | "nodePublishSecretRef") => self.secrets.extend(name("name")),
-            (_, "configMap" | "configMapRef" | "configMapKeyRef") => self.config_maps.extend(name("name")),
-            (_, "persistentVolumeClaim") => self.claims.extend(name("claimName")),
-            (_, "serviceAccountName") => self.service_accounts.extend(value.as_str().map(str::to_owned)),
-            (_, "imagePullSecrets") => {
-                let names = value.as_array().into_iter().flatten().filter_map(|secret| secret.get("name")?.as_str());
-                self.secrets.extend(names.map(str::to_owned));
+fn add_part(part: &Part, needs: &mut BTreeSet<Need>) {
+    add(&part.value, "", needs);
+    let privileges = dangers::find(&part.value).into_iter().filter(|found| found.danger.is_privilege());
+    needs.extend(
+        privileges
+            .map(|Found { danger, what }| Need { detail: Some(what), ..Need::of(NeedKind::Privilege, danger.name()) }),
+    );
+}
+
+fn add(value: &Value, parent: &str, needs: &mut BTreeSet<Need>) {
+    match value {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                add_field(parent, key, inner, needs);
+                add(inner, key, needs);
             }
-            _ => {}
         }
+        Value::Array(items) => items.iter().for_each(|item| add(item, parent, needs)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+fn add_field(parent: &str, key: &str, value: &Value, needs: &mut BTreeSet<Need>) {
+    match (parent, key) {
+        (_, "image") | ("image", "reference") => {
+            needs.extend(value.as_str().map(|image| Need::of(NeedKind::Image, image)));
+        }
+        // Of a volume, `secretName`; of projected sources, references and CSI drivers, `name`.
+        (_, "secret") => add_object(NeedKind::Secret, ["secretName", "name"], value, needs),
+        (_, "secretRef" | "secretKeyRef" | "nodePublishSecretRef") => {
+            add_object(NeedKind::Secret, ["name", "name"], value, needs);
+        }
+        (_, "configMap" | "configMapRef" | "configMapKeyRef") => {
+            add_object(NeedKind::ConfigMap, ["name", "name"], value, needs);
+        }
+        (_, "persistentVolumeClaim") => add_object(NeedKind::VolumeClaim, ["claimName", "claimName"], value, needs),
+        (_, "serviceAccountName") => {
+            needs.extend(value.as_str().map(|name| Need::of(NeedKind::ServiceAccount, name)));
+        }
+        (_, "imagePullSecrets") => {
+            let names = value.as_array().into_iter().flatten().filter_map(|secret| secret.get("name")?.as_str());
+            needs.extend(names.map(|name| Need::of(NeedKind::Secret, name)));
+        }
+        _ => {}
+    }
+}
+
+/// An object that is referred to, or the keys of it that are.
+fn add_object(kind: NeedKind, names: [&str; 2], value: &Value, needs: &mut BTreeSet<Need>) {
+    let text = |key: &str| value.get(key).and_then(Value::as_str);
+    let Some(name) = names.into_iter().find_map(text) else { return };
+    let is_optional = value.get("optional") == Some(&Value::Bool(true));
+    let object = Need { is_optional, ..Need::of(kind, name) };
+    let items = value.get("items").and_then(Value::as_array).into_iter().flatten();
+    let keys = items.filter_map(|item| item.get("key")?.as_str()).chain(text("key"));
+    let keyed = |key: &str| Need { detail: Some(key.to_owned()), ..object.clone() };
+    let keys: Vec<Need> = keys.map(keyed).collect();
+    needs.extend(if keys.is_empty() { vec![object] } else { keys });
 }
 
 /// What all rules of a policy put somewhere; what waits for a workload as it is written.

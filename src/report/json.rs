@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::needs::{NeedsData, NeedsOfRun};
 use super::text::{Fate, fate, other_objects};
 use super::{Change, Outcome, PolicyReport, ReportedFile, WorkloadReport};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -25,6 +26,7 @@ struct Report<'a> {
     totals: Totals,
     files: Vec<File<'a>>,
     metrics_endpoints: Vec<MetricsEndpoint>,
+    needs: Vec<NeedsData<'a>>,
     diagnostics: Vec<Problem<'a>>,
 }
 
@@ -125,6 +127,7 @@ struct Place<'a> {
 
 /// The whole run, indented, with a line end.
 pub fn render(files: &[ReportedFile<'_>], diagnostics: &[Diagnostic], verdict: Verdict) -> String {
+    let needs = NeedsOfRun::of_files(files);
     let report = Report {
         api_version: "podgraft.dev/v1alpha1",
         kind: "Report",
@@ -132,6 +135,7 @@ pub fn render(files: &[ReportedFile<'_>], diagnostics: &[Diagnostic], verdict: V
         totals: totals(files),
         files: files.iter().map(file).collect(),
         metrics_endpoints: metrics_endpoints(files),
+        needs: needs.as_data(),
         diagnostics: diagnostics.iter().map(problem).collect(),
     };
     let text = serde_json::to_string_pretty(&report).expect("strings, numbers and lists of these are always JSON");

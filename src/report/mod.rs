@@ -13,6 +13,7 @@ pub mod json;
 mod lines;
 pub mod markdown;
 pub mod mask;
+pub mod needs;
 pub mod reviewed;
 mod sarif;
 pub mod stat;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Label};
 pub use companion::{Companion, CompanionText, ObjectName, PlacedCompanion};
+use needs::NeedsOfRun;
 pub use text::Fate;
 use view::WorkloadView;
 
@@ -55,6 +57,8 @@ pub struct FileReport {
     pub objects: usize,
     /// Workloads that are only counted, where there were too many to list.
     pub unlisted: BTreeMap<Fate, usize>,
+    /// What was injected needs from a cluster, where the run's options ask for it.
+    pub needs: NeedsOfRun,
     /// `metadata` of the first List, where the run's options ask for views.
     pub list_metadata: Option<Value>,
 }
@@ -83,6 +87,7 @@ impl FileReport {
                 self.diagnostics.push(diagnostic);
             }
         }
+        self.needs.append(next.needs);
         self.documents += next.documents;
         self.objects += next.objects;
         self.list_metadata = self.list_metadata.take().or(next.list_metadata);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::needs::NeedsOfRun;
 use super::{Change, FileReport, Outcome, ReportedFile, Skip, WorkloadReport, count, list, list_gone, one_line};
 
 /// So many different reasons of one policy are spelled out; the others are counted.
@@ -13,9 +14,10 @@ const MOST_LISTED: usize = 20_000;
 /// So many changes of one policy to one workload are spelled out.
 const MOST_CHANGES: usize = 50;
 
-/// Everything: [`injected`], [`skipped`] and [`totals`].
+/// Everything: [`injected`], [`taken_out`], [`skipped`], what the injections need from a cluster, and [`totals`].
 pub fn render(files: &[ReportedFile<'_>]) -> String {
-    [injected(files), taken_out(files), skipped(files), totals(files)].concat()
+    let needs = NeedsOfRun::of_files(files).text();
+    [injected(files), taken_out(files), skipped(files), needs, totals(files)].concat()
 }
 
 fn workloads<'a>(files: &'a [ReportedFile<'_>]) -> impl Iterator<Item = &'a WorkloadReport> {

@@ -9,8 +9,9 @@ use podgraft::lint::has_findings;
 use podgraft::manifest::workload::PodKinds;
 use podgraft::options::Options;
 use podgraft::policy::Policy;
-use podgraft::policy::needs::Needs;
+use podgraft::policy::needs::needs_of;
 use podgraft::report::json::render_diagnostic;
+use podgraft::report::needs::{Need, NeedKind};
 use serde_json::{Value, json};
 
 use crate::args::Policies;
@@ -62,38 +63,40 @@ fn json_result(policies: &[Policy], findings: &[Diagnostic]) -> Value {
 }
 
 fn needs_json(policy: &Policy) -> Value {
-    let needs = Needs::of(policy);
+    let needs = needs_of(policy);
+    let of = |kind: NeedKind| needs.iter().filter(move |need| need.kind == kind);
+    let names = |kind: NeedKind| of(kind).map(|need| need.name.as_str()).collect::<BTreeSet<_>>();
     let privileges: Vec<Value> =
-        needs.privileges.iter().map(|found| json!({"danger": found.danger.name(), "what": found.what})).collect();
+        of(NeedKind::Privilege).map(|need| json!({"danger": need.name, "what": need.detail})).collect();
     json!({
         "policy": policy.identity,
         "file": &*policy.text.name,
-        "images": needs.images,
-        "secrets": needs.secrets,
-        "configMaps": needs.config_maps,
-        "persistentVolumeClaims": needs.claims,
-        "serviceAccounts": needs.service_accounts,
+        "images": names(NeedKind::Image),
+        "secrets": names(NeedKind::Secret),
+        "configMaps": names(NeedKind::ConfigMap),
+        "persistentVolumeClaims": names(NeedKind::VolumeClaim),
+        "serviceAccounts": names(NeedKind::ServiceAccount),
         "privileges": privileges,
     })
 }
 
 fn needs_text(policy: &Policy) -> String {
-    let needs = Needs::of(policy);
-    let privileges: BTreeSet<String> =
-        needs.privileges.iter().map(|found| format!("{} ({})", found.danger, found.what)).collect();
+    let needs = needs_of(policy);
     let mut text = format!("{} needs from the cluster\n", policy.identity);
     let lists = [
-        ("images", &needs.images),
-        ("Secrets", &needs.secrets),
-        ("ConfigMaps", &needs.config_maps),
-        ("volume claims", &needs.claims),
-        ("service accounts", &needs.service_accounts),
-        ("privileges", &privileges),
+        ("images", NeedKind::Image),
+        ("Secrets", NeedKind::Secret),
+        ("ConfigMaps", NeedKind::ConfigMap),
+        ("volume claims", NeedKind::VolumeClaim),
+        ("service accounts", NeedKind::ServiceAccount),
+        ("privileges", NeedKind::Privilege),
     ];
-    for (what, names) in lists.into_iter().filter(|(what, names)| *what == "privileges" || !names.is_empty()) {
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        let _ = writeln!(text, "  {what:<17}{names}");
+    for (what, kind) in lists {
+        let names: Vec<String> = needs.iter().filter(|need| need.kind == kind).map(Need::words).collect();
+        if !names.is_empty() || kind == NeedKind::Privilege {
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            let _ = writeln!(text, "  {what:<17}{names}");
+        }
     }
     text
 }
@@ -105,7 +108,7 @@ pub fn images(args: &Images) -> Exit {
     if problems.iter().any(Diagnostic::is_error) {
         return Exit::Refused;
     }
-    let images: BTreeSet<String> = policies.iter().flat_map(|policy| Needs::of(policy).images).collect();
+    let images: BTreeSet<String> = policies.iter().flat_map(images_of).collect();
     let (unknown, known): (Vec<&String>, Vec<&String>) = images.iter().partition(|image| image.contains("${"));
     for image in unknown {
         // Nobody is left to tell when stderr is closed.
@@ -119,4 +122,8 @@ pub fn images(args: &Images) -> Exit {
             Exit::Refused
         }
     }
+}
+
+fn images_of(policy: &Policy) -> impl Iterator<Item = String> {
+    needs_of(policy).into_iter().filter(|need| need.kind == NeedKind::Image).map(|need| need.name)
 }

@@ -81,6 +81,12 @@ impl<'p> Wish<'p> {
     pub fn of(purpose: &'p Purpose) -> Self {
         Wish { purpose, details: true, pipe: None, ask: |_| {} }
     }
+
+    /// With what the report for people says, unless nobody is told.
+    pub fn told(purpose: &'p Purpose, output: &args::Output) -> Self {
+        let ask = if output.quiet { |_: &mut Options| {} } else { |options: &mut Options| options.needs = true };
+        Wish { ask, ..Wish::of(purpose) }
+    }
 }
 
 /// What the result is for.
@@ -111,7 +117,7 @@ pub fn apply(args: &args::Apply) -> Result<Exit, clap::Error> {
     let release = if args.stream { Release::Immediately } else { Release::AtTheEnd };
     let is_for_stdout = !args.in_place && args.output_dir.is_none();
     let pipe = (is_for_stdout && output.report.is_none()).then_some(release);
-    let grafted = graft_all(&args.run, Wish { details, pipe, ..Wish::of(&purpose) })?;
+    let grafted = graft_all(&args.run, Wish { details, pipe, ..Wish::told(&purpose, output) })?;
     Ok(conclude(grafted, &args.run.output, target))
 }
 
@@ -227,12 +233,12 @@ pub fn graft_host(run: &args::Run) -> Result<Grafted, clap::Error> {
         .map_err(|error| usage(ErrorKind::ValueValidation, error))?;
     let Walk { inputs, mut problems, .. } = walk(&run.paths, &filter);
     let texts = read_texts(inputs, run.output.threads, &mut problems);
-    Ok(graft_given(run, texts, Wish::of(&Purpose::Elsewhere), problems))
+    Ok(graft_given(run, texts, Wish::told(&Purpose::Elsewhere, &run.output), problems))
 }
 
 /// Grafts a text that a host gave.
 pub fn graft_read(run: &args::Run, input: Input, text: Vec<u8>) -> Grafted {
-    graft_given(run, vec![(input, text)], Wish::of(&Purpose::Elsewhere), Vec::new())
+    graft_given(run, vec![(input, text)], Wish::told(&Purpose::Elsewhere, &run.output), Vec::new())
 }
 
 /// Grafts texts, beside the problems that reading them had.
@@ -354,6 +360,7 @@ fn options(run: &args::Run, purpose: &Purpose, given: Vec<String>) -> Options {
         workloads: run.manifests.workloads.clone(),
         image_env: run.manifests.image_env.clone(),
         details: true,
+        needs: run.output.report.is_some(),
         forbid: run.policies.forbid.clone(),
         ..Options::default()
     }

@@ -1,0 +1,42 @@
+//! What a policy's items for one workload need from a cluster, where it is asked for.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::report::needs::{Need, NeedKind};
+use crate::report::{Companion, ObjectName};
+
+use super::expand::Expanded;
+use super::{Planned, Subject};
+
+/// Adds what a rule's items need.
+pub(super) fn collect(subject: Subject<'_, '_>, expanded: &Expanded<'_>, needs: &mut BTreeSet<Need>) {
+    if subject.options.needs {
+        needs.extend(expanded.all().flat_map(|inject| inject.needs(subject.workload.namespace.as_deref())));
+    }
+}
+
+/// Notes the needs of all rules, but for what the policy generates itself.
+pub(super) fn tell(
+    subject: Subject<'_, '_>,
+    mut needs: BTreeSet<Need>,
+    companions: &[(Companion, bool)],
+    planned: &mut Planned<'_>,
+) {
+    if subject.options.needs {
+        needs.retain(|need| !companions.iter().any(|(companion, _)| brings(&companion.name, need)));
+        planned.needs.add(&Arc::from(subject.policy.identity.as_str()), needs);
+    }
+}
+
+/// Whether a generated object is what is needed.
+fn brings(object: &ObjectName, need: &Need) -> bool {
+    let kind = match need.kind {
+        NeedKind::Secret => "Secret",
+        NeedKind::ConfigMap => "ConfigMap",
+        NeedKind::VolumeClaim => "PersistentVolumeClaim",
+        NeedKind::ServiceAccount => "ServiceAccount",
+        NeedKind::Image | NeedKind::Privilege => return false,
+    };
+    object.group.is_empty() && object.kind == kind && (&object.namespace, &object.name) == (&need.namespace, &need.name)
+}
