@@ -205,6 +205,8 @@ codes! {
     BadPatch = "bad-patch",
     /// A `test` of a JSON patch does not hold, so the patch does not apply to this workload.
     PatchNotApplied = "patch-not-applied",
+    /// kustomize finds what it patches by its name, and an object has none or another one of the same.
+    UnclearTarget = "unclear-target",
     /// `check`: the policies would change a workload.
     OutOfDate = "out-of-date",
     /// `check`: a workload opts in to a policy that does not apply to it.

@@ -18,6 +18,7 @@ pub mod krm;
 pub mod lint;
 pub mod manifest;
 pub mod options;
+pub mod patches;
 pub mod plan;
 pub mod policy;
 pub mod policytest;

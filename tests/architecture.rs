@@ -21,6 +21,7 @@ const ORDER: &[&str] = &[
     "edit",
     "convert",
     "debug",
+    "patches",
     "verify",
     "undo",
     "graft",

@@ -14,6 +14,7 @@ const SHOWN_ELSEWHERE: &[(Code, Option<&str>)] = &[
     (Code::NoDigest, Some("tests/lint.rs")),
     (Code::PatchWithoutTest, Some("tests/lint.rs")),
     (Code::BadResourceList, Some("tests/hosts/function.rs")),
+    (Code::UnclearTarget, Some("tests/hosts/component.rs")),
     (Code::OutOfDate, Some("tests/hosts/kustomize.rs")),
     (Code::NearMiss, Some("testdata/review/check-finds-what-is-out-of-date/expected.txt")),
     (Code::OptedIn, Some("testdata/review/check-finds-who-opts-in-and-is-not-selected/expected.txt")),

@@ -135,8 +135,10 @@ impl Lowering<'_, '_> {
         match around {
             Around::Root => Err(CannotWrite { node: of, why: "is the whole document" }),
             Around::Flow => {
+                let start = self.tree.start_with_properties(of);
                 let text = flow::inner_value(self.tree, of, value);
-                self.edits.push(Edit { at: self.tree.start_with_properties(of)..end, text: text.into() });
+                let text = if start == end { self.behind_flow_key(of)? + &text } else { text };
+                self.edits.push(Edit { at: start..end, text: text.into() });
                 Ok(())
             }
             Around::BlockField(key) => {
@@ -154,6 +156,16 @@ impl Lowering<'_, '_> {
                 self.put_from(dash + 1, end, &self.closed(text, end, value)[1..]);
                 Ok(())
             }
+        }
+    }
+
+    /// What parts a value from its key where nothing stood: `{env: }`, `{env:}`.
+    fn behind_flow_key(&self, of: NodeId) -> Result<String, CannotWrite> {
+        let before = &self.tree.text()[..self.tree.span(of).start];
+        match (before.ends_with(':'), before.trim_end().ends_with(':')) {
+            (true, _) => Ok(" ".to_owned()),
+            (false, true) => Ok(String::new()),
+            (false, false) => Err(CannotWrite { node: of, why: "is a key without a value" }),
         }
     }
 

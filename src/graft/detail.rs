@@ -30,6 +30,7 @@ impl Chunk<'_, '_> {
             api_version: workload.object.api_version.clone(),
             kind: workload.object.kind.clone(),
             namespace: workload.namespace.clone(),
+            states_namespace: workload.states_namespace(),
             name: workload.name.clone(),
             line: self.line_of(workload.tree, workload.object.node),
             // The other items of a list are other objects, perhaps Secrets.

@@ -105,6 +105,13 @@ impl<'t> Workload<'t> {
         Ok(Workload { tree, source, object, pod_kind, template, pod_spec, name, namespace, containers })
     }
 
+    /// The manifest itself says in which namespace it is.
+    pub fn states_namespace(&self) -> bool {
+        let metadata = self.tree.get(self.object.node, "metadata");
+        let stated = metadata.and_then(|metadata| self.tree.scalar(self.tree.get(metadata, "namespace")?));
+        stated.is_some_and(|text| !text.is_empty())
+    }
+
     /// `Deployment shop/orders`.
     pub fn title(&self) -> String {
         match &self.namespace {

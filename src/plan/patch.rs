@@ -2,13 +2,15 @@
 //! `json-patch` crate does, and must come to the values that the text editor wrote.
 
 use json_patch::jsonptr::PointerBuf;
-use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation};
+use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation, TestOperation};
 use serde_json::Value;
 
 use super::draft::{Draft, Field, Key, Opened, Part};
 use crate::yaml::tree::NodeId;
+use crate::yaml::value::to_value;
 
-/// The operations that turn the input's object into the draft's; empty when nothing changes.
+/// The operations that turn the input's object into the draft's; empty when nothing changes. Who carries them out later
+/// may have another object by then: an item of a list is found by its place, so what has a name is tested for it first, and a text for what it was.
 pub fn patch_of(draft: &Draft<'_>) -> Patch {
     let mut patch = Patcher { draft, operations: Vec::new() };
     patch.part(&draft.root(), &mut Vec::new());
@@ -24,7 +26,13 @@ impl Patcher<'_, '_> {
     fn part(&mut self, part: &Part, path: &mut Vec<String>) {
         match part {
             Part::Node(_) | Part::New(_) => {}
-            Part::Instead { value, .. } => self.replace(path, (**value).clone()),
+            Part::Instead { of, value } => {
+                // What is joined or replaced must still be what it was.
+                let before = to_value(self.draft.tree, *of).ok().filter(Value::is_string);
+                let test = |value| PatchOperation::Test(TestOperation { path: pointer(path), value });
+                self.operations.extend(before.map(test));
+                self.replace(path, (**value).clone());
+            }
             Part::Open(id) => match self.draft.opened(*id).clone() {
                 Opened::Mapping { origin, fields } => {
                     let has_own = fields.iter().any(|field| matches!(field.key, Key::Node(_)));
@@ -86,16 +94,31 @@ impl Patcher<'_, '_> {
             self.operations.push(PatchOperation::Remove(RemoveOperation { path: pointer(path) }));
             path.pop();
         }
+        let last_own = items.iter().rposition(|item| self.draft.origin(item).is_some());
         for (at, item) in items.iter().enumerate() {
-            path.push(at.to_string());
-            if self.draft.origin(item).is_none() {
+            if let Some(own) = self.draft.origin(item) {
+                path.push(at.to_string());
+                let before = self.operations.len();
+                self.part(item, path);
+                if self.operations.len() > before {
+                    let test = self.name_test(own, path);
+                    self.operations.splice(before..before, test);
+                }
+            } else {
+                path.push(if Some(at) > last_own { "-".to_owned() } else { at.to_string() });
                 let value = self.draft.value(item).unwrap_or(Value::Null);
                 self.operations.push(PatchOperation::Add(AddOperation { path: pointer(path), value }));
-            } else {
-                self.part(item, path);
             }
             path.pop();
         }
+    }
+
+    /// That the item is the one of its name.
+    fn name_test(&self, item: NodeId, path: &[String]) -> Option<PatchOperation> {
+        let tree = self.draft.tree;
+        let value = to_value(tree, tree.get(tree.follow(item), "name")?).ok()?;
+        let path = pointer(&[path, &["name".to_owned()]].concat());
+        Some(PatchOperation::Test(TestOperation { path, value }))
     }
 
     fn replace(&mut self, path: &[String], value: Value) {

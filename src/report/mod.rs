@@ -245,6 +245,8 @@ pub struct WorkloadReport {
     pub kind: String,
     /// As stated in the manifest or given for the run.
     pub namespace: Option<String>,
+    /// The manifest states it.
+    pub states_namespace: bool,
     /// `metadata.name`, or `metadata.generateName` with a `*`; empty when there is none.
     pub name: String,
     /// 1-based line of the file on which the object begins.

@@ -43,7 +43,7 @@ fn a_function_gives_the_values_that_apply_gives() {
     for_each_version(|place, kustomize| {
         let plain = build(place, kustomize, &[], "app");
         let agent = applied(place, &plain, "in-path/agent.yaml", &[]);
-        for folder in ["in-path", "consumer", "validated", "gate"] {
+        for folder in ["in-path", "consumer", "validated", "gate", "no-function"] {
             let built = build(place, kustomize, &FUNCTIONS, folder);
             assert_eq!(objects(&succeeded(&built)), agent, "{folder}");
         }
@@ -57,6 +57,18 @@ fn a_function_gives_the_values_that_apply_gives() {
         let jmx = applied(place, &plain, "builtin:jmx-exporter", &args);
         assert!(jmx[1].to_string().contains("registry.example.com/curl:"), "{}", jmx[1]);
         assert_eq!(objects(&succeeded(&build(place, kustomize, &FUNCTIONS, "file"))), jmx);
+    });
+}
+
+#[test]
+fn the_component_of_the_example_is_what_podgraft_makes_and_needs_no_function() {
+    for_each_version(|place, kustomize| {
+        let own = place.read("no-function/agents/kustomization.yaml");
+        let args = ["apply", "-q", "-p", "in-path/agent.yaml", "-o", "kustomize", "--output-dir", "no-function/agents"];
+        succeeded(&with_stdin(place.podgraft(&args), &succeeded(&build(place, kustomize, &[], "app"))));
+        assert_eq!(place.read("no-function/agents/kustomization.yaml"), own);
+        let built = objects(&succeeded(&build(place, kustomize, &[], "no-function")));
+        assert_eq!(built, objects(&succeeded(&build(place, kustomize, &FUNCTIONS, "in-path"))));
     });
 }
 

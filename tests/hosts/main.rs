@@ -2,6 +2,7 @@
 //! `target/hosts`. One that is missing is a visible skip, and a failure with CI=true.
 
 mod argocd;
+mod component;
 mod decides;
 mod function;
 mod helm;

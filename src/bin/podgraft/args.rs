@@ -1,5 +1,6 @@
 //! The command line as clap reads it. Nothing is opened or read here.
 
+mod apply;
 mod hosts;
 mod review;
 pub mod tools;
@@ -14,6 +15,7 @@ use podgraft::policy::images::ImageMirror;
 use podgraft::policy::read::{ParamSetting, PolicyFile};
 
 use crate::shard::Shard;
+pub use apply::{Apply, ApplyFormat};
 pub use hosts::{Argocd, Generate, Hosted, Parameters, Sort};
 pub use review::{
     Check, CheckFormat, Diff, DiffFormat, Explain, ExplainFormat, GroupBy, Inspect, InspectFormat, SortBy,
@@ -28,15 +30,6 @@ Examples:
 
 Exit status: 0 done; 1 diff found differences; 2 refused, failed or wrong usage (nothing was written);
 70 an internal check failed, a bug of podgraft (nothing was written).";
-
-const APPLY_EXAMPLES: &str = "\
-Examples:
-  kustomize build overlays/prod | podgraft apply -p builtin:jmx-exporter | kubectl apply -f -
-  podgraft apply -p agents.yaml --in-place manifests/
-  podgraft apply -p agents/ -p builtin:jmx-exporter --output-dir out/ manifests/
-  podgraft apply -p agents.yaml --param tracing:endpoint=http://collector:4317 deployment.yaml
-
-Bytes that no policy touches are the input's bytes. Nothing is written when anything failed.";
 
 const UNDO_EXAMPLES: &str = "\
 Examples:
@@ -79,7 +72,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Inject: patched manifests to stdout, in place, or into a folder
-    #[command(after_help = APPLY_EXAMPLES)]
+    #[command(after_help = apply::EXAMPLES)]
     Apply(Apply),
     /// Show what apply would change
     #[command(after_help = DIFF_EXAMPLES)]
@@ -120,24 +113,6 @@ pub enum Command {
     /// Print the manual page (roff)
     #[command(after_help = "Example:\n  podgraft man | man -l -")]
     Man,
-}
-
-/// `podgraft apply`.
-#[derive(Debug, Args)]
-pub struct Apply {
-    /// What is common to the commands that inject.
-    #[command(flatten)]
-    pub run: Run,
-    /// Replace the files that change, each atomically; an error leaves all as they were
-    #[arg(short, long, conflicts_with = "output_dir", help_heading = "Output")]
-    pub in_place: bool,
-    /// Write all manifests, changed or not, into this folder; named folders are mirrored
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    pub output_dir: Option<PathBuf>,
-    /// Let the result through as it comes instead of at the end, for a text that is larger than the machine; an error
-    /// then ends it in the middle
-    #[arg(long, conflicts_with_all = ["in_place", "output_dir", "report"], help_heading = "Output")]
-    pub stream: bool,
 }
 
 /// `podgraft debug`.

@@ -1,5 +1,6 @@
 //! The program: arguments, files, terminal and exit status around the library.
 
+mod apply;
 mod args;
 mod blocks;
 mod explain;
@@ -56,7 +57,7 @@ fn main() {
         std::process::exit(Exit::Internal as i32);
     }));
     let ended = match &Cli::parse_from(arguments()).command {
-        Command::Apply(args) => run::apply(args),
+        Command::Apply(args) => apply::apply(args),
         Command::Diff(args) => review::diff(args),
         Command::Debug(args) => run::debug(args),
         Command::Undo(args) => undo::undo(args),

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::patches::{Component, GENERATED};
 use podgraft::report::{Edit, FileReport, splice, write_spliced};
 
 use crate::pipeline::Piped;
@@ -122,6 +123,15 @@ fn write_tree(folder: &Path, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic
     });
     let inputs: Vec<PathBuf> = files.iter().filter_map(|file| file.input.path()).collect();
     create(&new.collect::<Vec<_>>(), &inputs)
+}
+
+/// A kustomize Component into its folder.
+pub fn write_component(folder: &Path, component: Component, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+    let new = |name: &'static str, text: String| NewFile { name, path: folder.join(name), text: text.into_bytes() };
+    let mut all = vec![new("kustomization.yaml", component.kustomization)];
+    all.extend(component.generated.map(|text| new(GENERATED, text)));
+    let inputs: Vec<PathBuf> = files.iter().filter_map(|file| file.input.path()).collect();
+    create(&all, &inputs)
 }
 
 /// Where a file stands in the folder of results.

@@ -107,20 +107,6 @@ pub enum Purpose {
     },
 }
 
-/// `podgraft apply`.
-pub fn apply(args: &args::Apply) -> Result<Exit, clap::Error> {
-    let target = Target { in_place: args.in_place, output_dir: args.output_dir.as_deref() };
-    check_target(target, &args.run.paths)?;
-    let purpose = if args.in_place { Purpose::InPlace } else { Purpose::Elsewhere };
-    let output = &args.run.output;
-    let details = !output.quiet || output.strict || output.report.is_some();
-    let release = if args.stream { Release::Immediately } else { Release::AtTheEnd };
-    let is_for_stdout = !args.in_place && args.output_dir.is_none();
-    let pipe = (is_for_stdout && output.report.is_none()).then_some(release);
-    let grafted = graft_all(&args.run, Wish { details, pipe, ..Wish::told(&purpose, output) })?;
-    Ok(conclude(grafted, &args.run.output, target))
-}
-
 /// Only files can be replaced.
 pub fn check_target(target: Target<'_>, paths: &[PathBuf]) -> Result<(), clap::Error> {
     let reads_stdin = reads_stdin(paths);

@@ -1,0 +1,49 @@
+//! The command that injects.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Run;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  kustomize build overlays/prod | podgraft apply -p builtin:jmx-exporter | kubectl apply -f -
+  podgraft apply -p agents.yaml --in-place manifests/
+  podgraft apply -p agents/ -p builtin:jmx-exporter --output-dir out/ manifests/
+  podgraft apply -p agents.yaml --param tracing:endpoint=http://collector:4317 deployment.yaml
+  kustomize build base | podgraft apply -p agents.yaml -o kustomize --output-dir agents/
+
+Bytes that no policy touches are the input's bytes. Nothing is written when anything failed.";
+
+/// `podgraft apply`.
+#[derive(Debug, Args)]
+pub struct Apply {
+    /// What is common to the commands that inject.
+    #[command(flatten)]
+    pub run: Run,
+    /// The form of the result
+    #[arg(short, long, value_enum, default_value_t = ApplyFormat::Manifests, value_name = "FORMAT", help_heading = "Output")]
+    pub output: ApplyFormat,
+    /// Replace the files that change, each atomically; an error leaves all as they were
+    #[arg(short, long, conflicts_with = "output_dir", help_heading = "Output")]
+    pub in_place: bool,
+    /// Write all manifests, changed or not, into this folder; named folders are mirrored
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub output_dir: Option<PathBuf>,
+    /// Let the result through as it comes instead of at the end, for a text that is larger than the machine; an error
+    /// then ends it in the middle
+    #[arg(long, conflicts_with_all = ["in_place", "output_dir", "report"], help_heading = "Output")]
+    pub stream: bool,
+}
+
+/// The forms of what is injected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ApplyFormat {
+    /// The manifests with it
+    Manifests,
+    /// A list of targets and RFC 6902 patches
+    JsonPatch,
+    /// A kustomize Component in --output-dir, for pipelines without podgraft
+    Kustomize,
+}

@@ -1,0 +1,152 @@
+//! The plan for those who have other programs carry it out: RFC 6902 patches, and a kustomize Component, which every
+//! kustomize and kubectl builds without podgraft.
+//! <https://kubectl.docs.kubernetes.io/guides/config_management/components/>
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::emit::{BlockStyle, block_items, document, needs_line_end};
+use crate::report::{Companion, ObjectName, ReportedFile, WorkloadReport};
+use crate::source::Source;
+
+/// `DIR/kustomization.yaml` and the files that it names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Component {
+    /// The Component with a patch for each object.
+    pub kustomization: String,
+    /// The objects that policies generate, where there are any: `generated.yaml`.
+    pub generated: Option<String>,
+}
+
+/// The name of the file with the objects that policies generate.
+pub const GENERATED: &str = "generated.yaml";
+
+/// What kustomize calls the namespace of an object that states none.
+/// Source: `EffectiveNamespace` of kyaml/resid.
+const NO_NAMESPACE: &str = "default";
+
+/// A JSON list of `{target, patch}`. An object that is new has a patch that puts all of it where nothing was (path ``),
+/// one that goes a patch that takes all of it away.
+pub fn json_patch(files: &[ReportedFile<'_>]) -> String {
+    let mut entries: Vec<Value> = Vec::new();
+    for file in files {
+        for (at, workload) in file.report.workloads.iter().enumerate() {
+            if let Some(patch) = &workload.patch {
+                let target = target(&workload.api_version, &name_of(workload));
+                entries.push(json!({"target": target, "patch": patch}));
+            }
+            let own = file.report.companions.iter().filter(|placed| placed.workload == at);
+            entries.extend(own.map(|placed| whole(&placed.companion)));
+        }
+    }
+    serde_json::to_string_pretty(&entries).expect("values are always JSON") + "\n"
+}
+
+fn whole(companion: &Companion) -> Value {
+    let api_version = companion.object["apiVersion"].as_str().unwrap_or_default();
+    let patch = json!([{"op": "add", "path": "", "value": *companion.object}]);
+    json!({"target": target(api_version, &companion.name), "patch": patch})
+}
+
+/// An object of the input, as the manifest names it.
+fn name_of(workload: &WorkloadReport) -> ObjectName {
+    let (group, _) = workload.api_version.rsplit_once('/').unwrap_or_default();
+    ObjectName {
+        group: group.to_owned(),
+        kind: workload.kind.clone(),
+        namespace: workload.namespace.clone().filter(|_| workload.states_namespace),
+        name: workload.name.clone(),
+    }
+}
+
+fn target(api_version: &str, object: &ObjectName) -> Map<String, Value> {
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    let fields = [
+        ("group", Some(group).filter(|group| !group.is_empty())),
+        ("version", Some(version)),
+        ("kind", Some(object.kind.as_str())),
+        ("namespace", object.namespace.as_deref()),
+        ("name", Some(object.name.as_str())),
+    ];
+    fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value?)))).collect()
+}
+
+/// A kustomize Component that does to the same manifests what `apply` does.
+///
+/// # Errors
+/// Objects that kustomize cannot tell from others: of a generated name, or two of the same name.
+pub fn component(files: &[ReportedFile<'_>]) -> Result<Component, Vec<Diagnostic>> {
+    let problems = refuse(files);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let changed = files.iter().flat_map(|file| &file.report.workloads).filter(|workload| workload.patch.is_some());
+    let patches: Vec<Value> = changed.map(patch_entry).collect();
+    let companions = files.iter().flat_map(|file| &file.report.companions);
+    let objects: Vec<String> = companions.map(|placed| document(&placed.companion.object)).collect();
+    let mut fields = json!({"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"});
+    if !objects.is_empty() {
+        fields["resources"] = json!([GENERATED]);
+    }
+    // kustomize takes a file without any list for an empty one, and fails.
+    fields["patches"] = Value::Array(patches);
+    let head = "# Made by `podgraft apply -o kustomize`, for the manifests that it was made from: make it again when they change.\n";
+    let generated = (!objects.is_empty()).then(|| objects.join("---\n"));
+    Ok(Component { kustomization: format!("{head}{}", document(&fields)), generated })
+}
+
+fn patch_entry(workload: &WorkloadReport) -> Value {
+    let mut object = name_of(workload);
+    // The fields of a target are regular expressions, and one that is left out fits everything.
+    object.name = regex_lite::escape(&object.name);
+    object.namespace.get_or_insert_with(|| NO_NAMESPACE.to_owned());
+    let target = target(&workload.api_version, &object);
+    let operations = serde_json::to_value(&workload.patch).expect("a patch is always JSON");
+    let mut operations = operations.as_array().cloned().unwrap_or_default();
+    // kustomize takes the last line ends of a patch off.
+    if let Some(last) = operations
+        .last_mut()
+        .and_then(Value::as_object_mut)
+        .filter(|last| last.get("value").is_some_and(needs_line_end))
+    {
+        let path = last.shift_remove("path");
+        last.insert("path".to_owned(), path.unwrap_or_default());
+    }
+    let style = BlockStyle { step: 2, list_offset: 0, line_end: "\n" };
+    json!({"target": target, "patch": block_items(&operations, 0, 2, style) + "\n"})
+}
+
+fn refuse(files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
+    let mut seen: BTreeMap<ObjectName, (&ReportedFile<'_>, &WorkloadReport)> = BTreeMap::new();
+    for file in files {
+        for workload in &file.report.workloads {
+            let is_changed = workload.patch.is_some();
+            if is_changed && (workload.name.is_empty() || workload.name.ends_with('*')) {
+                let message = format!("a kustomize patch needs a name, and this {} has none", workload.kind);
+                let problem = Diagnostic::error(Code::UnclearTarget, message);
+                problems.push(at(problem, file, workload, "has no metadata.name").help("-o json-patch does without"));
+                continue;
+            }
+            let twin = seen.insert(name_of(workload), (file, workload));
+            let Some((other_file, other)) = twin.filter(|(_, other)| is_changed || other.patch.is_some()) else {
+                continue;
+            };
+            let message = format!("a kustomize patch would change both of two objects called {}", workload.title());
+            let problem = Diagnostic::error(Code::UnclearTarget, message);
+            let problem = at(at(problem, other_file, other, "one"), file, workload, "the other");
+            problems.push(problem.help("make a Component for each build of kustomize: run podgraft once for each"));
+        }
+    }
+    problems
+}
+
+fn at(problem: Diagnostic, file: &ReportedFile<'_>, workload: &WorkloadReport, words: &str) -> Diagnostic {
+    let text = String::from_utf8_lossy(file.text);
+    let before = workload.line.saturating_sub(1);
+    let start: usize = text.split_inclusive('\n').take(before).map(str::len).sum();
+    let end = start + text.lines().nth(before).map_or(0, str::len);
+    problem.at(Source::new(file.name, &text).place(start..end), words)
+}
