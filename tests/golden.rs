@@ -5,6 +5,9 @@
 //! `BLESS=1 cargo test --test golden` writes what comes out; review the change as if somebody had sent it.
 //! Beyond its output, every folder is held to the promises that hold for all of them.
 
+#[allow(dead_code, reason = "other tests use the rest")]
+mod promises;
+
 use podgraft::graft::{Options, graft};
 use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
@@ -193,6 +196,14 @@ fn wrapped_in_a_list_the_values_are_the_same() {
         let output = splice(&text, &report.edits);
         let output: Value = serde_json::from_slice(&output).unwrap_or_else(|error| panic!("{}: {error}", case.name()));
         assert_eq!(output["items"], Value::Array(expected), "{}", case.name());
+    }
+}
+
+#[test]
+fn every_promise_is_kept_in_every_case() {
+    for case in plain_cases() {
+        let kept = promises::check(&case.input(), &case.policies());
+        assert_eq!(kept.output, case.expected(), "{}", case.name());
     }
 }
 

@@ -192,6 +192,9 @@ impl Check<'_> {
         }
         match self.vocabulary.check_root(name) {
             Ok(()) => {
+                // Those above alone: a variable that wants them all is not one of them.
+                let above = self.vocabulary.variables.keys().filter(|_| name == "variables");
+                self.wants.extend(above.map(|variable| (name.to_owned(), Some(variable.clone()))));
                 self.wants.insert((name.to_owned(), None));
             }
             Err(fault) => self.faults.push(fault),
@@ -365,7 +368,7 @@ impl<'e> Evaluator<'e> {
             let fields: Vec<String> = match (root.as_str(), field) {
                 (_, Some(field)) => vec![field.clone()],
                 ("params", None) => self.params.keys().cloned().collect(),
-                ("variables", None) => self.variables.iter().map(|variable| variable.name.clone()).collect(),
+                ("variables", None) => Vec::new(),
                 (root, None) => fields_of(root).iter().map(|&field| field.to_owned()).collect(),
             };
             if fields.is_empty() && fields_of(root).is_empty() && !matches!(root.as_str(), "params" | "variables") {

@@ -129,7 +129,8 @@ fn check_values(text: &[u8], report: &FileReport) -> usize {
         let output = parse_with_granit(&after).unwrap_or_else(|error| panic!("it does not read: {error:?}\n{after}"));
         let input = parse_with_granit(before).expect("what is edited was read");
         let Some(mut wanted) = values(&input) else { continue };
-        apply_patches(&mut wanted, &twins);
+        let first_line = 1 + text[..document.start].iter().filter(|&&byte| byte == b'\n').count();
+        apply_patches(&mut wanted, &input, first_line, &twins);
         let found = values(&output).unwrap_or_else(|| panic!("the output has no values any more\n{after}"));
         let companions: Vec<&Value> = report.companions.iter().map(|placed| &*placed.companion.object).collect();
         let found = without_companions(found, &companions, &wanted);
@@ -172,36 +173,34 @@ fn values(tree: &Tree<'_>) -> Option<Vec<Value>> {
     tree.roots().iter().map(|&root: &NodeId| to_value(tree, root).ok()).collect()
 }
 
-/// Workloads stand in the report in the order of the text, so each is the next object of its kind and name.
-fn apply_patches(values: &mut [Value], workloads: &[&WorkloadReport]) {
-    let mut objects: Vec<&mut Value> = values.iter_mut().flat_map(objects_of).collect();
+/// Workloads stand in the report in the order of the text, so each is the next object of its kind that begins on its line.
+/// A name would not do: an object before it may have none, or the same.
+fn apply_patches(values: &mut [Value], input: &Tree<'_>, first_line: usize, workloads: &[&WorkloadReport]) {
+    let roots = input.roots().iter().zip(values.iter_mut());
+    let mut objects: Vec<(usize, &mut Value)> =
+        roots.flat_map(|(&root, value)| objects_of(input, root, value)).collect();
     let mut from = 0;
     for workload in workloads.iter().filter(|workload| workload.is_changed()) {
-        let is_it = |object: &&mut Value| is_object_of(object, workload);
+        let is_it = |(at, object): &(usize, &mut Value)| {
+            let lines = input.text()[..*at].matches('\n').count();
+            first_line + lines == workload.line && object["kind"] == *workload.kind
+        };
         let at = objects[from..].iter().position(is_it).expect("the workload is in the input") + from;
         from = at + 1;
         let patch = workload.patch.as_ref().expect("it was asked for");
-        json_patch::patch(objects[at], patch).unwrap_or_else(|error| panic!("{error} in {patch:?}"));
+        json_patch::patch(objects[at].1, patch).unwrap_or_else(|error| panic!("{error} in {patch:?}"));
     }
 }
 
-/// A name that is no text (`name: 1`) is taken for any.
-fn is_object_of(object: &Value, workload: &WorkloadReport) -> bool {
-    let metadata = &object["metadata"];
-    let has_name = match (&metadata["name"], &metadata["generateName"]) {
-        (Value::String(name), _) => *name == workload.name,
-        (Value::Null, Value::String(start)) => format!("{start}*") == workload.name,
-        _ => true,
-    };
-    has_name && object["kind"] == *workload.kind
-}
-
-/// The object, or the items of a list of objects.
-fn objects_of(value: &mut Value) -> Vec<&mut Value> {
+/// The object, or the items of a list of objects, with the places where they begin.
+fn objects_of<'v>(tree: &Tree<'_>, node: NodeId, value: &'v mut Value) -> Vec<(usize, &'v mut Value)> {
     let is_list = value["kind"].as_str().is_some_and(|kind| kind.ends_with("List"));
-    match is_list.then(|| value.get_mut("items")).flatten() {
-        Some(Value::Array(_)) => {}
-        _ => return vec![value],
+    let items = tree.entries(node).find(|&(key, _)| tree.scalar(key) == Some("items")).map(|(_, items)| items);
+    match (is_list, items, value) {
+        (true, Some(items), value) if value["items"].is_array() => {
+            let values = value["items"].as_array_mut().into_iter().flatten();
+            tree.children(items).zip(values).flat_map(|(item, value)| objects_of(tree, item, value)).collect()
+        }
+        (_, _, value) => vec![(tree.span(node).start, value)],
     }
-    value["items"].as_array_mut().into_iter().flatten().flat_map(objects_of).collect()
 }
