@@ -1,10 +1,11 @@
 //! `podgraft.yaml` as a user has it in a repository: which file is found, what wins, what is refused.
 
-use std::fs;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+mod program;
 
-use tempfile::TempDir;
+use std::fs;
+use std::process::Output;
+
+use program::{Place, given, said};
 
 const POLICY: &str = "\
 apiVersion: podgraft.dev/v1alpha1
@@ -42,11 +43,11 @@ spec:
 const HEAD: &str = "apiVersion: podgraft.dev/v1alpha1\nkind: Config\n";
 
 /// A repository with a policy and a manifest.
-struct Repository(TempDir);
+struct Repository(Place);
 
 impl Repository {
     fn new(config: &str) -> Self {
-        let repository = Repository(TempDir::new().unwrap());
+        let repository = Repository(Place::new());
         repository.write(".git/HEAD", "");
         repository.write("agents/policy.yaml", POLICY);
         repository.write("agents/other.yaml", OTHER);
@@ -55,14 +56,8 @@ impl Repository {
         repository
     }
 
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
     fn write(&self, name: &str, text: &str) {
-        let path = self.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        self.0.write(name, text);
     }
 
     fn apply(&self, folder: &str, args: &[&str]) -> Output {
@@ -70,27 +65,19 @@ impl Repository {
     }
 
     fn apply_with(&self, folder: &str, args: &[&str], env: &[(&str, &str)]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_podgraft"))
-            .arg("apply")
-            .args(args)
-            .current_dir(self.path().join(folder))
-            .env("LC_ALL", "C")
-            .envs(env.iter().copied())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
+        let mut command = self.0.command(&[&["apply"], args].concat());
+        command.current_dir(self.0.path(folder)).envs(env.iter().copied()).output().expect("the program runs")
     }
 }
 
 fn stdout(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    program::succeeded(output)
 }
 
 fn refusal(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(2));
-    assert!(output.stdout.is_empty());
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    assert_eq!(given(output), "");
+    said(output)
 }
 
 #[test]
@@ -98,7 +85,7 @@ fn the_nearest_file_upward_to_the_repositorys_root_counts_alone() {
     let repository = Repository::new("policies: [agents/policy.yaml]\nparams: {agent: {port: 1}}\n");
     let output = repository.apply("apps/shop", &["."]);
     assert!(stdout(&output).contains("port: \"1\""), "{}", stdout(&output));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("settings of ../../podgraft.yaml"));
+    assert!(said(&output).contains("settings of ../../podgraft.yaml"));
     repository.write("apps/podgraft.yaml", &format!("{HEAD}policies: [../agents/other.yaml]\n"));
     let nearer = stdout(&repository.apply("apps/shop", &["."]));
     assert!(nearer.contains("other: \"yes\"") && !nearer.contains("port:"), "{nearer}");
@@ -107,10 +94,10 @@ fn the_nearest_file_upward_to_the_repositorys_root_counts_alone() {
 #[test]
 fn nothing_is_read_from_above_the_repository_or_where_there_is_none() {
     let repository = Repository::new("policies: [agents/policy.yaml]\n");
-    fs::create_dir(repository.path().join("apps/.git")).unwrap();
+    fs::create_dir(repository.0.path("apps/.git")).unwrap();
     assert!(refusal(&repository.apply("apps/shop", &["."])).contains("no policy is given"));
-    fs::remove_dir(repository.path().join("apps/.git")).unwrap();
-    fs::remove_dir_all(repository.path().join(".git")).unwrap();
+    fs::remove_dir(repository.0.path("apps/.git")).unwrap();
+    fs::remove_dir_all(repository.0.path(".git")).unwrap();
     assert!(refusal(&repository.apply("apps/shop", &["."])).contains("no policy is given"));
     assert!(stdout(&repository.apply("", &["apps"])).contains("name: agent"));
 }

@@ -10,16 +10,18 @@ mod kpt;
 mod kustomize;
 mod plugin_server;
 mod post_render;
+#[path = "../program/mod.rs"]
+mod program;
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use podgraft::yaml::parse::parse;
 use podgraft::yaml::value::to_value;
+use program::{failed, given, said, succeeded, with_stdin};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// What every host injects: a volume, a mount, a flag and a parameter's value.
 const POLICY: &str = "\
@@ -75,11 +77,11 @@ spec:
 const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata: {mode: '0444'}\n";
 
 /// A folder with the program in `bin`, under the names that hosts call it by.
-pub struct Place(TempDir);
+pub struct Place(program::Place);
 
 impl Place {
     fn new() -> Self {
-        let place = Place(TempDir::new().unwrap());
+        let place = Place(program::Place::new());
         fs::create_dir(place.path().join("bin")).unwrap();
         for name in ["podgraft", "podgraft-fn"] {
             std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_podgraft"), place.path().join("bin").join(name)).unwrap();
@@ -89,32 +91,22 @@ impl Place {
     }
 
     fn path(&self) -> &Path {
-        self.0.path()
+        self.0.root()
     }
 
     fn write(&self, name: &str, text: &str) {
-        let path = self.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        self.0.write(name, text);
     }
 
     fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path().join(name)).unwrap()
+        self.0.read(name)
     }
 
-    /// A program with the folder's `bin` in PATH and nothing of podgraft's in the environment.
+    /// A program with the folder's `bin` in PATH.
     fn command(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
         let path = std::env::var("PATH").unwrap_or_default();
-        let mut command = Command::new(program);
-        command
-            .args(args)
-            .current_dir(self.path())
-            .env("PATH", format!("{}:{path}", self.path().join("bin").display()))
-            .env("LC_ALL", "C")
-            .stdin(Stdio::null());
-        for name in ["PODGRAFT_CONFIG", "PODGRAFT_POLICY", "PODGRAFT_LOG_FILE", "ARGOCD_APP_PARAMETERS"] {
-            command.env_remove(name);
-        }
+        let mut command = self.0.program(program, args);
+        command.env("PATH", format!("{}:{path}", self.0.path("bin").display()));
         command
     }
 
@@ -128,34 +120,6 @@ impl Place {
         assert!(output.status.success(), "{}", said(&output));
         given(&output)
     }
-}
-
-fn with_stdin(mut command: Command, text: &str) -> Output {
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    // A run that is refused does not read it.
-    let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
-    child.wait_with_output().unwrap()
-}
-
-fn given(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// What it gave out, when it succeeded.
-fn succeeded(output: &Output) -> String {
-    assert!(output.status.success(), "{}\n{}", given(output), said(output));
-    given(output)
-}
-
-/// What it said, when it failed.
-fn failed(output: &Output) -> String {
-    assert!(!output.status.success(), "it must fail:\n{}\n{}", given(output), said(output));
-    said(output)
 }
 
 /// The objects of a stream, sorted by kind and name, without what hosts note on their way.
