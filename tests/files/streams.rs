@@ -86,3 +86,30 @@ fn a_closed_stderr_does_not_fail_the_run() {
     assert_exit(&output, 0);
     assert!(String::from_utf8_lossy(&output.stdout).contains("AGENT"));
 }
+
+/// A run that cannot write the whole report leaves the old one, and the next takes away what was left.
+#[test]
+fn the_report_is_the_old_one_or_the_new_one() {
+    let place = Place::new();
+    place.write("a.yaml", deployment("a"));
+    place.write("r.json", "old");
+    place.write(".r.json.podgraft-tmp", "half of one that was killed");
+    let args = ["apply", "-q", "--report", "r.json", "-p", "policy.yaml", "a.yaml"];
+    assert_exit(&place.run(&args), 0);
+    assert!(place.read("r.json").starts_with('{'), "{}", place.read("r.json"));
+    assert!(place.leftovers().is_empty());
+    // A link stays one, and what is no file is written to.
+    std::os::unix::fs::symlink("r.json", place.path("link.json")).unwrap();
+    place.write("r.json", "old");
+    assert_exit(&place.run(&["apply", "-q", "--report", "link.json", "-p", "policy.yaml", "a.yaml"]), 0);
+    assert!(place.path("link.json").is_symlink() && place.read("r.json").starts_with('{'));
+    let output = place.run(&["diff", "-q", "--report", "/dev/stderr", "-p", "policy.yaml", "a.yaml"]);
+    assert_exit(&output, 1);
+    assert!(stderr(&output).contains("\"verdict\""), "{}", stderr(&output));
+    let Some(_mount) = place.mount("small", &["-t", "tmpfs", "-o", "size=16k", "tmpfs"]) else { return };
+    place.write("small/r.json", "old");
+    place.write("many.yaml", (0..200).map(|number| deployment(&number.to_string())).collect::<Vec<_>>().join("---\n"));
+    assert_exit(&place.run(&["apply", "-q", "--report", "small/r.json", "-p", "policy.yaml", "many.yaml"]), 2);
+    assert_eq!(place.read("small/r.json"), "old");
+    assert!(place.leftovers().is_empty());
+}

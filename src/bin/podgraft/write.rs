@@ -136,6 +136,25 @@ pub fn create(files: &[NewFile<'_>], inputs: &[PathBuf]) -> Result<(), Vec<Diagn
     Ok(())
 }
 
+/// Writes one file as a whole: whoever reads it meanwhile, or after a kill, finds the old text or the new one. What is no
+/// regular file (`/dev/stdout`, a pipe) is written to.
+///
+/// # Errors
+/// Those of the file system.
+pub fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
+    // A link stays one: what it names gets the text.
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let previous = fs::metadata(&real).ok();
+    if previous.as_ref().is_some_and(|there| !there.is_file()) {
+        return fs::write(&real, text);
+    }
+    if previous.is_some() {
+        // Renaming would replace what must not be written, too.
+        OpenOptions::new().write(true).open(&real)?;
+    }
+    place(&stage(&real, text, previous.as_ref(), Durable::No)?)
+}
+
 /// All results, or all problems.
 fn all<T>(results: impl Iterator<Item = Result<T, Diagnostic>>) -> Result<Vec<T>, Vec<Diagnostic>> {
     let (mut good, mut problems) = (Vec::new(), Vec::new());
