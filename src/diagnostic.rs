@@ -181,6 +181,9 @@ codes! {
     /// It cannot be told what an object says that a policy asks for: it stands twice with different content, or is
     /// something that no API server takes.
     UnclearObject = "unclear-object",
+    /// With `--stream`, something comes behind what depends on it, or would have to be taken out of what is written
+    /// already. Without `--stream` the order makes no difference.
+    TooLate = "too-late",
     /// A variable is set, but the image's own variable of that name, or one that `envFrom` brings, cannot be seen here.
     HiddenEnv = "hidden-env",
     /// A workload is marked as injected by a policy that would now do something else to it, or no longer selects it. What

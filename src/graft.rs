@@ -6,6 +6,7 @@ mod check;
 mod companions;
 mod detail;
 mod lint;
+pub mod passing;
 mod record_refusals;
 mod recorded;
 mod refusals;

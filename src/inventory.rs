@@ -1,6 +1,7 @@
 //! What all sources of a run say together, as far as its policies ask: Namespaces, and what ConfigMaps and Secrets hold.
 //! The order of files and documents makes no difference.
 
+mod asked;
 mod object;
 mod read;
 mod sum;
@@ -15,9 +16,11 @@ use crate::manifest::workload::group_of;
 use crate::policy::{Filter, Generate, OptFrom, Policy, Rule};
 use crate::report::{Companion, ObjectName};
 use crate::source::Place;
+use asked::Asked;
+pub use asked::Name;
 use object::data_of;
 pub use object::{DataKind, DataName, Entries, Entry, NamespaceMeta, name_of};
-pub use read::read;
+pub use read::{read, read_part};
 pub use sum::sum;
 
 /// What the policies of a run have to know of other objects. Where it is nothing, no source is read for it.
@@ -69,6 +72,13 @@ impl Needs {
         Needs { data, data_of_env: false, ..self }
     }
 
+    /// What they may ask for, whatever the manifests are.
+    #[must_use]
+    pub fn at_most(self) -> Self {
+        let data = self.data || self.data_of_env;
+        Needs { data, data_of_env: false, ..self }
+    }
+
     /// Whether nothing is asked for.
     pub fn is_nothing(&self) -> bool {
         *self == Needs::default()
@@ -115,6 +125,7 @@ pub struct Inventory {
     namespaces: BTreeMap<String, Known<NamespaceMeta>>,
     data: BTreeMap<DataName, Known<Result<Entries, String>>>,
     objects: BTreeMap<ObjectName, Known<Arc<Value>>>,
+    asked: Asked,
 }
 
 /// What is known of one object.
@@ -170,6 +181,36 @@ impl Doubt {
 }
 
 impl Inventory {
+    /// Notes from now on what is asked for, for [`Inventory::too_late`].
+    pub fn watch(&mut self) {
+        self.asked = Asked::nothing_yet();
+    }
+
+    /// What other texts say that would have been another answer to what was asked before, with its place.
+    pub fn too_late(&self, others: &Inventory) -> Vec<(Name, Place)> {
+        let mut late = Vec::new();
+        for (name, known) in &others.namespaces {
+            let is_same = self.namespaces.get(name).is_some_and(|before| before.says == known.says);
+            late.extend((!is_same).then(|| (Name::Namespace(name.clone()), known.place.clone())));
+        }
+        for (name, known) in &others.data {
+            let is_same = self.data.get(name).is_some_and(|before| before.says == known.says);
+            late.extend((!is_same).then(|| (Name::Data(name.clone()), known.place.clone())));
+        }
+        for (name, known) in &others.objects {
+            // One that was written because it was not there would be there twice.
+            let is_known = self.objects.get(name).is_some_and(|before| before.standing == Standing::Manifest);
+            late.extend((!is_known).then(|| (Name::Object(name.clone()), known.place.clone())));
+        }
+        late.retain(|(name, _)| self.asked.has(name));
+        late
+    }
+
+    /// Whether the texts say nothing that was asked for.
+    pub fn is_empty(&self) -> bool {
+        self.namespaces.is_empty() && self.data.is_empty() && self.objects.is_empty()
+    }
+
     /// Adds what other texts say.
     pub fn add(&mut self, other: Inventory) {
         other.namespaces.into_iter().for_each(|(name, known)| add(&mut self.namespaces, name, known));
@@ -189,6 +230,7 @@ impl Inventory {
 
     /// An object of a kind that policies generate.
     pub fn object(&self, name: &ObjectName) -> Option<&Known<Arc<Value>>> {
+        self.asked.note(|| Name::Object(name.clone()));
         self.objects.get(name)
     }
 
@@ -197,6 +239,7 @@ impl Inventory {
     /// # Errors
     /// When two texts say different things of it.
     pub fn namespace(&self, name: &str) -> Result<Option<&NamespaceMeta>, Doubt> {
+        self.asked.note(|| Name::Namespace(name.to_owned()));
         let Some(known) = self.namespaces.get(name) else { return Ok(None) };
         known.agreed(|| format!("the Namespace `{name}`")).map(Some)
     }
@@ -207,6 +250,7 @@ impl Inventory {
     /// # Errors
     /// When two texts say different things of it, or it holds what no API server takes.
     pub fn entries(&self, name: &DataName) -> Result<Option<&Entries>, Doubt> {
+        self.asked.note(|| Name::Data(name.clone()));
         let Some(known) = self.data.get(name) else { return Ok(None) };
         match known.agreed(|| format!("the {}", name.title()))? {
             Ok(entries) => Ok(Some(entries)),

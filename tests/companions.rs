@@ -191,3 +191,56 @@ fn result(text: &str, policies: &[Policy]) -> Result<Vec<String>, Vec<String>> {
     let output = String::from_utf8(splice(text.as_bytes(), &report.edits)).expect("it is text");
     Ok(sorted(values(&output)))
 }
+
+/// Without what is generated, so that an upgrade takes the ConfigMap out.
+const WITHOUT: &str = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  inject: {podAnnotations: {agent: without}}
+";
+
+#[test]
+fn what_is_generated_no_longer_goes_whichever_way_the_text_comes() {
+    let folder = folder(&[("a.yaml", &[NAMESPACE, "---\n", SETTINGS, "---\n", &workload("orders")].concat())]);
+    let run = |args: &[&str]| podgraft(folder.path(), &[&["apply", "-q", "--diagnostics", "short"], args].concat());
+    assert!(run(&["-p", "policy.yaml", "--in-place", "manifests/a.yaml"]).status.success());
+    fs::write(folder.path().join("policy.yaml"), WITHOUT).expect("the folder is writable");
+    let injected = files_of(&folder.path().join("manifests"))["a.yaml"].clone();
+    assert!(injected.contains("name: agent\n"), "{injected}");
+    let named = run(&["-p", "policy.yaml", "manifests/a.yaml"]);
+    let stream = run(&["-p", "policy.yaml", "--stream", "manifests/a.yaml"]);
+    let mut held = Command::new(env!("CARGO_BIN_EXE_podgraft"));
+    let stdin = fs::File::open(folder.path().join("manifests/a.yaml")).expect("it is there");
+    held.args(["apply", "-q", "-p", "policy.yaml"]).current_dir(folder.path()).stdin(stdin);
+    let held = held.output().expect("the program runs");
+    assert!(run(&["-p", "policy.yaml", "--in-place", "manifests/a.yaml"]).status.success());
+    let wanted = files_of(&folder.path().join("manifests"))["a.yaml"].clone();
+    assert!(wanted.contains("agent: without") && !wanted.contains("kind: ConfigMap\nmetadata:\n  name: agent"));
+    assert_eq!(String::from_utf8_lossy(&named.stdout), wanted);
+    assert_eq!(String::from_utf8_lossy(&held.stdout), wanted);
+    let said = String::from_utf8_lossy(&stream.stderr);
+    assert!(stream.status.code() == Some(2) && said.contains("too-late"), "{said}");
+}
+
+#[test]
+fn a_stream_knows_what_came_before_and_refuses_what_comes_too_late() {
+    let facts = [NAMESPACE, "---\n", SETTINGS, "---\n"].concat();
+    let folder = folder(&[("a.yaml", &[&facts, &*workload("orders")].concat())]);
+    let run = |args: &[&str]| {
+        podgraft(folder.path(), &[&["apply", "--diagnostics", "short", "-p", "policy.yaml"], args].concat())
+    };
+    let stream = run(&["--stream", "manifests/a.yaml"]);
+    assert!(stream.status.success(), "{}", String::from_utf8_lossy(&stream.stderr));
+    assert_eq!(stream.stdout, run(&["manifests/a.yaml"]).stdout);
+    for late in [NAMESPACE, SETTINGS] {
+        let before = if late == NAMESPACE { SETTINGS } else { NAMESPACE };
+        let text = [before, "---\n", &workload("orders"), "---\n", late].concat();
+        fs::write(folder.path().join("manifests/b.yaml"), text).expect("the folder is writable");
+        assert!(run(&["manifests/b.yaml"]).status.success());
+        let stream = run(&["--stream", "manifests/b.yaml"]);
+        let said = String::from_utf8_lossy(&stream.stderr);
+        assert!(stream.status.code() == Some(2) && stream.stdout.is_empty(), "{said}");
+        assert!(said.contains("too-late") || said.contains("missing-object"), "{said}");
+    }
+}

@@ -61,6 +61,15 @@ pub fn retire(files: &mut [(Arc<str>, &[u8], &mut FileReport)], options: &Option
     }
 }
 
+/// What is to go stands in a text that is written already.
+pub fn not_taken_out(one: &Generated) -> Diagnostic {
+    let message = format!(
+        "the {}, which policy `{}` generated, is needed no longer, and a stream is read once: it was not taken out",
+        one.name, one.policy
+    );
+    Diagnostic::error(Code::TooLate, message).help("leave out --stream")
+}
+
 fn changed(one: &Generated) -> Diagnostic {
     let message = format!("the {} was changed since policy `{}` generated it", one.name, one.policy);
     let help = format!("to take it out all the same: podgraft undo --only {} --force", one.policy);

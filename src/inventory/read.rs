@@ -25,6 +25,17 @@ pub fn read(
     needs: &Needs,
     options: &Options,
 ) -> (Inventory, Vec<Diagnostic>) {
+    read_part(name, (text, 1), standing, needs, options)
+}
+
+/// [`read`] for a part of a text that begins on some line of it.
+pub fn read_part(
+    name: &Arc<str>,
+    (text, first_line): (&[u8], usize),
+    standing: Standing,
+    needs: &Needs,
+    options: &Options,
+) -> (Inventory, Vec<Diagnostic>) {
     let mut reader = Reader { name, standing, needs, options, found: Inventory::default(), problems: Vec::new() };
     let words: Vec<Finder<'_>> = needs.kinds().map(Finder::new).collect();
     let has_word = |text: &[u8]| words.iter().any(|word| word.find(text).is_some());
@@ -32,7 +43,7 @@ pub fn read(
         return (reader.found, reader.problems);
     }
     let kinds = PodKinds::of(options);
-    let (mut line, mut counted) = (1, 0);
+    let (mut line, mut counted) = (first_line, 0);
     for chunk in chunks(text).filter(|chunk| has_word(chunk.text)) {
         line += memchr::memchr_iter(b'\n', &text[counted..chunk.start]).count();
         counted = chunk.start;

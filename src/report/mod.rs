@@ -25,7 +25,7 @@ pub mod view;
 use json_patch::Patch;
 use serde_json::Value;
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
@@ -92,6 +92,14 @@ impl FileReport {
         self.objects += next.objects;
         self.list_metadata = self.list_metadata.take().or(next.list_metadata);
         next.unlisted.into_iter().for_each(|(fate, number)| *self.unlisted.entry(fate).or_default() += number);
+    }
+}
+
+impl FileReport {
+    /// Objects that records of the input name, and none of the output.
+    pub fn retired(&self) -> Vec<&Generated> {
+        let needed: BTreeSet<_> = self.needed.iter().map(Generated::key).collect();
+        self.dropped.iter().filter(|one| !needed.contains(&one.key())).collect()
     }
 }
 

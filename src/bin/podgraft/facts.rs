@@ -22,6 +22,8 @@ pub struct Sources<'s> {
     pub policy_files: &'s [PolicyFile],
     /// `--context`.
     pub context: &'s [PathBuf],
+    /// The manifests go by once, and nobody knows what they hold.
+    pub is_stream: bool,
 }
 
 /// What all sources say together, as far as the policies ask. Where they ask for nothing, nothing is read.
@@ -32,7 +34,10 @@ pub fn gather(
     threads: Option<NonZeroUsize>,
 ) -> (Inventory, Vec<Diagnostic>) {
     let mut problems = Vec::new();
-    let needs = Needs::of(policies).with(sources.manifests.iter().map(|text| text.text));
+    let needs = match sources.is_stream {
+        true => Needs::of(policies).at_most(),
+        false => Needs::of(policies).with(sources.manifests.iter().map(|text| text.text)),
+    };
     // A path that is not there is wrong, whether or not a policy asks.
     let context = match sources.context {
         [] => Vec::new(),

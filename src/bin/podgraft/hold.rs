@@ -1,8 +1,9 @@
-//! A result that must not be seen before the run has succeeded: in memory, and where that is too much in a temporary
-//! file without a name, which is gone with the process.
+//! A text that can be read only once, to be read again when the run has succeeded: in memory, and where that is too much
+//! in a temporary file without a name, which is gone with the process.
 
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufWriter, Seek, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 
 /// So much is kept in memory.
 pub const IN_MEMORY: usize = 256 << 20;
@@ -19,20 +20,19 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Writes all of it.
+    /// Reads all of it.
     ///
     /// # Errors
-    /// Those of the file or of the writer.
-    pub fn release(mut self, out: &mut impl Write) -> io::Result<()> {
+    /// Those of the file.
+    pub fn reader(mut self) -> io::Result<Held> {
         match self.file.take() {
             Some(file) => {
                 let mut file = file.into_inner()?;
                 file.rewind()?;
-                io::copy(&mut file, out)?;
+                Ok(Held::InFile(BufReader::with_capacity(PIECE, file)))
             }
-            None => self.pieces.iter().try_for_each(|piece| out.write_all(piece))?,
+            None => Ok(Held::InMemory { pieces: self.pieces.into(), at: 0 }),
         }
-        Ok(())
     }
 
     /// Forgets all of it.
@@ -76,6 +76,46 @@ impl Write for Hold {
     }
 }
 
+/// What was held, from its start.
+pub enum Held {
+    /// In a file.
+    InFile(BufReader<File>),
+    /// The first piece is read up to `at`.
+    InMemory { pieces: VecDeque<Vec<u8>>, at: usize },
+}
+
+impl BufRead for Held {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match self {
+            Held::InFile(file) => file.fill_buf(),
+            Held::InMemory { pieces, at } => {
+                while pieces.front().is_some_and(|piece| *at == piece.len()) {
+                    pieces.pop_front();
+                    *at = 0;
+                }
+                Ok(pieces.front().map_or(&[], |piece| &piece[*at..]))
+            }
+        }
+    }
+
+    fn consume(&mut self, length: usize) {
+        match self {
+            Held::InFile(file) => file.consume(length),
+            Held::InMemory { at, .. } => *at += length,
+        }
+    }
+}
+
+impl Read for Held {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.fill_buf()?;
+        let length = bytes.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&bytes[..length]);
+        self.consume(length);
+        Ok(length)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,7 +133,7 @@ mod tests {
             }
             assert_eq!(hold.file.is_some(), length > IN_MEMORY);
             let mut out = Vec::new();
-            hold.release(&mut out).unwrap();
+            hold.reader().unwrap().read_to_end(&mut out).unwrap();
             assert_eq!(out.len(), length);
             assert!(out.iter().zip(line.iter().cycle()).all(|(own, wanted)| own == wanted));
         }

@@ -5,6 +5,7 @@ mod args;
 mod blocks;
 mod explain;
 mod facts;
+mod grafting;
 mod hold;
 mod hosts;
 mod lint;

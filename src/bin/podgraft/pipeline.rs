@@ -1,7 +1,7 @@
 //! One text of any size from its reader to stdout: read in blocks, grafted on several threads, put together in order.
 //!
 //! A named file is read a second time when the run has succeeded, so only its edits are kept in between. What can be
-//! read only once is written to a [`Hold`], or with `--stream` to stdout as it comes. The result of either is
+//! read only once is kept in a [`Hold`], or with `--stream` goes to stdout as it comes. What comes of either is
 //! [`Piped`].
 
 use std::collections::BTreeMap;
@@ -48,17 +48,17 @@ pub enum Release {
 pub struct Piped {
     /// Its bytes.
     pub length: usize,
-    result: Kept,
+    text: Kept,
 }
 
-/// Where a result is.
+/// Where a text is, to be read again.
 #[derive(Debug)]
 enum Kept {
-    /// In the file and the report's edits.
+    /// In its file.
     InFile(Original),
     /// Here.
     Held(Hold),
-    /// On stdout.
+    /// Nowhere: its result is on stdout.
     Gone,
 }
 
@@ -128,23 +128,27 @@ impl Original {
         Ok(metadata.len() == self.length && read as u64 == self.length && metadata.modified().ok() == self.changed)
     }
 
-    /// Writes the file with its edits.
-    fn write(&self, edits: &[Edit], out: &mut BufWriter<Stdout>) -> io::Result<()> {
+    /// Reads it from its start.
+    fn reader(&self) -> io::Result<BufReader<&File>> {
         (&self.file).rewind()?;
-        let mut text = BufReader::with_capacity(BUFFER, &self.file);
-        let mut at = 0;
-        for edit in edits {
-            copy(&mut text, edit.at.start - at, out)?;
-            out.write_all(edit.text.as_bytes())?;
-            skip(&mut text, edit.at.len())?;
-            at = edit.at.end;
-        }
-        io::copy(&mut text, out)?;
-        out.flush()
+        Ok(BufReader::with_capacity(BUFFER, &self.file))
     }
 }
 
-fn copy(text: &mut BufReader<&File>, length: usize, out: &mut BufWriter<Stdout>) -> io::Result<()> {
+/// Writes a text with its edits. The rest of a file goes to stdout without coming here.
+fn write_edited(mut text: impl BufRead, edits: &[Edit], out: &mut BufWriter<Stdout>) -> io::Result<()> {
+    let mut at = 0;
+    for edit in edits {
+        copy(&mut text, edit.at.start - at, out)?;
+        out.write_all(edit.text.as_bytes())?;
+        skip(&mut text, edit.at.len())?;
+        at = edit.at.end;
+    }
+    io::copy(&mut text, out)?;
+    out.flush()
+}
+
+fn copy(text: &mut impl BufRead, length: usize, out: &mut BufWriter<Stdout>) -> io::Result<()> {
     if length >= LONG_GAP {
         // From file to file the bytes need not come here.
         return io::copy(&mut text.take(length as u64), out).map(drop);
@@ -152,11 +156,11 @@ fn copy(text: &mut BufReader<&File>, length: usize, out: &mut BufWriter<Stdout>)
     pass(text, length, |bytes| out.write_all(bytes))
 }
 
-fn skip(text: &mut BufReader<&File>, length: usize) -> io::Result<()> {
+fn skip(text: &mut impl BufRead, length: usize) -> io::Result<()> {
     pass(text, length, |_| Ok(()))
 }
 
-fn pass(text: &mut BufReader<&File>, length: usize, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+fn pass(text: &mut impl BufRead, length: usize, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut left = length;
     while left > 0 {
         let bytes = text.fill_buf()?;
@@ -175,7 +179,25 @@ fn pass(text: &mut BufReader<&File>, length: usize, mut take: impl FnMut(&[u8]) 
 impl Piped {
     /// Whether the result is on stdout already.
     pub fn is_gone(&self) -> bool {
-        matches!(self.result, Kept::Gone)
+        matches!(self.text, Kept::Gone)
+    }
+
+    /// The whole text as it was read; none that is on stdout already.
+    ///
+    /// # Errors
+    /// When the input's file is another by now, or cannot be read again.
+    pub fn read_again(self, name: &str) -> Result<Vec<u8>, Diagnostic> {
+        let mut text = Vec::with_capacity(self.length);
+        let read = match self.text {
+            Kept::Gone => Ok(0),
+            Kept::Held(hold) => hold.reader().and_then(|mut held| held.read_to_end(&mut text)),
+            Kept::InFile(original) => {
+                check_unchanged(&original, self.length, name)?;
+                original.reader().and_then(|mut file| file.read_to_end(&mut text))
+            }
+        };
+        read.map_err(|error| unreadable(name, &error))?;
+        Ok(text)
     }
 
     /// Writes the result to stdout.
@@ -184,17 +206,23 @@ impl Piped {
     /// When the input's file is another by now, or stdout takes nothing.
     pub fn release(self, name: &str, edits: &[Edit]) -> Result<(), Diagnostic> {
         let mut stdout = BufWriter::with_capacity(BUFFER, io::stdout());
-        let written = match self.result {
+        let written = match self.text {
             Kept::Gone => Ok(()),
-            Kept::Held(hold) => hold.release(&mut stdout).and_then(|()| stdout.flush()),
+            Kept::Held(hold) => hold.reader().and_then(|held| write_edited(held, edits, &mut stdout)),
             Kept::InFile(original) => {
-                if !original.is_unchanged(self.length).map_err(|error| unreadable(name, &error))? {
-                    return Err(changed_meanwhile(name));
-                }
-                original.write(edits, &mut stdout)
+                check_unchanged(&original, self.length, name)?;
+                original.reader().and_then(|file| write_edited(file, edits, &mut stdout))
             }
         };
         unless_closed(written).map_err(|error| not_written(&error))
+    }
+}
+
+fn check_unchanged(original: &Original, length: usize, name: &str) -> Result<(), Diagnostic> {
+    match original.is_unchanged(length) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(changed_meanwhile(name)),
+        Err(error) => Err(unreadable(name, &error)),
     }
 }
 
@@ -316,13 +344,14 @@ impl Order {
             Sink::Hold(hold) if self.has_errors => {
                 hold.clear();
                 report.edits.clear();
+                self.report.edits.clear();
                 Ok(())
             }
             Sink::Stdout(_) if self.has_errors => {
                 self.fault = Some(Fault::Refused);
                 Ok(())
             }
-            Sink::Hold(hold) => write_spliced(block, std::mem::take(&mut report.edits), hold),
+            Sink::Hold(hold) => hold.write_all(&block.text),
             Sink::Stdout(out) => write_spliced(block, std::mem::take(&mut report.edits), out),
         };
         self.report.append(report);
@@ -338,7 +367,7 @@ impl Order {
             Some(Fault::Write(error)) if error.kind() != io::ErrorKind::BrokenPipe => return Err(not_written(&error)),
             Some(Fault::Write(_) | Fault::Refused) | None => {}
         }
-        let result = match self.sink {
+        let text = match self.sink {
             Sink::Original(original) => Kept::InFile(original),
             Sink::Hold(hold) => Kept::Held(hold),
             Sink::Stdout(mut stdout) => {
@@ -346,7 +375,7 @@ impl Order {
                 Kept::Gone
             }
         };
-        Ok((self.report, Piped { length: self.length, result }))
+        Ok((self.report, Piped { length: self.length, text }))
     }
 }
 

@@ -101,7 +101,7 @@ fn run(test: &PolicyTest) -> Result<(Ran, Option<String>), Vec<Diagnostic>> {
     let (policies, mut problems) = read(files.clone(), &settings);
     let named: Vec<InputText<'_>> = texts.iter().map(|(name, text)| InputText { name, text }).collect();
     let context: Vec<PathBuf> = spec.context.iter().map(|path| folder.join(path)).collect();
-    let sources = Sources { manifests: &named, policy_files: &files, context: &context };
+    let sources = Sources { manifests: &named, policy_files: &files, context: &context, is_stream: false };
     let (inventory, found) = gather(&sources, &policies, &options, None);
     problems.extend(found);
     let mut ran = Ran::default();

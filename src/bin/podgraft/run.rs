@@ -1,23 +1,18 @@
 //! `apply` and `diff`: paths and policies in; a result, a report and an exit status out.
 
-use std::num::NonZeroUsize;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::thread::available_parallelism;
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use podgraft::debug;
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
+use podgraft::graft::Options;
 use podgraft::graft::across;
 use podgraft::graft::retire::retire;
 use podgraft::graft::settle::Settling;
-use podgraft::graft::{Options, graft_on_threads, graft_part};
-use podgraft::inventory::Inventory;
 use podgraft::manifest::workload::PodKinds;
 use podgraft::options::TakeOut;
 use podgraft::options::WorkloadPattern;
-use podgraft::policy::Policy;
 use podgraft::report::json::Verdict;
 use podgraft::report::{FileReport, PolicyReport, ReportedFile, WorkloadReport, json, text};
 use podgraft::report::{Outcome, say_once};
@@ -25,15 +20,15 @@ use podgraft::select::kinds::unknown_kinds;
 
 use crate::args::{self, Cli, DebugFormat};
 use crate::facts::{Sources, gather};
-use crate::manifests::manifests_of;
+use crate::grafting::{graft_texts, pipe_text};
 use crate::output::{GraftedFile, Target, print, release_piped, write_result};
-use crate::pipeline::{Piped, Release, pipe};
+use crate::pipeline::{Piped, Release};
 use crate::policies::{self, Loaded, builtin_names, stdin_readers};
 use crate::settings::{self, Role};
 use crate::show::Voice;
 use crate::texts::{Text, keep_for_facts, named, read_texts, texts_of};
-use crate::threads::map_in_order;
 use crate::walk::{Input, InputPlace, PathFilter, Walk, no_manifest, walk, would_wait_for_typing};
+use crate::write::write_whole;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,9 +42,6 @@ pub enum Exit {
     /// A bug of podgraft; nothing was written.
     Internal = 70,
 }
-
-/// A text of more bytes is worked on by several threads.
-const LARGE: usize = 4 << 20;
 
 /// All files and everything that is wrong.
 pub struct Grafted {
@@ -239,18 +231,20 @@ fn graft_given(run: &args::Run, texts: Vec<Text>, wish: Wish<'_>, mut problems: 
     let (texts, pipe) = keep_for_facts(texts, wish.pipe, &policies, threads, &mut problems);
     let mut options = Options { details: wish.details, ..options(run, wish.purpose, given) };
     (wish.ask)(&mut options);
-    let sources = Sources { manifests: &named(&texts), policy_files: &files, context: &run.manifests.context };
+    let is_stream = pipe == Some(Release::Immediately);
+    let context = &run.manifests.context;
+    let sources = Sources { manifests: &named(&texts), policy_files: &files, context, is_stream };
     let (inventory, fact_problems) = gather(&sources, &policies, &options, threads);
     problems.extend(fact_problems);
     let shard = run.manifests.shard;
-    let texts = if let Some(shard) = shard { shard.keep(texts) } else { texts };
+    let mut texts = if let Some(shard) = shard { shard.keep(texts) } else { texts };
     problems.extend(unknown_kinds(&policies, &PodKinds::of(&options)));
     let may_graft = !problems.iter().any(|problem| problem.is_error() && problem.code != Code::File);
     let (reports, piped) = match pipe {
         _ if !may_graft => (Vec::new(), None),
         None => (graft_texts(&texts, threads, &policies, &options, &inventory), None),
-        Some(release) => match pipe_text(&texts, threads, release, &policies, &options, &inventory) {
-            Ok((report, piped)) => (vec![(report, std::iter::once(0..piped.length).collect())], Some(piped)),
+        Some(release) => match pipe_text(&mut texts, threads, release, &policies, &options, &inventory) {
+            Ok((report, piped)) => (vec![report], piped),
             Err(problem) => {
                 problems.push(problem);
                 (Vec::new(), None)
@@ -278,49 +272,6 @@ fn graft_given(run: &args::Run, texts: Vec<Text>, wish: Wish<'_>, mut problems: 
     }
     files.retain(|file| !file.parts.is_empty() || !file.input.is_found());
     Grafted { files, problems, configuration: run.policies.configured.file.clone(), piped }
-}
-
-fn pipe_text(
-    texts: &[(Input, Vec<u8>)],
-    threads: Option<NonZeroUsize>,
-    release: Release,
-    policies: &[Policy],
-    options: &Options,
-    inventory: &Inventory,
-) -> Result<(FileReport, Piped), Diagnostic> {
-    let (input, _) = texts.first().expect("a pipe has one text");
-    let threads = threads.or_else(|| available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
-    pipe(input, threads, release, |run| graft_part(&input.name, run, policies, options, inventory))
-}
-
-/// What came of a text, and its parts that belong in a stream.
-type GraftedText = (FileReport, Vec<Range<usize>>);
-
-/// Small texts side by side, then each large one on all threads.
-fn graft_texts(
-    texts: &[(Input, Vec<u8>)],
-    threads: Option<NonZeroUsize>,
-    policies: &[Policy],
-    options: &Options,
-    inventory: &Inventory,
-) -> Vec<GraftedText> {
-    let graft = |(input, text): &(Input, Vec<u8>), threads| {
-        let report = graft_on_threads(threads, &input.name, text, policies, options, inventory);
-        let parts = parts_of(input, text, &report);
-        (report, parts)
-    };
-    let is_large = |text: &[u8]| text.len() > LARGE;
-    let small = map_in_order(texts, threads, |one| (!is_large(&one.1)).then(|| graft(one, NonZeroUsize::MIN)));
-    let threads = threads.or_else(|| available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
-    small.into_iter().zip(texts).map(|(done, one)| done.unwrap_or_else(|| graft(one, threads))).collect()
-}
-
-fn parts_of(input: &Input, text: &[u8], report: &FileReport) -> Vec<Range<usize>> {
-    match (input.is_found(), report.objects) {
-        (true, 0) => Vec::new(),
-        (true, _) => manifests_of(text, report),
-        (false, _) => std::iter::once(0..text.len()).collect(),
-    }
 }
 
 fn options(run: &args::Run, purpose: &Purpose, given: Vec<String>) -> Options {
@@ -479,6 +430,6 @@ fn write_report(
     let Some(path) = &output.report else { return Ok(()) };
     let problems = [grafted.problems.as_slice(), more].concat();
     let report = json::render(&grafted.reported(), &problems, verdict);
-    std::fs::write(path, report)
+    write_whole(path, report.as_bytes())
         .map_err(|error| Diagnostic::error(Code::File, format!("`{}` cannot be written: {error}", path.display())))
 }

@@ -1,0 +1,92 @@
+//! Texts and policies in, what came of each text out: small ones side by side, a large one on all threads, and one that
+//! need not be kept through a pipe.
+
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
+
+use podgraft::diagnostic::Diagnostic;
+use podgraft::graft::passing::Passing;
+use podgraft::graft::retire::not_taken_out;
+use podgraft::graft::{Options, graft_on_threads, graft_part};
+use podgraft::inventory::Inventory;
+use podgraft::policy::Policy;
+use podgraft::report::FileReport;
+
+use crate::manifests::manifests_of;
+use crate::pipeline::{Piped, Release, pipe};
+use crate::texts::Text;
+use crate::threads::map_in_order;
+use crate::walk::Input;
+
+/// A text of more bytes is worked on by several threads.
+const LARGE: usize = 4 << 20;
+
+/// One text through a pipe. Where more than its edits is to be written, it is read as a whole after all.
+///
+/// # Errors
+/// When it cannot be read, or its result cannot be kept.
+pub fn pipe_text(
+    texts: &mut [Text],
+    threads: Option<NonZeroUsize>,
+    release: Release,
+    policies: &[Policy],
+    options: &Options,
+    inventory: &Inventory,
+) -> Result<(GraftedText, Option<Piped>), Diagnostic> {
+    let [(input, text)] = texts else { unreachable!("a pipe has one text") };
+    let passing = (release == Release::Immediately).then(|| Passing::new(&input.name, policies, options, inventory));
+    let (mut report, piped) = match passing.flatten().map(Mutex::new) {
+        Some(passing) => pipe(input, NonZeroUsize::MIN, release, |run| {
+            passing.lock().unwrap_or_else(PoisonError::into_inner).graft(run)
+        })?,
+        None => {
+            let threads = threads.or_else(|| available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+            pipe(input, threads, release, |run| graft_part(&input.name, run, policies, options, inventory))?
+        }
+    };
+    let whole = std::iter::once(0..piped.length).collect();
+    match report.retired().first() {
+        None => Ok(((report, whole), Some(piped))),
+        Some(retired) if piped.is_gone() => {
+            report.diagnostics.push(not_taken_out(retired));
+            Ok(((report, whole), Some(piped)))
+        }
+        Some(_) => {
+            *text = piped.read_again(&input.name)?;
+            let grafted = graft_texts(texts, threads, policies, options, inventory).pop();
+            Ok((grafted.expect("one text went in"), None))
+        }
+    }
+}
+
+/// What came of a text, and its parts that belong in a stream.
+pub type GraftedText = (FileReport, Vec<Range<usize>>);
+
+/// Small texts side by side, then each large one on all threads.
+pub fn graft_texts(
+    texts: &[(Input, Vec<u8>)],
+    threads: Option<NonZeroUsize>,
+    policies: &[Policy],
+    options: &Options,
+    inventory: &Inventory,
+) -> Vec<GraftedText> {
+    let graft = |(input, text): &(Input, Vec<u8>), threads| {
+        let report = graft_on_threads(threads, &input.name, text, policies, options, inventory);
+        let parts = parts_of(input, text, &report);
+        (report, parts)
+    };
+    let is_large = |text: &[u8]| text.len() > LARGE;
+    let small = map_in_order(texts, threads, |one| (!is_large(&one.1)).then(|| graft(one, NonZeroUsize::MIN)));
+    let threads = threads.or_else(|| available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    small.into_iter().zip(texts).map(|(done, one)| done.unwrap_or_else(|| graft(one, threads))).collect()
+}
+
+fn parts_of(input: &Input, text: &[u8], report: &FileReport) -> Vec<Range<usize>> {
+    match (input.is_found(), report.objects) {
+        (true, 0) => Vec::new(),
+        (true, _) => manifests_of(text, report),
+        (false, _) => std::iter::once(0..text.len()).collect(),
+    }
+}
