@@ -41,7 +41,7 @@ use crate::yaml::tree::{NodeId, Tree};
 use authors::authors;
 use check::check;
 use companions::Pending;
-use refusals::{not_rendered, parse_problem, refuse_root, refuse_workload, untyped};
+use refusals::{not_rendered, parse_problem, refuse_encoding, refuse_root, refuse_workload, untyped};
 pub use runs::Run;
 use runs::on_threads;
 use settle::Settling;
@@ -176,18 +176,6 @@ fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
             .run(glance, may_hold_pods);
     }
     report
-}
-
-/// kubectl reads UTF-16 and would see a workload in what looks like noise here.
-fn refuse_encoding(name: &Arc<str>, text: &[u8]) -> Option<Diagnostic> {
-    let has_mark = text.starts_with(&[0xff, 0xfe]) || text.starts_with(&[0xfe, 0xff]);
-    if !has_mark && !text.iter().take(4).any(|&byte| byte == 0) {
-        return None;
-    }
-    let place = Source::new(Arc::clone(name), "").place(0..0);
-    let problem =
-        Diagnostic::error(Code::NotUtf8, format!("`{name}` is not UTF-8; it looks like UTF-16 or binary data"));
-    Some(problem.at(place, "the file's first bytes").help("convert it: iconv -f UTF-16 -t UTF-8"))
 }
 
 struct ChunkPlace {

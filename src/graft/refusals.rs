@@ -1,6 +1,7 @@
 //! Documents that are refused, in words.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
@@ -117,4 +118,16 @@ fn find_template_line(text: &str) -> Option<Range<usize>> {
         before.is_empty() || before.ends_with(':') || before.ends_with('-')
     };
     text.match_indices("{{").map(|(at, _)| at).find(begins).map(|at| at..at + 2)
+}
+
+/// kubectl reads UTF-16 and would see a workload in what looks like noise here.
+pub(super) fn refuse_encoding(name: &Arc<str>, text: &[u8]) -> Option<Diagnostic> {
+    let has_mark = text.starts_with(&[0xff, 0xfe]) || text.starts_with(&[0xfe, 0xff]);
+    if !has_mark && !text.iter().take(4).any(|&byte| byte == 0) {
+        return None;
+    }
+    let place = Source::new(Arc::clone(name), "").place(0..0);
+    let problem =
+        Diagnostic::error(Code::NotUtf8, format!("`{name}` is not UTF-8; it looks like UTF-16 or binary data"));
+    Some(problem.at(place, "the file's first bytes").help("convert it: iconv -f UTF-16 -t UTF-8"))
 }
