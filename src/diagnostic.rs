@@ -171,6 +171,8 @@ codes! {
     Conflict = "conflict",
     /// The result is nothing that an API server would take.
     Invalid = "invalid",
+    /// The manifest had something that no API server would take before anything was injected, and still has it.
+    InvalidBefore = "invalid-before",
     /// An item is to stand before or after another one that is not there.
     UnknownPosition = "unknown-position",
     /// The namespace of a workload decides, and it is not stated in the manifest. Give it with `--namespace`.

@@ -2,15 +2,16 @@
 //! Faults that were in the input already are not ours to report as errors.
 
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::borrow::Cow;
 
 use crate::diagnostic::Code;
+use crate::manifest::pod::ListKey;
 use crate::policy::Item;
 
-use super::containers::text_of;
+use super::containers::{port_of, text_of};
 use super::draft::Part;
 use super::planner::{Planner, Step};
-use super::quantity;
+use crate::policy::quantity;
 
 impl Planner<'_, '_> {
     /// Checks the rule's items against the draft that they are part of now.
@@ -23,6 +24,9 @@ impl Planner<'_, '_> {
         let init = inject.init_containers.iter().map(|(item, _)| item);
         for item in init.chain(inject.sidecars.iter().map(|(item, ..)| item)) {
             self.attempt(|planner| planner.check_new_container(item));
+        }
+        for (item, ..) in &inject.sidecars {
+            self.attempt(|planner| planner.check_sidecar_ports(item));
         }
         for item in injects.iter().filter_map(|inject| inject.container_defaults.as_ref()) {
             self.attempt(|planner| planner.check_resources(item));
@@ -50,17 +54,43 @@ impl Planner<'_, '_> {
 
     fn check_new_container(&self, item: &Item) -> Step {
         let mounts = item.value.get("volumeMounts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let mut paths = BTreeSet::new();
-        for mount in mounts {
-            self.check_mount(mount, item)?;
-            let path = mount.get("mountPath").and_then(Value::as_str).unwrap_or_default();
-            if !paths.insert(path) {
-                let message = format!("the container `{}` mounts `{path}` twice", text_of(item, "name"));
-                return Err(Box::new(self.problem(Code::Invalid, message, item)));
+        mounts.iter().try_for_each(|mount| self.check_mount(mount, item))
+    }
+
+    /// A sidecar shares the pod's ports with all containers that run beside it.
+    fn check_sidecar_ports(&self, item: &Item) -> Step {
+        let ports = item.value.get("ports").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        if ports.is_empty() {
+            return Ok(());
+        }
+        for list in [ListKey::Containers, ListKey::InitContainers] {
+            for (other, name) in self.pod_items(list.key(), "name") {
+                let runs_beside =
+                    list == ListKey::Containers || self.draft.is_text_at(&other, "restartPolicy", "Always");
+                if runs_beside && name.as_deref() != Some(text_of(item, "name")) {
+                    let theirs = self.items_by(self.draft.get(&other, "ports").as_ref(), "name");
+                    ports.iter().try_for_each(|port| self.check_port_beside(port, &theirs, item))?;
+                }
             }
         }
-        self.check_amounts(item.value.get("resources"), text_of(item, "name"), item)?;
-        self.check_own_ports(item)
+        Ok(())
+    }
+
+    fn check_port_beside(&self, port: &Value, theirs: &[(Part, Option<Cow<'_, str>>)], item: &Item) -> Step {
+        let wanted = port_of(port);
+        let name = port.get("name").and_then(Value::as_str);
+        for (their, their_name) in theirs {
+            let is_same_name = name.is_some() && their_name.as_deref() == name;
+            let is_same_number = self.port_identity(their) == wanted;
+            if is_same_name || is_same_number {
+                let what = match is_same_number {
+                    true => format!("the port {} of the sidecar `{}`", wanted.0, text_of(item, "name")),
+                    false => format!("the port name `{}`", name.unwrap_or_default()),
+                };
+                return Err(self.port_clash(their, what, item));
+            }
+        }
+        Ok(())
     }
 
     /// Amounts that are none, and requests above limits.
@@ -77,23 +107,6 @@ impl Planner<'_, '_> {
             let limit = amounts("limits").and_then(|limits| limits.get(name)).and_then(quantity::parse);
             if limit.is_some_and(|limit| quantity::parse(request).is_some_and(|request| request > limit)) {
                 let message = format!("container `{owner}` would request more {name} than its limit");
-                return Err(Box::new(self.problem(Code::Invalid, message, item)));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_own_ports(&self, item: &Item) -> Step {
-        let ports = item.value.get("ports").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let (mut numbers, mut names) = (BTreeSet::new(), BTreeSet::new());
-        for port in ports {
-            let number = port.get("containerPort").and_then(Value::as_i64).unwrap_or_default();
-            let protocol = port.get("protocol").and_then(Value::as_str).unwrap_or("TCP");
-            let name = port.get("name").and_then(Value::as_str);
-            let is_twice = !numbers.insert((number, protocol)) || name.is_some_and(|name| !names.insert(name));
-            if is_twice {
-                let message =
-                    format!("the container `{}` states the port {number} or its name twice", text_of(item, "name"));
                 return Err(Box::new(self.problem(Code::Invalid, message, item)));
             }
         }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, ListKey};
 use crate::policy::{Item, Position, SidecarType};
 
@@ -15,6 +15,9 @@ use super::same::is_same;
 
 /// Kubernetes 1.29 is the first that runs native sidecars by default (KEP-753).
 const NATIVE_SIDECARS_SINCE: u32 = 29;
+
+/// Kubernetes 1.35 is the first where containers have other restart policies by default (KEP-5307).
+const RESTART_POLICIES_SINCE: u32 = 35;
 
 const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 
@@ -46,6 +49,7 @@ impl<'t> Planner<'_, 't> {
     /// Adds a container to a list. Init and app containers share one name space.
     pub(super) fn container(&mut self, list: ListKey, item: &Item, position: &Position) -> Step {
         let name = text_of(item, "name");
+        self.check_restart_policy(item)?;
         let what = format_args!("the container `{name}`");
         let other = if list == ListKey::Containers { ListKey::InitContainers } else { ListKey::Containers };
         let elsewhere = self.pod_list(other.key());
@@ -73,11 +77,23 @@ impl<'t> Planner<'_, 't> {
         self.draft.insert(opened, at, item.value.clone());
         let word = match list {
             ListKey::Containers => "sidecar",
-            ListKey::InitContainers if item.value.get("restartPolicy").is_some() => "native sidecar",
+            ListKey::InitContainers if text_of(item, "restartPolicy") == "Always" => "native sidecar",
             ListKey::InitContainers => "init container",
         };
         self.report(format_args!("{word} {name}"));
         Ok(())
+    }
+
+    /// `Always` is a native sidecar's, which is looked at elsewhere.
+    fn check_restart_policy(&self, item: &Item) -> Step {
+        let is_stated = matches!(text_of(item, "restartPolicy"), "OnFailure" | "Never");
+        let Some(minor) = self.options.kube_minor.filter(|minor| is_stated && *minor < RESTART_POLICIES_SINCE) else {
+            return Ok(());
+        };
+        let message =
+            format!("Kubernetes 1.{minor} takes no `restartPolicy` of the container `{}`", text_of(item, "name"));
+        let help = "leave it out, or use Kubernetes 1.35 or later";
+        Err(Box::new(self.problem(Code::Invalid, message, item).help(help)))
     }
 
     /// `kubectl logs` and `exec` go to the first container unless an annotation names another.
@@ -136,8 +152,8 @@ impl<'t> Planner<'_, 't> {
     }
 
     pub(super) fn port(&mut self, container: &Container<'_>, item: &Item) -> Step {
-        let number = item.value.get("containerPort").map(Value::to_string).unwrap_or_default();
-        let wanted = (Cow::Borrowed(number.as_str()), Cow::Owned(text_or(item.value.get("protocol"), "TCP")));
+        let wanted = port_of(&item.value);
+        let number = &wanted.0;
         let name = item.value.get("name").and_then(Value::as_str);
         for list in [ListKey::Containers, ListKey::InitContainers] {
             for (other, _) in self.pod_items(list.key(), "name") {
@@ -153,10 +169,7 @@ impl<'t> Planner<'_, 't> {
                         } else {
                             format!("the port name `{}`", name.unwrap_or_default())
                         };
-                        let problem = self.conflict(&port, what, item);
-                        return Err(Box::new(problem.help(
-                            "a pod has each port number and name once: choose others, or one container with `containers`",
-                        )));
+                        return Err(self.port_clash(&port, what, item));
                     }
                 }
             }
@@ -166,7 +179,12 @@ impl<'t> Planner<'_, 't> {
         })
     }
 
-    fn port_identity(&self, port: &Part) -> (Cow<'t, str>, Cow<'t, str>) {
+    pub(super) fn port_clash(&self, there: &Part, what: impl fmt::Display, item: &Item) -> Box<Diagnostic> {
+        let help = "a pod has each port number and name once: choose others, or one container with `containers`";
+        Box::new(self.conflict(there, what, item).help(help))
+    }
+
+    pub(super) fn port_identity(&self, port: &Part) -> (Cow<'t, str>, Cow<'t, str>) {
         let number = self.draft.text_at(port, "containerPort").unwrap_or_default();
         (number, self.draft.text_at(port, "protocol").unwrap_or(Cow::Borrowed("TCP")))
     }
@@ -224,6 +242,12 @@ pub(super) fn text_of<'i>(item: &'i Item, key: &str) -> &'i str {
 
 fn text_or(value: Option<&Value>, default: &str) -> String {
     value.and_then(Value::as_str).unwrap_or(default).to_owned()
+}
+
+/// Number and protocol of a ContainerPort.
+pub(super) fn port_of(port: &Value) -> (Cow<'static, str>, Cow<'static, str>) {
+    let number = port.get("containerPort").map(Value::to_string).unwrap_or_default();
+    (Cow::Owned(number), Cow::Owned(text_or(port.get("protocol"), "TCP")))
 }
 
 /// Prefix, kind and name of an EnvFromSource.

@@ -1,187 +1,204 @@
-//! What an API server would refuse in a workload, looked for in a draft. Comparing a draft with the one before it tells
+//! What an API server would refuse in a pod spec, looked for in its value. Comparing a draft with the one before it tells
 //! what a step has brought in.
 
 use serde_json::Value;
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::policy::names;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::pod::Workload;
+use crate::policy::validation::{self, Invalid, Role};
+use crate::yaml::value::{Path, find};
 
 use super::draft::{Draft, Part};
-use super::quantity;
 
-/// One thing that an API server would refuse, as a sentence without a full stop.
-pub(super) type Fault = String;
+/// One thing that an API server would refuse.
+#[derive(Debug, Clone)]
+pub(super) struct Fault {
+    /// A sentence without a full stop. It tells the fault from all others of the workload.
+    pub what: String,
+    /// Where, from the pod spec; empty where it stands elsewhere.
+    at: Path,
+}
 
-/// The faults of a draft.
-pub(super) struct Faults<'d, 't> {
-    draft: &'d Draft<'t>,
-    pod_spec: Part,
+impl PartialEq for Fault {
+    /// The same fault may move with what it stands in.
+    fn eq(&self, other: &Self) -> bool {
+        self.what == other.what
+    }
+}
+
+/// Whose faults are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The policy's: also what an API server takes and nobody means.
+    Policy,
+    /// The manifest's: only what is refused.
+    Manifest,
+}
+
+/// All faults of a draft of a workload.
+pub(super) fn faults(draft: &Draft<'_>, template: &Part, whose: Whose) -> Vec<Fault> {
+    let spec = draft.get(template, "spec").and_then(|spec| draft.value(&spec)).unwrap_or_default();
+    let object = |path: [&str; 2]| {
+        let part = path.iter().try_fold(draft.root(), |part, key| draft.get(&part, key));
+        part.and_then(|part| draft.value(&part))
+    };
+    let claims = object(["spec", "volumeClaimTemplates"]).unwrap_or_default();
+    let claims = claims.as_array().into_iter().flatten().filter_map(|claim| claim["metadata"]["name"].as_str());
+    let mut faults = Faults { whose, found: Vec::new() };
+    faults.pod(&spec, claims.collect());
+    if let Some(selector) = object(["spec", "selector"]) {
+        let labels = draft.get(template, "metadata").and_then(|metadata| draft.get(&metadata, "labels"));
+        faults.selector(&selector, labels.and_then(|labels| draft.value(&labels)).as_ref());
+    }
+    faults.found
+}
+
+/// Warnings about faults that a workload had before, and has still when all is planned.
+pub(super) fn of_input(workload: &Workload<'_>, planned: &Draft<'_>) -> Vec<Diagnostic> {
+    let input = Draft::new(workload.tree, workload.object.node);
+    let mut found = faults(&input, &Part::Node(workload.template), Whose::Manifest);
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let keys = workload.pod_kind.path.iter();
+    let template = keys.fold(planned.root(), |part, key| planned.get(&part, key).unwrap_or(part));
+    let after = faults(planned, &template, Whose::Manifest);
+    found.retain(|fault| after.contains(fault));
+    let warning = |fault: &Fault| {
+        let message = format!("{} was not valid before the injection: {}", workload.title(), fault.what);
+        let place = match fault.at.0.is_empty() {
+            true => workload.own_place(),
+            false => workload.place(find(workload.tree, workload.pod_spec, &fault.at).value),
+        };
+        let warning = Diagnostic::warning(Code::InvalidBefore, message).at(place, "here");
+        warning.help("no API server takes it, with the injection or without: mend the manifest")
+    };
+    found.iter().map(warning).collect()
+}
+
+struct Faults {
+    whose: Whose,
     found: Vec<Fault>,
 }
 
-impl<'d, 't> Faults<'d, 't> {
-    /// All faults of a pod spec.
-    pub fn of(draft: &'d Draft<'t>, pod_spec: Part) -> Vec<Fault> {
-        let mut faults = Faults { draft, pod_spec, found: Vec::new() };
-        faults.names();
-        faults.containers();
-        faults.namespaces();
-        faults.found
-    }
-
-    fn add(&mut self, fault: impl Into<Fault>) {
-        self.found.push(fault.into());
-    }
-
-    fn list(&self, part: &Part, key: &str) -> Vec<Part> {
-        self.draft.get(part, key).map(|list| self.draft.items(&list)).unwrap_or_default()
-    }
-
-    fn text(&self, part: &Part, key: &str) -> Cow<'t, str> {
-        self.draft.text_at(part, key).unwrap_or_default()
-    }
-
-    fn all_containers(&self) -> Vec<Part> {
-        let lists = ["containers", "initContainers"].map(|key| self.list(&self.pod_spec, key));
-        lists.concat()
-    }
-
-    /// Containers share one name space; volumes have their own.
-    fn names(&mut self) {
-        let volumes = self.list(&self.pod_spec, "volumes");
-        for (what, items) in [("container", self.all_containers()), ("volume", volumes)] {
-            let mut seen: BTreeSet<String> = BTreeSet::new();
-            for item in items {
-                let name = self.text(&item, "name").into_owned();
-                if let Err(rule) = names::check_dns_label(&name) {
-                    self.add(format!("the name of the {what} `{name}` {rule}"));
-                }
-                if !seen.insert(name.clone()) {
-                    self.add(format!("two {what}s are called `{name}`"));
-                }
-            }
+impl Faults {
+    fn add(&mut self, at: Path, what: impl Into<String>) {
+        let fault = Fault { what: what.into(), at };
+        if !self.found.contains(&fault) {
+            self.found.push(fault);
         }
     }
 
-    fn containers(&mut self) {
-        let mut port_names: BTreeSet<String> = BTreeSet::new();
-        for container in self.all_containers() {
-            let name = self.text(&container, "name").into_owned();
-            if self.text(&container, "image").is_empty() {
-                self.add(format!("container `{name}` has no image"));
-            }
-            self.ports(&container, &name, &mut port_names);
-            self.mount_paths(&container, &name);
-            self.variables(&container, &name);
-            self.resources(&container, &name);
-        }
-    }
-
-    fn ports(&mut self, container: &Part, owner: &str, names: &mut BTreeSet<String>) {
-        let mut numbers: BTreeSet<(String, String)> = BTreeSet::new();
-        let mut own: BTreeSet<String> = BTreeSet::new();
-        for port in self.list(container, "ports") {
-            let number = self.text(&port, "containerPort").into_owned();
-            if !number.parse().is_ok_and(|number: u32| (1..=65535).contains(&number)) {
-                self.add(format!("container `{owner}` has a port `{number}`, and ports are 1 to 65535"));
-            }
-            let protocol = match self.text(&port, "protocol").as_ref() {
-                "" => "TCP".to_owned(),
-                protocol => protocol.to_owned(),
+    fn add_all(&mut self, owner: &str, at: &Path, found: Vec<Invalid>) {
+        let whose = self.whose;
+        for invalid in found.into_iter().filter(|invalid| whose == Whose::Policy || invalid.is_refused) {
+            let sentence = invalid.sentence(|| invalid.path.to_string());
+            let what = match sentence.strip_prefix("the container ") {
+                Some(rest) => format!("{owner} {rest}"),
+                None => format!("{owner}: {sentence}"),
             };
-            if !numbers.insert((number.clone(), protocol.clone())) {
-                self.add(format!("container `{owner}` states the port {number}/{protocol} twice"));
-            }
-            let name = self.text(&port, "name").into_owned();
-            if name.is_empty() {
-                continue;
-            }
-            if let Err(rule) = names::check_port_name(&name) {
-                self.add(format!("the port name `{name}` of container `{owner}` {rule}"));
-            }
-            if names.contains(&name) || !own.insert(name.clone()) {
-                self.add(format!("two ports of the pod are called `{name}`"));
-            }
-        }
-        names.extend(own);
-    }
-
-    fn mount_paths(&mut self, container: &Part, owner: &str) {
-        let mut paths: BTreeSet<String> = BTreeSet::new();
-        for mount in self.list(container, "volumeMounts") {
-            let path = self.text(&mount, "mountPath").into_owned();
-            if !paths.insert(path.clone()) {
-                self.add(format!("container `{owner}` mounts `{path}` twice"));
-            }
+            self.add(at.join(&invalid.path), what);
         }
     }
 
-    fn variables(&mut self, container: &Part, owner: &str) {
-        for variable in self.list(container, "env") {
-            let name = self.text(&variable, "name").into_owned();
-            if let Err(rule) = names::check_env_name(&name) {
-                self.add(format!("the variable `{name}` of container `{owner}` {rule}"));
+    fn pod(&mut self, spec: &Value, claims: BTreeSet<&str>) {
+        let list = |key: &str| spec.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mut names = BTreeSet::new();
+        for (at, container) in entries("containers", list("containers")) {
+            self.container(container, &at, Role::App, &mut names);
+        }
+        for (at, container) in entries("initContainers", list("initContainers")) {
+            let stays = container.get("restartPolicy").is_some_and(|policy| policy == "Always");
+            let role = if stays { Role::NativeSidecar } else { Role::Init };
+            self.container(container, &at, role, &mut names);
+        }
+        let (mut volumes, mut own) = (claims, BTreeSet::new());
+        for (at, volume) in entries("volumes", list("volumes")) {
+            let name = name_of(volume);
+            self.add_all(&format!("volume `{name}`"), &at, validation::of_volume(volume));
+            // A claim template's volume takes the place of one of its name.
+            if !own.insert(name) {
+                self.add(at, format!("two volumes are called `{name}`"));
             }
-            let has_source = self.draft.get(&variable, "valueFrom").is_some_and(|source| !self.draft.is_empty(&source));
-            if has_source && !self.text(&variable, "value").is_empty() {
-                self.add(format!("the variable `{name}` of container `{owner}` has `value` beside `valueFrom`"));
+            volumes.insert(name);
+        }
+        for key in ["containers", "initContainers"] {
+            for (at, container) in entries(key, list(key)) {
+                self.mounts(container, &at, &volumes);
+            }
+        }
+        self.ports(spec);
+        self.add_all("the pod", &Path::default(), validation::of_pod_spec(spec));
+    }
+
+    fn container<'s>(&mut self, container: &'s Value, at: &Path, role: Role, names: &mut BTreeSet<&'s str>) {
+        let name = name_of(container);
+        self.add_all(&format!("container `{name}`"), at, validation::of_container(container, role));
+        // Containers of both lists share one name space.
+        if !names.insert(name) {
+            self.add(at.clone(), format!("two containers are called `{name}`"));
+        }
+    }
+
+    fn mounts(&mut self, container: &Value, at: &Path, volumes: &BTreeSet<&str>) {
+        let mounts = container.get("volumeMounts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        for (index, mount) in mounts.iter().enumerate() {
+            let (owner, volume) = (name_of(container), name_of(mount));
+            if !volumes.contains(volume) {
+                let what = format!("container `{owner}` mounts the volume `{volume}`, which the pod does not have");
+                self.add(at.key("volumeMounts").index(index), what);
             }
         }
     }
 
-    fn resources(&mut self, container: &Part, owner: &str) {
-        let Some(resources) = self.draft.get(container, "resources") else { return };
-        let amount = |kind: &str, name: &str| -> Option<i128> {
-            let amounts = self.draft.get(&resources, kind)?;
-            quantity::parse(&self.draft.value(&self.draft.get(&amounts, name)?)?)
-        };
-        let above = ["cpu", "memory", "ephemeral-storage"].map(|name| {
-            let is_above = amount("requests", name) > amount("limits", name) && amount("limits", name).is_some();
-            is_above.then(|| format!("container `{owner}` requests more {name} than its limit"))
-        });
-        self.found.extend(above.into_iter().flatten());
+    /// Ports of the node are given once (`checkHostPortConflicts`); the names of ports are known to the whole pod.
+    fn ports(&mut self, spec: &Value) {
+        let containers = spec.get("containers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let (mut hosts, mut names) = (BTreeSet::new(), BTreeSet::new());
+        for (at, container) in entries("containers", containers) {
+            let ports = container.get("ports").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            let (mut own_hosts, mut own_names) = (BTreeSet::new(), BTreeSet::new());
+            for (index, port) in ports.iter().enumerate() {
+                let text = |key: &str| port.get(key).and_then(Value::as_str).unwrap_or_default();
+                let host = port.get("hostPort").and_then(Value::as_i64).unwrap_or_default();
+                let protocol = if text("protocol").is_empty() { "TCP" } else { text("protocol") };
+                let at = at.key("ports").index(index);
+                if host != 0 && hosts.contains(&(host, protocol, text("hostIP"))) {
+                    self.add(at.clone(), format!("two containers want the port {host}/{protocol} of the node"));
+                }
+                if self.whose == Whose::Policy && names.contains(text("name")) {
+                    self.add(at, format!("two ports of the pod are called `{}`", text("name")));
+                }
+                own_hosts.insert((host, protocol, text("hostIP")));
+                own_names.extend(Some(text("name")).filter(|name| !name.is_empty()));
+            }
+            // What stands twice in one container is told of that.
+            hosts.extend(own_hosts);
+            names.extend(own_names);
+        }
     }
 
-    fn namespaces(&mut self) {
-        let is_true = |key: &str| self.text(&self.pod_spec, key) == "true";
-        if is_true("hostPID") && is_true("shareProcessNamespace") {
-            self.add("the pod has both `hostPID` and `shareProcessNamespace`");
+    /// Labels that the workload's selector wants and the pod template does not have.
+    fn selector(&mut self, selector: &Value, labels: Option<&Value>) {
+        // A ReplicationController's selector is the labels themselves.
+        let is_plain = selector.as_object().is_some_and(|map| map.values().all(Value::is_string));
+        let wanted = if is_plain { Some(selector) } else { selector.get("matchLabels") };
+        for (key, value) in wanted.and_then(Value::as_object).into_iter().flatten() {
+            if labels.and_then(|labels| labels.get(key)) != Some(value) {
+                let value = value.as_str().unwrap_or_default();
+                let what =
+                    format!("the selector wants the label `{key}: {value}`, which the pod template does not have");
+                self.add(Path::default(), what);
+            }
         }
     }
 }
 
-/// Mounts of volumes that the pod does not have.
-pub(super) fn lost_mounts(draft: &Draft<'_>, pod_spec: &Part, volumes: &BTreeSet<Cow<'_, str>>) -> Vec<Fault> {
-    let lists = ["containers", "initContainers"].map(|key| draft.get(pod_spec, key));
-    let containers = lists.into_iter().flatten().flat_map(|list| draft.items(&list));
-    let mut found = Vec::new();
-    for container in containers {
-        let owner = draft.text_at(&container, "name").unwrap_or_default();
-        for mount in draft.get(&container, "volumeMounts").map(|list| draft.items(&list)).unwrap_or_default() {
-            let name = draft.text_at(&mount, "name").unwrap_or_default();
-            if !volumes.contains(&name) {
-                found.push(format!("container `{owner}` mounts the volume `{name}`, which the pod does not have"));
-            }
-        }
-    }
-    found
+fn entries<'v>(key: &'static str, list: &'v [Value]) -> impl Iterator<Item = (Path, &'v Value)> {
+    list.iter().enumerate().map(move |(index, entry)| (Path::of(&[key]).index(index), entry))
 }
 
-/// Labels that the workload's selector wants and the pod template does not have: the API server refuses them.
-pub(super) fn broken_selector(selector: &Value, labels: Option<&Value>) -> Vec<Fault> {
-    // A ReplicationController's selector is the labels themselves.
-    let is_plain = selector.as_object().is_some_and(|map| map.values().all(Value::is_string));
-    let wanted = if is_plain { Some(selector) } else { selector.get("matchLabels") };
-    let wanted = wanted.and_then(Value::as_object).into_iter().flatten();
-    let own = |key: &str| labels.and_then(|labels| labels.get(key));
-    let broken = wanted.filter(|(key, value)| own(key) != Some(value));
-    broken
-        .map(|(key, value)| {
-            format!(
-                "the selector wants the label `{key}: {}`, which the pod template does not have",
-                value.as_str().unwrap_or_default()
-            )
-        })
-        .collect()
+fn name_of(value: &Value) -> &str {
+    value.get("name").and_then(Value::as_str).unwrap_or_default()
 }

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use crate::diagnostic::Code;
 use crate::policy::PatchEntry;
@@ -11,7 +10,7 @@ use crate::policy::schema::{POD_TEMPLATE, Templates};
 use crate::yaml::tree::NodeId;
 
 use super::draft::Part;
-use super::faults::{self, Fault, Faults};
+use super::faults::{self, Whose};
 use super::planner::{Planner, Step};
 
 /// The lists whose items other policies, and the record of this one, go by.
@@ -93,28 +92,14 @@ impl<'t> Planner<'_, 't> {
         Ok(())
     }
 
-    fn volume_names(&self) -> BTreeSet<Cow<'t, str>> {
-        let volumes = self.pod_items("volumes", "name").into_iter().filter_map(|(_, name)| name);
-        volumes.chain(self.claim_templates().into_iter().filter_map(|(_, name)| name)).collect()
-    }
-
     /// What an API server would refuse in the draft.
-    pub(super) fn faults(&self) -> Vec<Fault> {
-        let pod_spec = self.pod_spec_part();
-        let mut found = Faults::of(&self.draft, pod_spec.clone());
-        found.extend(faults::lost_mounts(&self.draft, &pod_spec, &self.volume_names()));
-        let labels = self.draft.get(&self.template_part(), "metadata").and_then(|part| self.draft.get(&part, "labels"));
-        let labels = labels.and_then(|labels| self.draft.value(&labels));
-        let selector = self.draft.get(&self.draft.root(), "spec").and_then(|spec| self.draft.get(&spec, "selector"));
-        if let Some(selector) = selector.and_then(|selector| self.draft.value(&selector)) {
-            found.extend(faults::broken_selector(&selector, labels.as_ref()));
-        }
-        found.extend(self.faults_of_types());
-        found
+    pub(super) fn faults(&self) -> Vec<String> {
+        let found = faults::faults(&self.draft, &self.template_part(), Whose::Policy).into_iter();
+        found.map(|fault| fault.what).chain(self.faults_of_types()).collect()
     }
 
     /// Fields that do not exist, and values of the wrong type.
-    fn faults_of_types(&self) -> Vec<Fault> {
+    fn faults_of_types(&self) -> Vec<String> {
         let object = &self.workload.object;
         let (part, schema) = match schema_of(&object.api_version, &object.kind) {
             Some(schema) => (self.draft.root(), schema),
@@ -125,10 +110,10 @@ impl<'t> Planner<'_, 't> {
     }
 
     /// What was wrong before is not the patch's fault.
-    pub(super) fn refuse_new_faults(&mut self, before: &[Fault], entry: &PatchEntry) -> Step {
-        let mut new: Vec<Fault> = self.faults().into_iter().filter(|fault| !before.contains(fault)).collect();
+    pub(super) fn refuse_new_faults(&mut self, before: &[String], entry: &PatchEntry) -> Step {
+        let mut new: Vec<String> = self.faults().into_iter().filter(|fault| !before.contains(fault)).collect();
         let Some(last) = new.pop() else { return Ok(()) };
-        let refuse = |planner: &Self, fault: Fault| {
+        let refuse = |planner: &Self, fault: String| {
             let message = format!("no API server would take {} with this patch: {fault}", planner.workload.title());
             planner.problem(Code::Invalid, message, &entry.item)
         };

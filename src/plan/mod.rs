@@ -23,7 +23,6 @@ pub mod patch;
 mod patches;
 mod planner;
 mod pod;
-mod quantity;
 pub mod reconcile;
 pub mod recording;
 mod same;
@@ -212,7 +211,7 @@ impl<'r, 't> Run<'r, 't> {
         Ok(())
     }
 
-    /// Marker and record, and what came of each policy seen from before the run.
+    /// Marker and record, what came of each policy, and what was wrong before.
     fn finish(&self, planned: &mut Planned<'t>, recording: Option<Recording>) {
         if self.earlier.is_none() {
             let stale = stale_marks(self.workload, self.policies, planned);
@@ -232,6 +231,15 @@ impl<'r, 't> Run<'r, 't> {
         if let Err(refusal) = marked {
             planned.diagnostics.push(refusal_diagnostic(&refusal, self.workload));
         }
+        self.report_since(planned);
+        let is_injected = |report: &PolicyReport| matches!(report.outcome, Outcome::Injected(_));
+        if self.options.details && planned.policies.iter().any(is_injected) {
+            planned.diagnostics.extend(faults::of_input(self.workload, &planned.draft));
+        }
+    }
+
+    /// What came of each policy, seen from before the run.
+    fn report_since(&self, planned: &mut Planned<'t>) {
         let Some(earlier) = self.earlier else { return };
         for report in &mut planned.policies {
             let outcome = std::mem::replace(&mut report.outcome, Outcome::UpToDate);

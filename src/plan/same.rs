@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::quantity;
 use crate::policy::functions::default_pull_policy;
+use crate::policy::quantity;
 
 /// Whether `existing` has every leaf of `ours`, and beyond these only defaults.
 pub fn is_same(existing: &Value, ours: &Value) -> bool {

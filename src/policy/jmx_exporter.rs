@@ -110,6 +110,8 @@ fn say_origins(conversion: &mut Conversion, port: &str) {
         ("/spec/match/selector/matchLabels", "/spec/labelSelector"),
         ("/spec/inject", "/metadata/name"),
         ("/spec/inject/volumes/1", "/spec/config"),
+        ("/spec/inject/volumes/1/configMap/name", "/spec/config/configMapName"),
+        ("/spec/inject/volumes/1/configMap/items/0/key", "/spec/config/configMapKey"),
         ("/spec/inject/ports/0", port),
         ("/spec/inject/ports/0/containerPort", port),
         ("/spec/inject/podAnnotations", port),

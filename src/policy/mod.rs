@@ -20,10 +20,12 @@ pub mod parts;
 mod patches;
 pub mod places;
 mod podbuggertool;
+pub mod quantity;
 pub mod read;
 mod rookout;
 pub mod schema;
 pub mod template;
+pub mod validation;
 pub mod vocabulary;
 
 use globset::GlobMatcher;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::types::{self, EnvEntry, EnvOp, SidecarType};
 use super::{Reader, checks};
 use crate::diagnostic::Code;
+use crate::policy::validation::{self, Invalid, Role};
 use crate::policy::{self, EnvChange, Inject, Item, Position, names};
 use crate::yaml::value::Path;
 
@@ -18,16 +19,16 @@ impl Reader<'_, '_> {
     /// What stands under `inject`, entries that are left out aside.
     pub(super) fn inject(&mut self, at: &Path) -> Inject {
         self.check_names(at);
-        self.check_object_names(at);
+        self.report_each(&at.key("imagePullSecrets"), validation::of_image_pull_secret);
         Inject {
             init_containers: self.read_each(&at.key("initContainers"), Self::init_container),
             sidecars: self.read_each(&at.key("sidecars"), Self::sidecar),
             ephemeral_containers: self.read_each(&at.key("ephemeralContainers"), Self::ephemeral_container),
-            volumes: self.volumes(&at.key("volumes")),
-            volume_mounts: self.volume_mounts(&at.key("volumeMounts")),
+            volumes: self.checked(&at.key("volumes"), validation::of_volume),
+            volume_mounts: self.checked(&at.key("volumeMounts"), validation::of_volume_mount),
             env: self.read_each(&at.key("env"), Self::env),
-            env_from: self.items(&at.key("envFrom")),
-            ports: self.ports(&at.key("ports")),
+            env_from: self.checked(&at.key("envFrom"), validation::of_env_from),
+            ports: self.checked(&at.key("ports"), validation::of_port),
             pod_annotations: self.annotations(&at.key("podAnnotations")),
             pod_labels: self.labels(&at.key("podLabels")),
             annotations: self.annotations(&at.key("annotations")),
@@ -35,7 +36,7 @@ impl Reader<'_, '_> {
             image_pull_secrets: self.items(&at.key("imagePullSecrets")),
             pod_spec: self.pod_spec(&at.key("podSpec")),
             container_defaults: self.container_defaults(&at.key("defaults")),
-            pod_security_context: self.item(&at.key("defaults").key("podSecurityContext")),
+            pod_security_context: self.pod_security_context(&at.key("defaults").key("podSecurityContext")),
             checksums: self.read_each(&at.key("checksums"), Self::checksum),
             patches: self.patches(&at.key("patches")),
         }
@@ -88,7 +89,7 @@ impl Reader<'_, '_> {
 
     fn init_container(&mut self, entry: types::InitContainer, at: &Path) -> (Item, Position) {
         let item = self.kubernetes_item(at);
-        self.check_container(&item.value, at);
+        self.report(at, |container| validation::of_container(container, Role::Init));
         if item.value.get("restartPolicy").and_then(Value::as_str) == Some("Always") {
             let message = "an init container with `restartPolicy: Always` is a sidecar";
             self.bad(&at.key("restartPolicy"), message, "put it under `sidecars` with `type: Native`");
@@ -97,16 +98,18 @@ impl Reader<'_, '_> {
     }
 
     /// Its own fields are checked by its type.
-    fn ephemeral_container(&mut self, entry: EphemeralContainer, at: &Path) -> Item {
-        self.rule(&at.key("name"), names::check_dns_label(&entry.name));
-        let item = self.kubernetes_item(at);
-        self.check_ephemeral_container(&item.value, at);
-        item
+    fn ephemeral_container(&mut self, _: EphemeralContainer, at: &Path) -> Item {
+        self.report(at, |container| validation::of_container(container, Role::Ephemeral));
+        self.kubernetes_item(at)
     }
 
     fn sidecar(&mut self, entry: types::Sidecar, at: &Path) -> (Item, policy::SidecarType, Position) {
         let mut item = self.kubernetes_item(at);
-        self.check_container(&item.value, at);
+        let role = match entry.r#type {
+            SidecarType::Native => Role::NativeSidecar,
+            SidecarType::Container => Role::App,
+        };
+        self.report(at, |container| validation::of_container(container, role));
         let stated = item.value.get("restartPolicy").and_then(Value::as_str);
         match (entry.r#type, stated) {
             (SidecarType::Native, None | Some("Always")) => {
@@ -115,17 +118,17 @@ impl Reader<'_, '_> {
             (SidecarType::Native, Some(_)) => {
                 self.bad(&at.key("restartPolicy"), "a native sidecar always restarts", "leave `restartPolicy` out");
             }
-            (SidecarType::Container, None) => {}
-            (SidecarType::Container, Some(_)) => {
-                let message = "`restartPolicy` stands on init containers only";
+            (SidecarType::Container, Some("Always")) => {
+                let message = "`restartPolicy: Always` makes an init container a sidecar, and this is none";
                 self.bad(&at.key("restartPolicy"), message, "leave it out, or make the sidecar `type: Native`");
             }
+            (SidecarType::Container, _) => {}
         }
         (item, entry.r#type.into(), entry.position.into())
     }
 
     fn env(&mut self, entry: EnvEntry, at: &Path) -> EnvChange {
-        self.check_env(at);
+        self.report(at, validation::of_env_var);
         self.check_env_op(&entry, at);
         EnvChange {
             item: self.kubernetes_item(at),
@@ -189,35 +192,28 @@ impl Reader<'_, '_> {
                 self.problems.push(problem.help(instead));
             }
         }
+        self.report(at, validation::of_pod_spec);
         Some(item)
     }
 
     fn container_defaults(&mut self, at: &Path) -> Option<Item> {
-        self.check_pull_policy(at);
         let mut item = self.item(at)?;
         let map: &mut Map<String, Value> = Arc::make_mut(&mut item.value).as_object_mut()?;
         map.retain(|key, _| key != "podSecurityContext");
-        (!map.is_empty()).then_some(item)
+        let is_empty = map.is_empty();
+        self.report(at, validation::of_container_fields);
+        (!is_empty).then_some(item)
     }
 
-    fn volumes(&mut self, at: &Path) -> Vec<Item> {
-        for path in self.paths(at) {
-            self.check_volume(&path);
-        }
-        self.items(at)
+    fn pod_security_context(&mut self, at: &Path) -> Option<Item> {
+        let item = self.item(at)?;
+        self.report(at, validation::of_pod_security_context);
+        Some(item)
     }
 
-    fn volume_mounts(&mut self, at: &Path) -> Vec<Item> {
-        for path in self.paths(at) {
-            self.check_volume_mount(&path);
-        }
-        self.items(at)
-    }
-
-    fn ports(&mut self, at: &Path) -> Vec<Item> {
-        for path in self.paths(at) {
-            self.check_port(&path);
-        }
+    /// The entries of the list at a path, each as an API server takes it.
+    fn checked(&mut self, at: &Path, check: impl Fn(&Value) -> Vec<Invalid>) -> Vec<Item> {
+        self.report_each(at, check);
         self.items(at)
     }
 }

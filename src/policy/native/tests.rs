@@ -96,7 +96,7 @@ fn an_identity_stands_once() {
 
 #[test]
 fn an_env_op_has_the_value_that_it_needs() {
-    let source = "valueFrom: {fieldRef: {fieldPath: a}}";
+    let source = "valueFrom: {fieldRef: {fieldPath: metadata.name}}";
     assert_eq!(inject(&format!("env: [{{name: A, value: x, {source}}}]"))[0].0, Code::Invalid);
     for op in ["Append", "Prepend", "MergeKeys"] {
         assert_eq!(inject(&format!("env: [{{name: A, op: {op}, {source}}}]"))[0].0, Code::BadPolicy, "{op}");
@@ -119,6 +119,7 @@ fn restart_policies_follow_the_type_of_sidecar() {
     assert_eq!(sidecar("type: Native, restartPolicy: Always"), []);
     assert_eq!(sidecar("type: Native, restartPolicy: Never"), one(Code::BadPolicy, "Never"));
     assert_eq!(sidecar("type: Container, restartPolicy: Always"), one(Code::BadPolicy, "Always"));
+    assert_eq!(sidecar("type: Container, restartPolicy: OnFailure"), []);
     let init = inject("initContainers: [{name: a, image: 'x:1', restartPolicy: Always}]");
     assert_eq!(init, one(Code::BadPolicy, "Always"));
 }

@@ -1,0 +1,68 @@
+//! Probes and lifecycle hooks.
+
+use serde_json::Value;
+
+use super::Checker;
+use crate::policy::names;
+
+const PROBES: [&str; 3] = ["livenessProbe", "readinessProbe", "startupProbe"];
+const PROBE_HANDLERS: [&str; 4] = ["exec", "httpGet", "tcpSocket", "grpc"];
+const HOOK_HANDLERS: [&str; 4] = ["exec", "httpGet", "tcpSocket", "sleep"];
+const COUNTS: [&str; 5] =
+    ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"];
+
+impl<'v> Checker<'v> {
+    pub(super) fn probes_and_hooks(&mut self, container: &'v Value) {
+        for key in PROBES {
+            self.under(container, key, |checker, probe| checker.probe(key, probe));
+        }
+        self.under(container, "lifecycle", |checker, lifecycle| {
+            for key in ["postStart", "preStop"] {
+                checker.under(lifecycle, key, |checker, hook| checker.handler(hook, &HOOK_HANDLERS));
+            }
+        });
+    }
+
+    fn probe(&mut self, key: &str, probe: &'v Value) {
+        self.handler(probe, &PROBE_HANDLERS);
+        for count in COUNTS {
+            self.number(probe, count, (0, i64::MAX));
+        }
+        self.number(probe, "terminationGracePeriodSeconds", (1, i64::MAX));
+        if key == "readinessProbe" {
+            self.under(probe, "terminationGracePeriodSeconds", |checker, _| {
+                checker.must("must not be set in a readiness probe");
+            });
+            return;
+        }
+        self.under(probe, "successThreshold", |checker, number| {
+            // 0 is the default, which is 1.
+            if number.as_i64().is_some_and(|number| number > 1) {
+                checker.must("must be 1 but in a readiness probe");
+            }
+        });
+    }
+
+    fn handler(&mut self, holder: &'v Value, kinds: &[&'static str]) {
+        let name = self.path().name();
+        let Some(kind) = self.one_of(holder, kinds, &format!("`{name}`")) else { return };
+        self.under(holder, kind, |checker, action| match kind {
+            "exec" => {
+                if action.get("command").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+                    checker.must("needs `command`");
+                }
+            }
+            "httpGet" | "tcpSocket" | "grpc" => {
+                checker.word(action, "scheme", &["HTTP", "HTTPS"]);
+                checker.under(action, "port", |checker, port| match port {
+                    Value::String(name) => checker.rule(names::check_port_name(name)),
+                    _ if port.as_i64().is_some_and(|port| !(1..=65535).contains(&port)) => {
+                        checker.must(format!("must be between 1 and 65535, not {port}"));
+                    }
+                    _ => {}
+                });
+            }
+            _ => checker.number(action, "seconds", (0, i64::MAX)),
+        });
+    }
+}

@@ -1,0 +1,102 @@
+//! Volumes and their sources.
+
+use serde_json::Value;
+
+use super::{Checker, check_descending, check_no_backsteps};
+use crate::policy::{names, quantity};
+
+const HOST_PATH_TYPES: [&str; 8] =
+    ["", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"];
+const PROJECTED: [&str; 6] =
+    ["secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate"];
+impl<'v> Checker<'v> {
+    /// <https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume/>: one source each.
+    pub(super) fn volume(&mut self, volume: &'v Value) {
+        let name = volume.get("name").and_then(Value::as_str).unwrap_or_default();
+        match volume.get("name") {
+            Some(_) => self.text(volume, "name", names::check_dns_label),
+            None => self.add("a volume needs a `name`"),
+        }
+        let fields = volume.as_object().into_iter().flatten();
+        let sources: Vec<&str> =
+            fields.filter(|(key, source)| *key != "name" && !source.is_null()).map(|(key, _)| key.as_str()).collect();
+        match sources.as_slice() {
+            [_] => {}
+            // The API server makes an emptyDir of it, which nobody meant.
+            [] => self.advise(format!("the volume `{name}` has no source, such as `emptyDir: {{}}`")),
+            several => self.add(format!("the volume `{name}` has several sources: {}", several.join(", "))),
+        }
+        self.under(volume, "emptyDir", |checker, source| {
+            checker.under(source, "sizeLimit", |checker, limit| {
+                if quantity::parse(limit).is_none_or(|limit| limit < 0) {
+                    checker.must("must be an amount such as `64Mi`");
+                }
+            });
+        });
+        self.under(volume, "hostPath", |checker, source| {
+            checker.needs_text(source, "path");
+            checker.text(source, "path", check_no_backsteps);
+            checker.word(source, "type", &HOST_PATH_TYPES);
+        });
+        self.under(volume, "configMap", |checker, source| {
+            checker.object(source);
+            checker.files(source);
+        });
+        self.under(volume, "secret", |checker, source| {
+            checker.needs_text(source, "secretName");
+            checker.text(source, "secretName", object_name);
+            checker.files(source);
+        });
+        self.under(volume, "persistentVolumeClaim", |checker, source| {
+            checker.needs_text(source, "claimName");
+            checker.text(source, "claimName", object_name);
+        });
+        self.under(volume, "downwardAPI", Self::files);
+        self.under(volume, "csi", |checker, source| checker.needs_text(source, "driver"));
+        self.under(volume, "projected", Self::projected);
+    }
+
+    fn projected(&mut self, source: &'v Value) {
+        self.mode(source, "defaultMode");
+        self.each(source, "sources", |checker, source| {
+            if let Some(kind) = checker.one_of(source, &PROJECTED, "a projected source") {
+                checker.under(source, kind, |checker, source| {
+                    if matches!(kind, "secret" | "configMap") {
+                        checker.object(source);
+                    }
+                    if kind == "serviceAccountToken" {
+                        checker.needs_text(source, "path");
+                        checker.text(source, "path", check_descending);
+                        checker.number(source, "expirationSeconds", (600, 1 << 32));
+                    }
+                    checker.files(source);
+                });
+            }
+        });
+    }
+
+    /// The rights of a file. JSON knows no octal numbers, so 777 is more than all of them.
+    fn mode(&mut self, holder: &'v Value, key: &'static str) {
+        self.under(holder, key, |checker, mode| {
+            if let Some(mode) = mode.as_i64().filter(|mode| !(0..=0o777).contains(mode)) {
+                checker.must(format!("must be between 0 and 0777 (octal, which is 511), not {mode}"));
+            }
+        });
+    }
+
+    /// The keys that become files.
+    fn files(&mut self, source: &'v Value) {
+        self.mode(source, "defaultMode");
+        self.each(source, "items", |checker, item| {
+            checker.text(item, "key", names::check_config_key);
+            checker.needs_text(item, "path");
+            checker.text(item, "path", check_descending);
+            checker.mode(item, "mode");
+        });
+    }
+}
+
+/// That it is there is asked for elsewhere.
+fn object_name(name: &str) -> names::Rule {
+    if name.is_empty() { Ok(()) } else { names::check_dns_subdomain(name) }
+}
