@@ -1,6 +1,7 @@
 //! The pipeline: one file's text and the policies in, edits and a report out.
 
 pub mod across;
+pub mod against;
 mod authors;
 mod check;
 mod companions;

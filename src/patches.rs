@@ -103,6 +103,9 @@ fn patch_entry(workload: &WorkloadReport) -> Value {
     object.name = regex_lite::escape(&object.name);
     object.namespace.get_or_insert_with(|| NO_NAMESPACE.to_owned());
     let target = target(&workload.api_version, &object);
+    if workload.is_generated {
+        return json!({"target": target, "patch": removal(workload)});
+    }
     let operations = serde_json::to_value(&workload.patch).expect("a patch is always JSON");
     let mut operations = operations.as_array().cloned().unwrap_or_default();
     // kustomize takes the last line ends of a patch off.
@@ -116,6 +119,16 @@ fn patch_entry(workload: &WorkloadReport) -> Value {
     }
     let style = BlockStyle { step: 2, list_offset: 0, line_end: "\n" };
     json!({"target": target, "patch": block_items(&operations, 0, 2, style) + "\n"})
+}
+
+/// A strategic merge patch by which an object goes: a JSON patch cannot take a whole object away.
+fn removal(workload: &WorkloadReport) -> String {
+    document(&json!({
+        "$patch": "delete",
+        "apiVersion": workload.api_version,
+        "kind": workload.kind,
+        "metadata": {"name": workload.name},
+    }))
 }
 
 fn refuse(files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {

@@ -1,5 +1,8 @@
 //! Objects that an earlier run generated and that no record names any more: taken out of the files they stand in.
 
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{Patch, PatchOperation, RemoveOperation};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -11,7 +14,7 @@ use crate::manifest::workload::PodKinds;
 use crate::options::Options;
 use crate::plan::draft::{Draft, Opened, Part};
 use crate::record::{Record, digest};
-use crate::report::{Edit, FileReport, Generated};
+use crate::report::{Change, Edit, FileReport, Generated, Outcome, PolicyReport, WorkloadReport};
 use crate::source::Source;
 use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
@@ -30,7 +33,7 @@ pub fn retire(files: &mut [(Arc<str>, &[u8], &mut FileReport)], options: &Option
     let needed: BTreeSet<String> = needed.into_iter().map(|(name, _)| name).collect();
     let kinds = PodKinds::of(options);
     for (name, text, report) in files {
-        let (mut edits, mut is_unended) = (Vec::new(), false);
+        let (mut edits, mut gone, mut is_unended) = (Vec::new(), Vec::new(), false);
         for chunk in chunks(text) {
             let Some(tree) = std::str::from_utf8(chunk.text).ok().and_then(|text| parse(text).ok()) else { continue };
             for found in find_objects(&tree, &kinds) {
@@ -51,13 +54,45 @@ pub fn retire(files: &mut [(Arc<str>, &[u8], &mut FileReport)], options: &Option
                     continue;
                 }
                 is_unended |= one.is_unended;
-                edits.extend(remove(&tree, &object, chunk.start).unwrap_or_default());
+                let own = remove(&tree, &object, chunk.start).unwrap_or_default();
+                let numbers = edits.len()..edits.len() + own.len();
+                edits.extend(own);
+                if options.details {
+                    let document = chunk.start..chunk.start + chunk.text.len();
+                    let span = tree.span(object.node);
+                    let is_item = object.within.is_some();
+                    let extent =
+                        if is_item { chunk.start + span.start..chunk.start + span.end } else { document.clone() };
+                    let line = 1 + memchr::memchr_iter(b'\n', &text[..chunk.start + span.start]).count();
+                    let described = describe(&object, &value, one, options);
+                    gone.push(WorkloadReport { line, document, extent, edits: numbers, ..described });
+                }
             }
         }
         if is_unended {
             take_line_end(&mut edits, text, &report.edits);
         }
-        add(report, edits);
+        add(report, edits, gone);
+    }
+}
+
+/// An object that goes, without its place.
+fn describe(object: &Object, value: &Value, one: &Generated, options: &Options) -> WorkloadReport {
+    let text = |key: &str| value["metadata"][key].as_str();
+    let what = Change::Removed(one.name.clone());
+    let met =
+        PolicyReport { policy: one.policy.as_str().into(), outcome: Outcome::TakenOut(vec![what]), rules: Vec::new() };
+    let whole = RemoveOperation { path: PointerBuf::new() };
+    WorkloadReport {
+        api_version: object.api_version.clone(),
+        kind: object.kind.clone(),
+        namespace: text("namespace").or(options.namespace.as_deref()).map(str::to_owned),
+        states_namespace: text("namespace").is_some(),
+        name: text("name").unwrap_or_default().to_owned(),
+        policies: vec![met],
+        is_generated: true,
+        patch: options.patches.then(|| Patch(vec![PatchOperation::Remove(whole)])),
+        ..WorkloadReport::default()
     }
 }
 
@@ -119,14 +154,26 @@ fn take_line_end(edits: &mut [Edit], text: &[u8], others: &[Edit]) {
     }
 }
 
-/// Puts edits that are no workload's among those of the file.
-fn add(report: &mut FileReport, edits: Vec<Edit>) {
+/// Puts edits that are no workload's among those of the file, and the objects that go among its workloads.
+fn add(report: &mut FileReport, edits: Vec<Edit>, gone: Vec<WorkloadReport>) {
+    let mut places = Vec::new();
     for edit in edits {
         let at = report.edits.partition_point(|own| own.at.start <= edit.at.start);
         report.edits.insert(at, edit);
         for workload in report.workloads.iter_mut().filter(|workload| workload.edits.start >= at) {
             workload.edits = workload.edits.start + 1..workload.edits.end + 1;
         }
+        places.push(at);
+    }
+    for mut object in gone {
+        object.edits = match places.get(object.edits.clone()) {
+            Some([first, .., last]) => *first..last + 1,
+            Some([only]) => *only..only + 1,
+            Some([]) | None => continue,
+        };
+        let at = report.workloads.partition_point(|workload| workload.line <= object.line);
+        report.workloads.insert(at, object);
+        report.companions.iter_mut().filter(|placed| placed.workload >= at).for_each(|placed| placed.workload += 1);
     }
 }
 

@@ -180,11 +180,11 @@ pub fn schema() -> String {
 }
 
 fn totals(files: &[ReportedFile<'_>], all: &[Reviewed<'_>]) -> Totals {
-    let fates: Vec<Fate> = files.iter().flat_map(|file| &file.report.workloads).map(fate).collect();
+    let fates: Vec<Fate> = files.iter().flat_map(|file| file.report.own_workloads()).map(fate).collect();
     let with = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count();
     Totals {
         workloads: fates.len(),
-        changed: with(Fate::Injected),
+        changed: with(Fate::Injected) + with(Fate::TakenOut),
         unchanged: with(Fate::Unchanged),
         not_selected: with(Fate::NotSelected),
         left_alone: with(Fate::Failed),

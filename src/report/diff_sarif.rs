@@ -3,7 +3,7 @@
 use super::hunks::{Hunk, Sign};
 use super::reviewed::{GroupBy, Reviewed, reviewed};
 use super::sarif::{Level, Location, Log, Replacement, Result, Rule};
-use super::{Change, ReportedFile};
+use super::{ReportedFile, list};
 
 /// The whole log.
 pub fn render(files: &[ReportedFile<'_>]) -> String {
@@ -21,8 +21,8 @@ pub fn render(files: &[ReportedFile<'_>]) -> String {
 fn rule(policies: &str) -> Rule {
     Rule {
         id: policies.to_owned(),
-        short: format!("Injected by {policies}."),
-        full: format!("`podgraft apply` changes these lines for {policies}."),
+        short: format!("Changed by {policies}."),
+        full: format!("What policies say changes these lines: {policies}."),
         markdown: None,
     }
 }
@@ -30,21 +30,18 @@ fn rule(policies: &str) -> Rule {
 fn result(one: &Reviewed<'_>, hunk: &Hunk<'_>, policies: &str) -> Result {
     let come = hunk.lines.iter().filter(|line| line.sign == Sign::Added).count();
     let go = hunk.lines.iter().filter(|line| line.sign == Sign::Removed).count();
-    let deeds: Vec<&str> = one
-        .deeds()
-        .filter(|(policy, _)| hunk.policies.contains(policy))
-        .flat_map(|(_, changes)| changes.iter().map(Change::what))
-        .collect();
+    let own = one.deeds().filter(|(policy, _)| hunk.policies.contains(policy));
+    let deeds: Vec<String> = own.map(|(_, changes)| list(changes)).collect();
     let changed = hunk.lines.iter().position(|line| line.sign != Sign::Context).unwrap_or(0);
-    let line = hunk.old.start + changed + 1;
+    // Behind the last line stands no line to point at.
+    let line = if one.is_in_file { (hunk.old.start + changed + 1).min(hunk.old.end.max(1)) } else { one.workload.line };
     let title = one.workload.title();
     Result {
         level: Level::Note,
         message: format!("{policies} changes {title} here (+{come} -{go} lines). In all: {}.", deeds.join(", ")),
-        // Behind the last line stands no line to point at.
-        location: Some(Location { file: one.file.to_owned(), line: line.min(hunk.old.end.max(1)), column: None }),
+        location: Some(Location { file: one.file.to_owned(), line, column: None }),
         workload: Some(title),
-        replacements: replacements(hunk),
+        replacements: if one.is_in_file { replacements(hunk) } else { Vec::new() },
     }
 }
 

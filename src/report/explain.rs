@@ -3,7 +3,9 @@
 use serde::Serialize;
 use std::fmt::Write as _;
 
-use super::{Change, Outcome, Paint, PolicyReport, ReportedFile, Skip, WorkloadReport, count, list, mask, one_line};
+use super::{
+    Change, Outcome, Paint, PolicyReport, ReportedFile, Skip, WorkloadReport, count, list, list_gone, mask, one_line,
+};
 use crate::diagnostic::Label;
 
 /// The longest piece of a line that is shown beside its place.
@@ -25,7 +27,7 @@ fn verdict(outcome: &Outcome) -> (&'static str, &'static str, &'static str) {
 pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
     let mut text = String::new();
     for file in files {
-        for workload in &file.report.workloads {
+        for workload in file.report.own_workloads() {
             let title = paint.wrap("1", &one_line(&workload.title()));
             let _ = writeln!(text, "{title} ({}:{})", one_line(file.name), workload.line);
             workload.policies.iter().for_each(|met| policy(met, paint, &mut text));
@@ -39,8 +41,11 @@ fn policy(met: &PolicyReport, paint: Paint, text: &mut String) {
     let (words, _, style) = verdict(&met.outcome);
     let _ = write!(text, "  {}: {}", met.policy, paint.wrap(style, words));
     match &met.outcome {
-        Outcome::Injected(changes) | Outcome::TakenOut(changes) => {
+        Outcome::Injected(changes) => {
             let _ = writeln!(text, ": {}", one_line(&list(changes)));
+        }
+        Outcome::TakenOut(changes) => {
+            let _ = writeln!(text, ": {}", one_line(&list_gone(changes)));
         }
         Outcome::UpToDate | Outcome::Failed => text.push('\n'),
         Outcome::Skipped(skip) => {
@@ -69,13 +74,14 @@ fn excerpt(label: &Label) -> String {
 
 /// `3 workloads and 2 policies: 1 applies, 5 do not (1 near miss)`.
 fn totals(files: &[ReportedFile<'_>]) -> String {
-    let workloads: Vec<&WorkloadReport> = files.iter().flat_map(|file| &file.report.workloads).collect();
+    let workloads: Vec<&WorkloadReport> = files.iter().flat_map(|file| file.report.own_workloads()).collect();
     let policies = workloads.iter().map(|workload| workload.policies.len()).max().unwrap_or(0);
     let met: Vec<&Outcome> = workloads.iter().flat_map(|workload| &workload.policies).map(|met| &met.outcome).collect();
     let of = |is: fn(&Outcome) -> bool| met.iter().filter(|outcome| is(outcome)).count();
     let apply = of(|outcome| matches!(outcome, Outcome::Injected(_) | Outcome::UpToDate));
     let not = of(|outcome| matches!(outcome, Outcome::Skipped(_)));
     let near = of(|outcome| matches!(outcome, Outcome::Skipped(skip) if skip.is_near_miss));
+    let gone = of(|outcome| matches!(outcome, Outcome::TakenOut(_)));
     let failed = of(|outcome| matches!(outcome, Outcome::Failed));
     let mut parts = vec![match apply {
         1 => "1 applies".to_owned(),
@@ -85,6 +91,9 @@ fn totals(files: &[ReportedFile<'_>]) -> String {
         let misses = if near == 1 { "miss" } else { "misses" };
         let near = if near > 0 { format!(" ({near} near {misses})") } else { String::new() };
         parts.push(format!("{not} {}{near}", if not == 1 { "does not" } else { "do not" }));
+    }
+    if gone > 0 {
+        parts.push(format!("{gone} no longer {}", if gone == 1 { "does" } else { "do" }));
     }
     if failed > 0 {
         parts.push(format!("{failed} {}", if failed == 1 { "fails" } else { "fail" }));
@@ -144,7 +153,7 @@ struct Place<'a> {
 /// The same for machines: `kind: Explanation`.
 pub fn render_json(files: &[ReportedFile<'_>]) -> String {
     let workloads = files.iter().flat_map(|file| {
-        file.report.workloads.iter().map(|workload| Workload {
+        file.report.own_workloads().map(|workload| Workload {
             api_version: &workload.api_version,
             kind: &workload.kind,
             namespace: workload.namespace.as_deref(),

@@ -148,7 +148,7 @@ pub fn render_diagnostic(diagnostic: &Diagnostic) -> String {
 }
 
 fn totals(files: &[ReportedFile<'_>]) -> Totals {
-    let fates: Vec<Fate> = files.iter().flat_map(|file| &file.report.workloads).map(fate).collect();
+    let fates: Vec<Fate> = files.iter().flat_map(|file| file.report.own_workloads()).map(fate).collect();
     let with = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count();
     Totals {
         workloads: fates.len(),
@@ -167,7 +167,7 @@ fn file<'a>(file: &ReportedFile<'a>) -> File<'a> {
         changed: !file.report.edits.is_empty(),
         documents: file.report.documents,
         objects: file.report.objects,
-        workloads: file.report.workloads.iter().map(workload).collect(),
+        workloads: file.report.own_workloads().map(workload).collect(),
     }
 }
 

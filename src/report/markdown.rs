@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::hunks::Hunk;
 use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
 use super::text::{Fate, fate};
-use super::{Change, Outcome, ReportedFile, Skip, count, one_line};
+use super::{Change, Outcome, ReportedFile, Skip, count, one_line, without_record};
 
 /// What a comment may hold, in bytes, which are never fewer than the characters that GitHub counts.
 const MOST: usize = 65_536;
@@ -55,14 +55,15 @@ pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
 }
 
 fn head(files: &[ReportedFile<'_>], all: &[Reviewed<'_>]) -> String {
-    let seen: usize = files.iter().map(|file| file.report.workloads.len()).sum();
+    let seen: usize = files.iter().map(|file| file.report.own_workloads().count()).sum();
+    let changed = all.iter().filter(|one| !one.workload.is_generated).count();
     let come: usize = all.iter().map(|one| one.come).sum();
     let go: usize = all.iter().map(|one| one.go).sum();
     if all.is_empty() {
         return format!("### podgraft: no changes\n\n{} seen, nothing to inject.\n", count(seen, "workload"));
     }
     let lines = format!("+{come} −{go} lines");
-    format!("### podgraft: {} of {} change\n\n{lines}.\n", all.len(), count(seen, "workload"))
+    format!("### podgraft: {changed} of {} change\n\n{lines}.\n", count(seen, "workload"))
 }
 
 fn table(all: &[Reviewed<'_>], is_grouped: bool) -> String {
@@ -133,7 +134,7 @@ fn diff(hunk: &Hunk<'_>) -> String {
     let policies = one_line(&hunk.policies.join(", "));
     let mut diff = format!("@@ -{} +{} @@ {policies}\n", range(&hunk.old), range(&hunk.new));
     for line in &hunk.lines {
-        let _ = writeln!(diff, "{}{}", line.sign.char(), one_line(&line.text));
+        let _ = writeln!(diff, "{}{}", line.sign.char(), one_line(&without_record(&line.text)));
     }
     diff
 }

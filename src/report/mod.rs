@@ -24,7 +24,7 @@ pub mod view;
 
 use json_patch::Patch;
 use serde_json::Value;
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::ops::Range;
@@ -41,7 +41,7 @@ use view::WorkloadView;
 pub struct FileReport {
     /// The changes to the text: in order, none touching another. Ranges are bytes of the whole file.
     pub edits: Vec<Edit>,
-    /// Every workload that a policy was compared with, in file order.
+    /// Every workload that a policy was compared with, and generated objects that go, in file order.
     pub workloads: Vec<WorkloadReport>,
     /// What policies generate beside workloads, in file order; when all files are settled, what this file writes.
     pub companions: Vec<PlacedCompanion>,
@@ -59,11 +59,18 @@ pub struct FileReport {
     pub unlisted: BTreeMap<Fate, usize>,
     /// What was injected needs from a cluster, where the run's options ask for it.
     pub needs: NeedsOfRun,
+    /// The text is not what stands in the file, but that with other policies applied.
+    pub is_imagined: bool,
     /// `metadata` of the first List, where the run's options ask for views.
     pub list_metadata: Option<Value>,
 }
 
 impl FileReport {
+    /// The workloads without the objects that were generated beside them.
+    pub fn own_workloads(&self) -> impl Iterator<Item = &WorkloadReport> + Clone {
+        self.workloads.iter().filter(|workload| !workload.is_generated)
+    }
+
     /// Adds what happened to the next part of the same file.
     pub fn append(&mut self, next: FileReport) {
         let (edits_before, workloads_before) = (self.edits.len(), self.workloads.len());
@@ -217,6 +224,20 @@ pub fn one_line(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
 }
 
+/// A line for people to read: podgraft's own record in it is a long line that says nothing to them.
+fn without_record(line: &str) -> Cow<'_, str> {
+    match line.find("podgraft.dev/record") {
+        Some(at) if line.len() > at + LONGEST_RECORD => {
+            let end = (at + LONGEST_RECORD..line.len()).find(|&end| line.is_char_boundary(end)).unwrap_or(line.len());
+            Cow::Owned(format!("{}…", &line[..end]))
+        }
+        Some(_) | None => Cow::Borrowed(line),
+    }
+}
+
+/// So much of a record is shown, with its key.
+const LONGEST_RECORD: usize = 60;
+
 /// `1 workload`, `2 workloads`.
 fn count(number: usize, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
@@ -275,6 +296,8 @@ pub struct WorkloadReport {
     pub view_after: Option<Box<WorkloadView>>,
     /// One entry a policy, in the order in which they apply.
     pub policies: Vec<PolicyReport>,
+    /// It is no workload: an object that an earlier run generated, and that goes.
+    pub is_generated: bool,
     /// Ephemeral containers for its pods, where they were asked for.
     pub ephemeral_containers: Vec<Value>,
     /// Where its pods serve metrics, by the annotations that Prometheus looks for, ours included.

@@ -22,6 +22,8 @@ pub enum GroupBy<'a> {
 /// A workload that changes.
 pub(super) struct Reviewed<'a> {
     pub(super) file: &'a str,
+    /// The lines of its hunks are those of the file.
+    pub(super) is_in_file: bool,
     pub(super) workload: &'a WorkloadReport,
     pub(super) hunks: Vec<Hunk<'a>>,
     /// Lines that come and go.
@@ -50,7 +52,15 @@ pub(super) fn reviewed<'a>(files: &'a [ReportedFile<'a>], group_by: GroupBy<'_>)
             let hunks = by_workload.hunks(workload);
             let (come, go) = tally(&hunks);
             let group = group_of(file.name, workload, group_by);
-            all.push(Reviewed { file: file.name, workload, hunks, come, go, group });
+            all.push(Reviewed {
+                file: file.name,
+                is_in_file: !file.report.is_imagined,
+                workload,
+                hunks,
+                come,
+                go,
+                group,
+            });
         }
     }
     all

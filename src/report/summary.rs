@@ -9,7 +9,7 @@ pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
     let mut summary = String::new();
     let (mut changed, mut unchanged) = (0, 0);
     for file in files {
-        for workload in &file.report.workloads {
+        for workload in file.report.own_workloads() {
             if !workload.is_changed() {
                 unchanged += 1;
                 continue;

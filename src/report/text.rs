@@ -21,7 +21,7 @@ pub fn render(files: &[ReportedFile<'_>]) -> String {
 }
 
 fn workloads<'a>(files: &'a [ReportedFile<'_>]) -> impl Iterator<Item = &'a WorkloadReport> {
-    files.iter().flat_map(|file| &file.report.workloads)
+    files.iter().flat_map(|file| file.report.own_workloads())
 }
 
 /// `deployment shop/orders`.
@@ -90,7 +90,7 @@ fn first_of(changes: &[Change], list: impl Fn(&[Change]) -> String) -> String {
 pub fn taken_out(files: &[ReportedFile<'_>]) -> String {
     let mut lines = Lines::default();
     for file in files {
-        for workload in &file.report.workloads {
+        for workload in file.report.own_workloads() {
             let by = || workload.policies.iter().filter_map(|met| of_policy(&met.policy, &met.outcome));
             if by().next().is_some() {
                 let place = place(files, file, workload);
@@ -232,7 +232,7 @@ pub fn fate(workload: &WorkloadReport) -> Fate {
 
 /// Objects that are no workload. The items of a List are objects of their own, the List is none.
 pub fn other_objects(files: &[ReportedFile<'_>]) -> usize {
-    let workloads = |report: &FileReport| report.workloads.len() + report.unlisted.values().sum::<usize>();
+    let workloads = |report: &FileReport| report.own_workloads().count() + report.unlisted.values().sum::<usize>();
     files.iter().map(|file| file.report.objects.saturating_sub(workloads(file.report))).sum()
 }
 

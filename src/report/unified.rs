@@ -162,17 +162,15 @@ fn range(start: usize, len: usize) -> String {
 
 /// The workloads whose edits the hunk holds and the policies that made them.
 fn hunk_title(hunk: &Hunk<'_>, file: &ReportedFile<'_>, lines: &Lines<'_>) -> String {
-    let bytes = lines.start(hunk.old.start)..lines.start(hunk.old.end);
-    // Text that goes behind the last line of a document stands at the first byte of the next.
-    let holds = |at: usize, document: &Range<usize>| bytes.contains(&at) || at == bytes.end && at == document.end;
-    let inside = |workload: &&WorkloadReport| {
-        file.report
-            .edits
-            .get(workload.edits.clone())
-            .unwrap_or_default()
-            .iter()
-            .any(|edit| holds(edit.at.start, &workload.document))
+    let touches = |number: usize| {
+        let Some(edit) = file.report.edits.get(number) else { return false };
+        hunk.changes.iter().filter(|change| change.edits.contains(&number)).any(|change| {
+            let gone = lines.start(change.old.start)..lines.start(change.old.end);
+            let wrote = change.new.iter().flat_map(|line| &line.wrote).any(|(wrote, _)| *wrote == number);
+            wrote || edit.at.start < gone.end && gone.start < edit.at.end
+        })
     };
+    let inside = |workload: &&WorkloadReport| workload.edits.clone().any(touches);
     let titles = file.report.workloads.iter().filter(inside).map(|workload| {
         let policies = policies_of(hunk.changes.iter().copied(), workload, workload.edits.start);
         format!("{}: {}", workload.title(), policies.join(", "))

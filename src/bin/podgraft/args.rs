@@ -45,6 +45,7 @@ Examples:
   podgraft diff -p agents.yaml manifests/
   podgraft diff -p agents.yaml -o summary manifests/
   podgraft diff -p agents.yaml manifests/ | git apply
+  podgraft diff --against-policy agents-1.yaml -p agents-2.yaml -o summary manifests/
 
 The unified form is a patch for `patch -p1` and `git apply`; it gives what `apply --in-place` gives.
 Exit status: 0 no differences; 1 differences; 2 refused, failed or wrong usage.";

@@ -1,5 +1,6 @@
 //! The program: arguments, files, terminal and exit status around the library.
 
+mod against;
 mod apply;
 mod args;
 mod blocks;

@@ -11,6 +11,7 @@ use podgraft::report::{FileReport, Paint, ReportedFile, explain};
 use podgraft::report::{diff_json, diff_sarif, html, markdown, stat, summary, text, unified};
 use serde_json::Value;
 
+use crate::against::graft_against;
 use crate::args::{self, CheckFormat, DiffFormat, ExplainFormat, InspectFormat};
 use crate::output::print;
 use crate::owners;
@@ -55,7 +56,11 @@ pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
         options.views = true;
     };
     let ask = if args.output == DiffFormat::Html { ask_for_pictures } else { ask };
-    let grafted = graft_all(&args.run, Wish { ask, ..Wish::of(purpose(args)) })?;
+    let wish = Wish { ask, ..Wish::of(purpose(args)) };
+    let grafted = match args.against_policy.as_slice() {
+        [] => graft_all(&args.run, wish)?,
+        old => graft_against(&args.run, old, wish)?,
+    };
     let voice = Voice::new(&args.run.output);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
         return Ok(exit);

@@ -164,7 +164,7 @@ pub fn usage(kind: ErrorKind, message: impl std::fmt::Display) -> clap::Error {
     Cli::command().override_usage("podgraft apply|diff|debug -p POLICY... [OPTIONS] [PATH]...").error(kind, message)
 }
 
-fn check_usage(run: &args::Run, purpose: &Purpose) -> Result<PathFilter, clap::Error> {
+pub fn check_usage(run: &args::Run, purpose: &Purpose) -> Result<PathFilter, clap::Error> {
     let needs_none = matches!(purpose, Purpose::TakeOut { .. } | Purpose::Read);
     if run.policies.prune && run.policies.set.is_none() {
         let message = "--prune needs the set: add --set NAME, or `set: NAME` in podgraft.yaml";
@@ -220,7 +220,7 @@ pub fn graft_read(run: &args::Run, input: Input, text: Vec<u8>) -> Grafted {
 }
 
 /// Grafts texts, beside the problems that reading them had.
-fn graft_given(run: &args::Run, texts: Vec<Text>, wish: Wish<'_>, mut problems: Vec<Diagnostic>) -> Grafted {
+pub fn graft_given(run: &args::Run, texts: Vec<Text>, wish: Wish<'_>, mut problems: Vec<Diagnostic>) -> Grafted {
     let threads = run.output.threads;
     let loaded = match wish.purpose {
         Purpose::TakeOut { .. } | Purpose::Read => Loaded::default(),

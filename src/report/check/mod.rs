@@ -94,7 +94,7 @@ impl<'a> Checked<'a> {
 
     /// How many workloads there are, and how many of them the policies would leave as they are.
     fn workloads(&self) -> (usize, usize) {
-        let fates: Vec<Fate> = self.files.iter().flat_map(|file| &file.report.workloads).map(fate).collect();
+        let fates: Vec<Fate> = self.files.iter().flat_map(|file| file.report.own_workloads()).map(fate).collect();
         let settled = fates.iter().filter(|fate| matches!(fate, Fate::Unchanged)).count();
         (fates.len(), settled)
     }

@@ -2,13 +2,14 @@
 //! pods from the data in the page when a workload is opened. It loads nothing from anywhere.
 
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::hunks::{Hunk, Sign};
 use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
 use super::view::WorkloadView;
-use super::{Change, ReportedFile, count, one_line};
+use super::{Change, ReportedFile, count, one_line, without_record};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -29,13 +30,13 @@ struct Drawing<'a> {
     old: usize,
     new: usize,
     policies: &'a [&'a str],
-    lines: Vec<(char, &'a str, String)>,
+    lines: Vec<(char, Cow<'a, str>, String)>,
 }
 
 /// The whole page.
 pub fn render(files: &[ReportedFile<'_>]) -> String {
     let all = reviewed(files, GroupBy::Namespace);
-    let seen: usize = files.iter().map(|file| file.report.workloads.len()).sum();
+    let seen: usize = files.iter().map(|file| file.report.own_workloads().count()).sum();
     let mut page = String::with_capacity(64 << 10);
     head(&all, seen, &mut page);
     for (namespace, members) in groups(&all) {
@@ -58,7 +59,8 @@ pub fn render(files: &[ReportedFile<'_>]) -> String {
 fn head(all: &[Reviewed<'_>], seen: usize, page: &mut String) {
     let come: usize = all.iter().map(|one| one.come).sum();
     let go: usize = all.iter().map(|one| one.go).sum();
-    let title = format!("podgraft: {} of {} change", all.len(), count(seen, "workload"));
+    let changed = all.iter().filter(|one| !one.workload.is_generated).count();
+    let title = format!("podgraft: {changed} of {} change", count(seen, "workload"));
     let _ = write!(
         page,
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -143,7 +145,7 @@ fn data(one: &Reviewed<'_>) -> String {
 fn drawing<'a>(hunk: &'a Hunk<'a>) -> Drawing<'a> {
     let line = |line: &'a super::hunks::Line<'a>| {
         let is_told = line.sign != Sign::Added || line.policies == hunk.policies;
-        (line.sign.char(), line.text.as_str(), if is_told { String::new() } else { line.policies.join(", ") })
+        (line.sign.char(), without_record(&line.text), if is_told { String::new() } else { line.policies.join(", ") })
     };
     Drawing {
         old: hunk.old.start + 1,

@@ -37,6 +37,10 @@ pub struct Diff {
     /// The form of the result
     #[arg(short, long, value_enum, default_value_t = DiffFormat::Unified, value_name = "FORMAT", help_heading = "Output")]
     pub output: DiffFormat,
+    /// Show what changes when the policies take the place of this one: from the manifests with the old policies to those
+    /// with the new; a file, a folder or builtin:NAME; repeatable
+    #[arg(long, value_name = "OLD", help_heading = "Policies")]
+    pub against_policy: Vec<PathBuf>,
     /// Split json and markdown into parts
     #[arg(long, value_enum, value_name = "BY", help_heading = "Output")]
     pub group_by: Option<GroupBy>,
