@@ -11,7 +11,7 @@ use crate::yaml::tree::{NodeId, Tree};
 
 use super::emit::{Entry, FlowStyle, block_fields, flow_lines, flow_value, needs_line_end};
 use super::flow::json_unit;
-use super::layout::{Layout, behind_own_comments, flow_style, line_end_at, next_line};
+use super::layout::{Layout, behind_blanks, behind_own_comments, flow_style, line_end_at, next_line};
 use super::lower::{CannotWrite, close_open_block, lower};
 use super::written::Written;
 
@@ -100,7 +100,7 @@ fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> CompanionTex
     let at = match tree.roots() {
         [_] => text.len(),
         // What stands behind it may be the end of this document, and another one.
-        _ => behind_own_comments(text, next_line(text, tree.span(root).end), 0),
+        _ => behind_blanks(text, behind_own_comments(text, next_line(text, tree.span(root).end), 0), 0, object),
     };
     let mut room = Vec::new();
     if at == text.len() && !text.ends_with('\n') {

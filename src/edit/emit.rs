@@ -178,11 +178,16 @@ fn fits_on_one_line(items: &[Value], column: usize) -> bool {
 
 /// Whether the text of a value ends in a block whose last line end is part of it.
 pub fn needs_line_end(value: &Value) -> bool {
+    block_at_end(value).is_some_and(|text| text.ends_with('\n'))
+}
+
+/// The text that is written as a block at the very end of a value's text.
+pub fn block_at_end(value: &Value) -> Option<&str> {
     match value {
-        Value::Object(map) => map.values().next_back().is_some_and(needs_line_end),
-        Value::Array(items) => items.last().is_some_and(needs_line_end),
-        Value::String(text) => scalar::is_literal_safe(text) && text.ends_with('\n'),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::Object(map) => block_at_end(map.values().next_back()?),
+        Value::Array(items) => block_at_end(items.last()?),
+        Value::String(text) => scalar::is_literal_safe(text).then_some(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }
 

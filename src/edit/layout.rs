@@ -1,8 +1,10 @@
 //! How the text around an edit is laid out: indentation, list style, line ends. New text takes these from it.
 
+use serde_json::Value;
+
 use crate::yaml::tree::{Kind, NodeId, Tree};
 
-use super::emit::{BlockStyle, FlowStyle};
+use super::emit::{BlockStyle, FlowStyle, block_at_end};
 
 /// What the document's own text prefers.
 #[derive(Debug, Clone, Copy)]
@@ -114,6 +116,27 @@ pub fn behind_own_comments(text: &str, from: usize, column: usize) -> usize {
         }
         cursor = next_line(text, cursor);
         if is_own {
+            at = cursor;
+        }
+    }
+    at
+}
+
+/// Behind the lines of blanks that would become content of a block at the end of a value that is written before them: all
+/// of those behind a block that keeps them (`|+`), and otherwise those that are indented deeper than `column`.
+pub fn behind_blanks(text: &str, from: usize, column: usize, value: &Value) -> usize {
+    let is_blank = |line: &str| line.bytes().all(|byte| matches!(byte, b' ' | b'\t'));
+    let (mut at, mut cursor) = (from, from);
+    let mut block = None;
+    while cursor < text.len() {
+        let line = &text[cursor..line_end(text, cursor)];
+        if !is_blank(line) {
+            break;
+        }
+        let Some(own) = block.or_else(|| block_at_end(value)) else { break };
+        block = Some(own);
+        cursor = next_line(text, cursor);
+        if line.len() > column || line.contains('\t') || own.ends_with("\n\n") {
             at = cursor;
         }
     }

@@ -7,9 +7,10 @@ use crate::plan::draft::{Draft, Field, Key, OpenId, Opened, Part};
 use crate::report::Edit;
 use crate::yaml::tree::{Kind, NodeId, Tree};
 
-use super::emit::{block_item, block_value, needs_line_end};
+use super::emit::{FlowStyle, block_item, block_value, flow_value, needs_line_end};
 use super::layout::{
-    Layout, behind_own_comments, column, column_of, comments_above, line_end, line_end_at, line_start, next_line,
+    Layout, behind_blanks, behind_own_comments, column, column_of, comments_above, line_end, line_end_at, line_start,
+    next_line,
 };
 use super::written::{Frame, Fresh, Lines, Site, Written};
 use super::{flow, scalar};
@@ -142,7 +143,12 @@ impl Lowering<'_, '_> {
                 Ok(())
             }
             Around::BlockField(key) => {
-                let text = block_value(value, column(self.tree, key), style);
+                let own = column(self.tree, key);
+                let text = if self.takes_blanks(end, own, value) {
+                    format!(" {}", flow_value(value, &FlowStyle::in_block()))
+                } else {
+                    block_value(value, own, style)
+                };
                 if self.write_before_comment((key, of), &text) {
                     return Ok(());
                 }
@@ -152,11 +158,22 @@ impl Lowering<'_, '_> {
             }
             Around::BlockItem(dash) => {
                 let width = self.item_width(dash, of);
-                let text = block_item(value, column_of(self.tree.text(), dash), width, style);
+                let own = column_of(self.tree.text(), dash);
+                let text = if self.takes_blanks(end, own, value) {
+                    format!("-{}{}", " ".repeat(width - 1), flow_value(value, &FlowStyle::in_block()))
+                } else {
+                    block_item(value, own, width, style)
+                };
                 self.put_from(dash + 1, end, &self.closed(text, end, value)[1..]);
                 Ok(())
             }
         }
+    }
+
+    /// Whether a value that ends in a block would take lines of blanks behind it for its content.
+    fn takes_blanks(&self, end: usize, column: usize, value: &Value) -> bool {
+        let from = next_line(self.tree.text(), end);
+        behind_blanks(self.tree.text(), from, column, value) > from
     }
 
     /// What parts a value from its key where nothing stood: `{env: }`, `{env:}`.
@@ -292,6 +309,7 @@ impl Lowering<'_, '_> {
         let ends_in_line_end = end > 0 && text.as_bytes()[end - 1] == b'\n' && !self.tree.span(previous).is_empty();
         let at = if ends_in_line_end { end } else { next_line(text, end) };
         let at = behind_own_comments(text, at, column);
+        let at = lines.last().map_or(at, |value| behind_blanks(text, at, column, value));
         let eol = line_end_at(text, end.saturating_sub(usize::from(ends_in_line_end)));
         if at == text.len() && !text.ends_with('\n') {
             self.close_open_block(previous);

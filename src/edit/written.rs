@@ -97,7 +97,7 @@ impl Lines<'_> {
 
 impl<'l> Lines<'l> {
     /// The value that stands last.
-    fn last(self) -> Option<&'l Value> {
+    pub(super) fn last(self) -> Option<&'l Value> {
         let last = match self {
             Lines::Fields(fields) => fields.last().and_then(|(_, fresh)| fresh.values().last()),
             Lines::Items(items, _) => items.last(),
