@@ -414,6 +414,7 @@ impl<'a> Chunk<'a, '_> {
             policy: Arc::from(policy.identity.as_str()),
             outcome: outcome(),
             rules: Vec::new(),
+            is_older: false,
         };
         self.setting.policies.iter().map(report).collect()
     }

@@ -13,6 +13,7 @@ use crate::manifest::object::{Found, Object, find_objects};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
 use crate::plan::draft::{Draft, Opened, Part};
+use crate::record::live::as_created;
 use crate::record::{Record, digest};
 use crate::report::{Change, Edit, FileReport, Generated, Outcome, PolicyReport, WorkloadReport};
 use crate::source::Source;
@@ -27,7 +28,9 @@ pub fn retire(files: &mut [(Arc<str>, &[u8], &mut FileReport)], options: &Option
         files.iter().flat_map(|(.., report)| &report.needed).map(Generated::key).collect();
     let dropped = files.iter().flat_map(|(.., report)| &report.dropped);
     let dropped: Vec<Generated> = dropped.filter(|one| !needed.contains(&one.key())).cloned().collect();
-    if dropped.is_empty() {
+    // Where a policy failed, what it still needs is not known.
+    let is_refused = files.iter().any(|(.., report)| report.diagnostics.iter().any(Diagnostic::is_error));
+    if dropped.is_empty() || is_refused {
         return;
     }
     let needed: BTreeSet<String> = needed.into_iter().map(|(name, _)| name).collect();
@@ -41,7 +44,7 @@ pub fn retire(files: &mut [(Arc<str>, &[u8], &mut FileReport)], options: &Option
                 let Some(value) = to_value(&tree, object.node).ok() else { continue };
                 let own = name_of(&value, options).map(|name| name.to_string()).unwrap_or_default();
                 let Some(one) = dropped.iter().find(|one| one.name == own) else { continue };
-                let is_as_written = digest(&value) == one.digest;
+                let is_as_written = digest(&as_created(&value)) == one.digest;
                 // Another with the name of one that is still needed is the user's, or the new one.
                 if !is_as_written && needed.contains(&own) {
                     continue;
@@ -58,14 +61,11 @@ pub fn retire(files: &mut [(Arc<str>, &[u8], &mut FileReport)], options: &Option
                 let numbers = edits.len()..edits.len() + own.len();
                 edits.extend(own);
                 if options.details {
-                    let document = chunk.start..chunk.start + chunk.text.len();
-                    let span = tree.span(object.node);
-                    let is_item = object.within.is_some();
-                    let extent =
-                        if is_item { chunk.start + span.start..chunk.start + span.end } else { document.clone() };
-                    let line = 1 + memchr::memchr_iter(b'\n', &text[..chunk.start + span.start]).count();
                     let described = describe(&object, &value, one, options);
-                    gone.push(WorkloadReport { line, document, extent, edits: numbers, ..described });
+                    gone.push(WorkloadReport {
+                        edits: numbers,
+                        ..placed(described, &object, &tree, chunk.start, text)
+                    });
                 }
             }
         }
@@ -80,8 +80,12 @@ pub fn retire(files: &mut [(Arc<str>, &[u8], &mut FileReport)], options: &Option
 fn describe(object: &Object, value: &Value, one: &Generated, options: &Options) -> WorkloadReport {
     let text = |key: &str| value["metadata"][key].as_str();
     let what = Change::Removed(one.name.clone());
-    let met =
-        PolicyReport { policy: one.policy.as_str().into(), outcome: Outcome::TakenOut(vec![what]), rules: Vec::new() };
+    let met = PolicyReport {
+        policy: one.policy.as_str().into(),
+        outcome: Outcome::TakenOut(vec![what]),
+        rules: Vec::new(),
+        is_older: false,
+    };
     let whole = RemoveOperation { path: PointerBuf::new() };
     WorkloadReport {
         api_version: object.api_version.clone(),
@@ -103,6 +107,17 @@ pub fn not_taken_out(one: &Generated) -> Diagnostic {
         one.name, one.policy
     );
     Diagnostic::error(Code::TooLate, message).help("leave out --stream")
+}
+
+/// The object with its lines; its document begins at a byte of the file.
+fn placed(described: WorkloadReport, object: &Object, tree: &Tree<'_>, start: usize, text: &[u8]) -> WorkloadReport {
+    let (document, span) = (start..start + tree.text().len(), tree.span(object.node));
+    let extent = match object.within {
+        Some(_) => start + span.start..start + span.end,
+        None => document.clone(),
+    };
+    let line = 1 + memchr::memchr_iter(b'\n', &text[..start + span.start]).count();
+    WorkloadReport { line, document, extent, ..described }
 }
 
 fn changed(one: &Generated) -> Diagnostic {

@@ -45,7 +45,7 @@ use crate::yaml::tree::NodeId;
 use draft::{Draft, Refusal};
 use planner::Planner;
 pub use planner::explain as explain_refusal;
-use recording::{Earlier, Notes, Recording, Turn, outcome_since, report_dropped, turns};
+use recording::{Earlier, Notes, Recording, Turn, is_older, outcome_since, report_dropped, turns};
 
 pub use crate::record::MARKER;
 
@@ -173,7 +173,8 @@ impl<'r, 't> Run<'r, 't> {
                 planned.steps.push((planned.policies.len(), planned.draft.clone()));
             }
             let rules = found.rules;
-            planned.policies.push(PolicyReport { policy: Arc::from(policy.identity.as_str()), outcome, rules });
+            let identity = Arc::from(policy.identity.as_str());
+            planned.policies.push(PolicyReport { policy: identity, outcome, rules, is_older: false });
             if !found.checksums.is_empty() {
                 checksums.push((at, found.checksums));
             }
@@ -244,6 +245,7 @@ impl<'r, 't> Run<'r, 't> {
         for report in &mut planned.policies {
             let outcome = std::mem::replace(&mut report.outcome, Outcome::UpToDate);
             report.outcome = outcome_since(&report.policy, outcome, planned.record.as_ref(), earlier);
+            report.is_older = is_older(&report.policy, planned.record.as_ref(), earlier);
         }
         report_dropped(planned, self.policies, earlier, self.options);
     }

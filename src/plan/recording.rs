@@ -259,6 +259,12 @@ pub(super) fn outcome_since(identity: &str, outcome: Outcome, now: Option<&Recor
     }
 }
 
+/// Whether the record before the run is of another version of a policy.
+pub(super) fn is_older(identity: &str, now: Option<&Record>, earlier: &Earlier) -> bool {
+    let now = now.and_then(|record| record.policy(identity));
+    earlier.record.policy(identity).zip(now).is_some_and(|(before, now)| before.digest != now.digest)
+}
+
 /// All that a policy did, as it goes.
 fn taken_out(policy: &PolicyRecord) -> Vec<Change> {
     let items = paths_of(&policy.effects).into_iter().map(|(path, _)| words_of(&path));
@@ -316,6 +322,7 @@ pub(super) fn report_dropped(planned: &mut Planned<'_>, policies: &[Policy], ear
                 policy: Arc::from(policy.policy.as_str()),
                 outcome,
                 rules: Vec::new(),
+                is_older: false,
             });
         }
     }

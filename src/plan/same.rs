@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::policy::functions::default_pull_policy;
+use crate::policy::defaults::is_default;
 use crate::policy::quantity;
 
 /// Whether `existing` has every leaf of `ours`, and beyond these only defaults.
@@ -46,48 +46,6 @@ fn is_of_quantities(key: &str) -> bool {
 
 fn as_number(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str()?.parse().ok())
-}
-
-/// What the API server sets where nothing is stated: parent key (empty: any), key, value.
-/// Source: `pkg/apis/core/v1/defaults.go` of Kubernetes.
-const DEFAULTS: &[(&str, &str, &str)] = &[
-    ("", "terminationMessagePath", "\"/dev/termination-log\""),
-    ("", "terminationMessagePolicy", "\"File\""),
-    ("", "resources", "{}"),
-    ("", "securityContext", "{}"),
-    ("", "protocol", "\"TCP\""),
-    ("", "defaultMode", "420"),
-    ("", "divisor", "\"0\""),
-    ("", "divisor", "0"),
-    ("", "scheme", "\"HTTP\""),
-    ("", "timeoutSeconds", "1"),
-    ("", "periodSeconds", "10"),
-    ("", "successThreshold", "1"),
-    ("", "failureThreshold", "3"),
-    ("fieldRef", "apiVersion", "\"v1\""),
-    ("hostPath", "type", "\"\""),
-    ("grpc", "service", "\"\""),
-    ("httpGet", "path", "\"/\""),
-    ("serviceAccountToken", "expirationSeconds", "3600"),
-];
-
-fn is_default(parent: &str, key: &str, value: &Value, owner: &Value) -> bool {
-    if key == "imagePullPolicy" {
-        return value.as_str() == owner.get("image").and_then(Value::as_str).map(default_pull_policy);
-    }
-    // A limit without a request is the request, too.
-    if key == "requests" && parent == "resources" {
-        let (Some(requests), Some(limits)) = (value.as_object(), owner.get("limits").and_then(Value::as_object)) else {
-            return false;
-        };
-        return requests
-            .iter()
-            .all(|(name, quantity)| limits.get(name).is_some_and(|limit| compare(quantity, limit, QUANTITY)));
-    }
-    let text = value.to_string();
-    DEFAULTS
-        .iter()
-        .any(|(within, name, default)| *name == key && (within.is_empty() || *within == parent) && *default == text)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod beside;
 pub mod builtin;
 mod config_monitor;
 pub mod conversion;
+pub mod defaults;
 pub mod document;
 pub mod expression;
 pub mod format;

@@ -23,6 +23,11 @@ const SUFFIXES: &[(&str, i128)] = &[
     ("Ei", 1_000_000_000 << 60),
 ];
 
+/// Whether two quantities are the same, however they are written.
+pub fn is_same(one: &Value, other: &Value) -> bool {
+    one == other || parse(one).is_some_and(|quantity| parse(other) == Some(quantity))
+}
+
 /// A quantity in nano-units; `None` for what is none. Digits past nano are cut, as the API server rounds them.
 pub fn parse(value: &Value) -> Option<i128> {
     let text = match value {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 use super::inverse::without;
+use super::live::{adopt_live, is_live};
 use super::path::{Paths, identities, is_aligned, split_last};
 use super::{Effects, JoinHint, Joined, PolicyRecord, effects_of};
 
@@ -155,9 +156,12 @@ fn put_together(old: &str, joined: &Joined, separator: &str) -> String {
 }
 
 /// Puts the items of lists in the order in which they stand in `current`; those that are not there stay where they
-/// are among the others.
+/// are among the others. What an API server filled in stays.
 pub fn arrange(target: &mut Value, current: &Value) {
     arrange_under("", target, current);
+    if is_live(current) {
+        adopt_live(target, current);
+    }
 }
 
 fn arrange_under(key: &str, target: &mut Value, current: &Value) {

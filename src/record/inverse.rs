@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 use super::fold::Redo;
+use super::live::{fits, is_live};
 use super::path::{Paths, split_last};
 use super::{Effects, Joined, Record, digest};
 
@@ -93,7 +94,7 @@ impl Inverse<'_> {
         }
         for (path, replaced) in &effects.replaced {
             let Some(value) = self.paths.get(&self.taken.value, path).cloned() else { continue };
-            if self.may_change(path, digest(&value) == replaced.now) {
+            if self.may_change(path, self.is_as_recorded(&value, &replaced.now)) {
                 self.redo.set(path, value, &replaced.now);
                 if let Some(place) = self.paths.get_mut(&mut self.taken.value, path) {
                     *place = replaced.was.clone();
@@ -115,6 +116,10 @@ impl Inverse<'_> {
         self.taken.changed.push(Changed { policy: self.policy.to_owned(), path: path.to_owned() });
     }
 
+    fn is_as_recorded(&self, value: &Value, recorded: &str) -> bool {
+        digest(value) == recorded || is_live(&self.taken.value) && fits(value, recorded)
+    }
+
     fn may_change(&mut self, path: &str, is_as_it_was: bool) -> bool {
         if !is_as_it_was {
             self.note(path);
@@ -125,7 +130,7 @@ impl Inverse<'_> {
     fn added(&mut self, path: &str, now: &str) {
         // Somebody took it out already.
         let Some(value) = self.paths.get(&self.taken.value, path).cloned() else { return };
-        if self.may_change(path, digest(&value) == now) {
+        if self.may_change(path, self.is_as_recorded(&value, now)) {
             let after = self.paths.predecessor(&mut self.taken.value, path);
             self.paths.remove(&mut self.taken.value, path);
             self.redo.insert(path, value, now, after);

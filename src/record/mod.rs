@@ -7,6 +7,7 @@
 mod effects;
 pub mod fold;
 mod inverse;
+pub mod live;
 mod path;
 pub mod words;
 

@@ -119,7 +119,7 @@ fn block(one: &Reviewed<'_>, body: &str) -> String {
                 Change::Changed(_) => "changes",
                 Change::Removed(_) => "takes out",
             };
-            let _ = writeln!(block, "- {verb} {}", code(change.what()));
+            let _ = writeln!(block, "- {verb} {}", code(change.thing()));
         }
         block.push('\n');
     }

@@ -337,6 +337,8 @@ pub struct PolicyReport {
     pub outcome: Outcome,
     /// The numbers of the policy's rules that are for the workload.
     pub rules: Vec<usize>,
+    /// The workload's record is of another version of the policy.
+    pub is_older: bool,
 }
 
 /// One thing that a policy did to a workload, in words: `volume agent`, `app: appended to env JAVA_TOOL_OPTIONS`.
@@ -358,6 +360,12 @@ pub enum Change {
 }
 
 impl Change {
+    /// What it is, behind a verb that says what is done to it.
+    fn thing(&self) -> &str {
+        let what = self.what();
+        what.strip_suffix(" updated").unwrap_or(what)
+    }
+
     /// What it is, whether added or changed.
     pub fn what(&self) -> &str {
         match self {
@@ -385,7 +393,7 @@ pub(crate) fn list_gone(changes: &[Change]) -> String {
 /// `add volume agent, app: mount /agent and change app: env X`.
 fn deeds(changes: &[Change]) -> String {
     let of = |verb: &str, is: fn(&Change) -> bool| {
-        let what: Vec<&str> = changes.iter().filter(|change| is(change)).map(Change::what).collect();
+        let what: Vec<&str> = changes.iter().filter(|change| is(change)).map(Change::thing).collect();
         (!what.is_empty()).then(|| format!("{verb} {}", what.join(", ")))
     };
     let added = of("add", |change| matches!(change, Change::Added(_) | Change::Generated { .. }));
@@ -475,7 +483,7 @@ mod tests {
             document: document..document + 1,
             extent: document..document + 1,
             edits,
-            policies: vec![PolicyReport { policy: "agent".into(), outcome, rules: Vec::new() }],
+            policies: vec![PolicyReport { policy: "agent".into(), outcome, rules: Vec::new(), is_older: false }],
             ..WorkloadReport::default()
         }
     }

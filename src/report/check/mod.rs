@@ -11,7 +11,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::source::Place;
 
 use super::text::{Fate, fate};
-use super::{Outcome, ReportedFile, Skip, WorkloadReport};
+use super::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport};
 
 /// The findings of a run, by file and line.
 #[derive(Debug)]
@@ -104,14 +104,9 @@ fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Findin
     let mut found = Vec::new();
     let title = workload.title();
     if workload.is_changed() {
-        let by = workload.policies.iter().filter_map(|met| match &met.outcome {
-            Outcome::Injected(changes) | Outcome::TakenOut(changes) => {
-                Some(format!("{} would {}", met.policy, super::deeds(changes)))
-            }
-            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
-        });
-        let by: Vec<String> = by.collect();
-        let message = format!("{title} is not up to date: {}", by.join("; "));
+        let by: Vec<String> = workload.policies.iter().filter_map(wish).collect();
+        let by = if by.is_empty() { "its record would be another".to_owned() } else { by.join("; ") };
+        let message = format!("{title} is not up to date: {by}");
         let help =
             "see it with `podgraft diff`, make it so with `podgraft apply --in-place`, both with the same policies";
         found.push(Diagnostic::error(Code::OutOfDate, message).help(help));
@@ -136,6 +131,19 @@ fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Findin
         .into_iter()
         .map(|diagnostic| Finding { diagnostic: place(diagnostic), workload: Some(title.clone()) })
         .collect()
+}
+
+/// What a policy would still do.
+fn wish(met: &PolicyReport) -> Option<String> {
+    let older = if met.is_older { "injected by another version of " } else { "" };
+    match &met.outcome {
+        Outcome::Injected(changes) | Outcome::TakenOut(changes) => {
+            let which = if met.is_older { ", which" } else { "" };
+            Some(format!("{older}{}{which} would {}", met.policy, super::deeds(changes)))
+        }
+        Outcome::UpToDate if met.is_older => Some(format!("{older}{}, with the same result", met.policy)),
+        Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+    }
 }
 
 fn missed(title: &str, policy: &str, skip: &Skip) -> Diagnostic {

@@ -124,7 +124,7 @@ fn block(one: &Reviewed<'_>, page: &mut String) {
                 Change::Changed(_) => ("changed", "changes"),
                 Change::Removed(_) => ("removed", "takes out"),
             };
-            let what = escape(change.what());
+            let what = escape(change.thing());
             let _ = write!(page, "<li class=\"{class}\"><i>{}</i> {verb} <b>{what}</b></li>", escape(policy));
         }
     }

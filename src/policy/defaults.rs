@@ -1,0 +1,49 @@
+//! What an API server fills in by itself.
+
+use serde_json::Value;
+
+use super::functions::default_pull_policy;
+use super::quantity;
+
+/// What the API server sets where nothing is stated: parent key (empty: any), key, value.
+/// Source: `pkg/apis/core/v1/defaults.go` of Kubernetes.
+const DEFAULTS: &[(&str, &str, &str)] = &[
+    ("", "terminationMessagePath", "\"/dev/termination-log\""),
+    ("", "terminationMessagePolicy", "\"File\""),
+    ("", "resources", "{}"),
+    ("", "securityContext", "{}"),
+    ("", "protocol", "\"TCP\""),
+    ("", "defaultMode", "420"),
+    ("", "divisor", "\"0\""),
+    ("", "divisor", "0"),
+    ("", "scheme", "\"HTTP\""),
+    ("", "timeoutSeconds", "1"),
+    ("", "periodSeconds", "10"),
+    ("", "successThreshold", "1"),
+    ("", "failureThreshold", "3"),
+    ("fieldRef", "apiVersion", "\"v1\""),
+    ("hostPath", "type", "\"\""),
+    ("grpc", "service", "\"\""),
+    ("httpGet", "path", "\"/\""),
+    ("serviceAccountToken", "expirationSeconds", "3600"),
+];
+
+/// Whether a field holds what the API server sets where nothing is stated. `parent` is the key of the mapping `owner`
+/// that the field stands in.
+pub fn is_default(parent: &str, key: &str, value: &Value, owner: &Value) -> bool {
+    if key == "imagePullPolicy" {
+        return value.as_str() == owner.get("image").and_then(Value::as_str).map(default_pull_policy);
+    }
+    // A limit without a request is the request, too.
+    if key == "requests" && parent == "resources" {
+        let (Some(requests), Some(limits)) = (value.as_object(), owner.get("limits").and_then(Value::as_object)) else {
+            return false;
+        };
+        let is_limit = |(name, quantity)| limits.get(name).is_some_and(|limit| quantity::is_same(quantity, limit));
+        return requests.iter().all(is_limit);
+    }
+    let text = value.to_string();
+    DEFAULTS
+        .iter()
+        .any(|(within, name, default)| *name == key && (within.is_empty() || *within == parent) && *default == text)
+}

@@ -1,0 +1,132 @@
+//! Objects as an API server gives them: with what it fills in by itself, of which no record speaks.
+
+use serde_json::{Map, Value};
+
+use super::path::{identities, is_aligned};
+use super::{RECORD, Record, digest};
+use crate::policy::defaults::is_default;
+use crate::policy::quantity;
+
+/// Fields that the server alone writes.
+const OWN_METADATA: [&str; 6] =
+    ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"];
+/// What `kubectl apply` notes.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// So many kinds of defaults of one item are tried with and without; the others without.
+const MOST_DEFAULTS: usize = 10;
+
+/// Whether an API server gave the object.
+pub fn is_live(object: &Value) -> bool {
+    object.get("metadata").is_some_and(|metadata| metadata.get("uid").is_some_and(Value::is_string))
+}
+
+/// An object as somebody created it.
+pub fn as_created(object: &Value) -> Value {
+    let mut object = object.clone();
+    if !is_live(&object) {
+        return object;
+    }
+    let whole = object.as_object_mut();
+    whole.into_iter().for_each(|fields| drop(fields.shift_remove("status")));
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        OWN_METADATA.iter().for_each(|key| drop(metadata.shift_remove(*key)));
+        let annotations = metadata.get_mut("annotations").and_then(Value::as_object_mut);
+        let is_empty = annotations.is_some_and(|annotations| {
+            annotations.shift_remove(LAST_APPLIED);
+            annotations.is_empty()
+        });
+        if is_empty {
+            metadata.shift_remove("annotations");
+        }
+    }
+    object
+}
+
+/// Whether an item of a live object is the recorded one with what the server filled in. Some of that may have been
+/// recorded, for a policy may state a default.
+pub(super) fn fits(item: &Value, recorded: &str) -> bool {
+    let mut defaults = Vec::new();
+    find_defaults("", item, &mut defaults);
+    defaults.sort_unstable();
+    defaults.dedup();
+    // First with none of them.
+    (0..1_u32 << defaults.len().min(MOST_DEFAULTS)).any(|kept| {
+        let is_kept = |at: usize| at < MOST_DEFAULTS && kept & (1 << at) != 0;
+        let gone = (0..defaults.len()).filter(|&at| !is_kept(at)).map(|at| defaults[at].as_str());
+        digest(&without("", item, &gone.collect::<Vec<_>>())) == recorded
+    })
+}
+
+fn find_defaults(parent: &str, value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, inner) in fields {
+                if is_default(parent, key, inner, value) {
+                    found.push(key.clone());
+                }
+                find_defaults(key, inner, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| find_defaults(parent, item, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn without(parent: &str, value: &Value, keys: &[&str]) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let stays = |key: &str, inner: &Value| !keys.contains(&key) || !is_default(parent, key, inner, value);
+            let kept = fields.iter().filter(|(key, inner)| stays(key, inner));
+            kept.map(|(key, inner)| (key.clone(), without(key, inner, keys))).collect()
+        }
+        Value::Array(items) => items.iter().map(|item| without(parent, item, keys)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}
+
+/// Takes over what an API server filled in or wrote in its own way, and a record that is of the same policies: nobody
+/// wants them to be others.
+pub(super) fn adopt_live(target: &mut Value, current: &Value) {
+    adopt("", target, current);
+    let text = |object: &Value| object["metadata"]["annotations"][RECORD].as_str().map(str::to_owned);
+    let (Some(own), Some(there)) = (text(target), text(current)) else { return };
+    if says(&own).is_some_and(|own| Some(own) == says(&there)) {
+        target["metadata"]["annotations"][RECORD] = Value::String(there);
+    }
+}
+
+/// Which policies in which versions a record names.
+fn says(record: &str) -> Option<Vec<(String, String, Option<String>)>> {
+    let record: Record = serde_json::from_str(record).ok()?;
+    Some(record.policies.into_iter().map(|policy| (policy.policy, policy.digest, policy.set)).collect())
+}
+
+fn adopt(key: &str, target: &mut Value, current: &Value) {
+    match (target, current) {
+        (Value::Object(target), Value::Object(fields)) => adopt_fields(key, target, fields, current),
+        (Value::Array(target), Value::Array(current)) => {
+            let names = is_aligned(key).then(|| (identities(key, target), identities(key, current)));
+            for (at, item) in target.iter_mut().enumerate() {
+                let own = match &names {
+                    Some((own, there)) => there.iter().position(|name| *name == own[at]),
+                    None => Some(at),
+                };
+                own.and_then(|own| current.get(own)).into_iter().for_each(|current| adopt(key, item, current));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn adopt_fields(key: &str, target: &mut Map<String, Value>, fields: &Map<String, Value>, current: &Value) {
+    let is_quantity = |name: &str| matches!(key, "limits" | "requests") || matches!(name, "sizeLimit" | "divisor");
+    for (name, value) in fields {
+        match target.get_mut(name) {
+            Some(own) if is_quantity(name) && quantity::is_same(own, value) => *own = value.clone(),
+            Some(own) => adopt(name, own, value),
+            None if is_default(key, name, value, current) => drop(target.insert(name.clone(), value.clone())),
+            None => {}
+        }
+    }
+}
