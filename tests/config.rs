@@ -133,6 +133,35 @@ fn mistakes_are_shown_at_their_place_and_nothing_is_written() {
 }
 
 #[test]
+fn what_the_configuration_forbids_is_refused_whatever_the_flags_say() {
+    let repository = Repository::new("policies: [agents/policy.yaml]\nforbid: [no-digest]\n");
+    for args in [&["apps"][..], &["-p", "agents/policy.yaml", "--forbid", "privileged", "apps"]] {
+        let refused = refusal(&repository.apply("", args));
+        assert!(refused.contains("forbidden") && refused.contains("policy.yaml:10"), "{refused}");
+    }
+    assert!(stdout(&repository.apply("", &["-p", "agents/other.yaml", "apps"])).contains("other"));
+    assert!(stdout(&repository.apply("", &["--no-config", "-p", "agents/policy.yaml", "apps"])).contains("agent:1"));
+    let misspelt = Repository::new("policies: [agents/policy.yaml]\nforbid: [host-pth]\n");
+    let refused = refusal(&misspelt.apply("", &["apps"]));
+    assert!(refused.contains("podgraft.yaml:4:10") && refused.contains("did you mean `host-path`?"), "{refused}");
+}
+
+#[test]
+fn policies_are_looked_at_with_the_same_settings() {
+    let config = "policies: [agents/policy.yaml]\nforbid: [no-digest]\nparams: {agent: {port: 7}}\n\
+                  imageMirrors: [{name: docker.io/agent, newName: mirror/agent}]\n";
+    let repository = Repository::new(config);
+    let lint = |args: &[&str]| repository.0.run(&[&["policy", "lint"], args].concat());
+    let forbidden = lint(&[]);
+    assert_eq!(forbidden.status.code(), Some(2));
+    assert!(said(&forbidden).contains("forbidden") && given(&forbidden).contains("mirror/agent:1"), "{forbidden:?}");
+    assert!(said(&lint(&["--no-config"])).contains("no policy is given"));
+    assert!(said(&lint(&["--param", "prot=1"])).contains("did you mean `port`?"));
+    let images = repository.0.run(&["policy", "images"]);
+    assert_eq!(stdout(&images), "docker.io/agent:1\n", "what a mirror has to have");
+}
+
+#[test]
 fn image_mirrors_are_for_injected_images_only() {
     let config = "policies: [agents/policy.yaml]\nimageMirrors:\n- {name: docker.io/agent, newName: mirror/agent}\n";
     let repository = Repository::new(config);

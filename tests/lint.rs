@@ -161,6 +161,46 @@ fn images_are_listed_once_and_those_of_a_workload_named() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("agent:${workload"), "{output:?}");
 }
 
+/// A required parameter without a value, read as a text, within one and as a number.
+const OPEN: &str = "  params: [{name: image, required: true}, {name: port, required: true, pattern: '[0-9]+'}]
+  matchConditions: [{name: not-80, expression: \"params.port != '80'\"}]
+  inject:
+    initContainers: [{name: a, image: '${params.image}'}]
+    ports: [{containerPort: '${int(params.port)}'}]
+    podAnnotations: {port: 'number ${params.port}'}
+";
+
+#[test]
+fn a_parameter_without_a_value_is_a_need_and_no_fault() {
+    let output = run(&["lint"], OPEN);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let expected = "agent needs from the cluster\n  parameters       image, port (from you, with --param)\n  \
+                    images           ${params.image}\n  privileges       none\n";
+    assert_eq!((stdout(&output).as_str(), &*output.stderr), (expected, &b""[..]));
+    let given = run(&["lint", "--param", "port=80", "--param", "image=a@sha256:00"], OPEN);
+    assert_eq!(given.status.code(), Some(1), "the condition is false for every workload: {given:?}");
+    let wrong = run(&["lint", "--param", "port=http"], OPEN);
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+}
+
+#[test]
+fn images_ask_for_the_parameters_that_they_depend_on() {
+    let output = run(&["images"], OPEN);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""));
+    assert!(said.contains("--param image=VALUE") && !said.contains("port"), "{said}");
+    let output = run(&["images", "--param", "image=b:2"], OPEN);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "b:2\n"));
+}
+
+#[test]
+fn what_is_forbidden_is_an_error() {
+    let spec = "  inject: {volumes: [{name: a, hostPath: {path: /}}]}\n";
+    let output = run(&["lint", "--forbid", "host-path"], spec);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("`host-path` is forbidden"), "{output:?}");
+}
+
 #[test]
 fn a_policy_that_is_refused_exits_2() {
     let output = run(&["lint"], "  wieght: 1\n");

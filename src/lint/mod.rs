@@ -13,34 +13,42 @@ use crate::policy::{PatchEntry, Policy};
 use crate::select::kinds::unknown_kinds;
 
 /// All findings about the policies, in their order.
-pub fn lint(policies: &[Policy], kinds: &PodKinds) -> Vec<Diagnostic> {
+pub fn lint(policies: &[Policy], kinds: &PodKinds, forbid: &[Danger]) -> Vec<Diagnostic> {
     let mut found = unknown_kinds(policies, kinds);
     for policy in policies {
         found.extend(unused::find(policy));
         found.extend(never::find(policy));
-        found.extend(dangerous(policy));
+        found.extend(dangerous(policy, forbid));
         found.extend(patches(policy));
     }
     found
 }
 
-fn dangerous(policy: &Policy) -> Vec<Diagnostic> {
+fn dangerous(policy: &Policy, forbid: &[Danger]) -> Vec<Diagnostic> {
     let mut findings: Vec<Diagnostic> = Vec::new();
     for part in parts_of(policy) {
         let found = dangers::find(&part.value);
         for one in &found {
             // Of an image that is not pinned at all, the worse is said.
             let is_worse = |other: &Found| other.danger == Danger::LatestTag && other.what == one.what;
-            if one.danger == Danger::NoDigest && found.iter().any(is_worse) {
+            let is_forbidden = forbid.contains(&one.danger);
+            if one.danger == Danger::NoDigest && found.iter().any(is_worse) && !is_forbidden {
                 continue;
             }
-            let finding = describe(one, policy).at(policy.text.place(part.at.clone()), "here");
+            let finding = if is_forbidden { forbidden(one, policy) } else { describe(one, policy) };
+            let finding = finding.at(policy.text.place(part.at.clone()), "here");
             if !findings.contains(&finding) {
                 findings.push(finding);
             }
         }
     }
     findings
+}
+
+fn forbidden(found: &Found, policy: &Policy) -> Diagnostic {
+    let message = format!("policy `{}` has `{}`, and `{}` is forbidden", policy.identity, found.what, found.danger);
+    let help = "change the policy, or take the word out of `--forbid` or `forbid`";
+    Diagnostic::error(Code::Forbidden, message).help(help)
 }
 
 fn describe(found: &Found, policy: &Policy) -> Diagnostic {

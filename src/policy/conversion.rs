@@ -32,6 +32,8 @@ pub struct Given<'g> {
 pub struct Reading {
     /// `--debug-mode`.
     pub debug_mode: DebugMode,
+    /// Nothing is injected: a required parameter may be without a value, and what reads it stays as it is written.
+    pub params_stay_open: bool,
 }
 
 /// What a `Podbuggertool` becomes.
@@ -170,7 +172,7 @@ pub fn translate(document: Document<'_>, given: &Given<'_>, convert: Convert) ->
     let mut conversion = convert(&document, given)?;
     let problems = std::mem::take(&mut conversion.problems);
     let beyond = std::mem::take(&mut conversion.beyond);
-    let mut policy = match native::translate(conversion.document(document), &[]) {
+    let mut policy = match native::translate(conversion.document(document), &Given { settings: &[], ..*given }) {
         Ok(policy) if !problems.iter().any(Diagnostic::is_error) => policy,
         Ok(_) => return Err(problems),
         Err(more) => return Err(once(problems.into_iter().chain(more))),

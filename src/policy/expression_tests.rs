@@ -22,7 +22,7 @@ impl Facts for Pod {
 fn vocabulary() -> Vocabulary {
     let params = [("port", Some("9404")), ("none", None)];
     let params = params.into_iter().map(|(name, value)| (name.to_owned(), value.map(str::to_owned))).collect();
-    Vocabulary { params, variables: BTreeMap::new() }
+    Vocabulary { params, ..Vocabulary::default() }
 }
 
 fn outcome(text: &str) -> Result<Outcome, Fault> {

@@ -57,7 +57,7 @@ impl Translator {
     pub fn translate(&self, document: Document<'_>, given: &Given<'_>) -> Result<Translated, Vec<Diagnostic>> {
         match self {
             Translator::Native => {
-                native::translate(document, given.settings).map(|policy| Translated { policy, warnings: Vec::new() })
+                native::translate(document, given).map(|policy| Translated { policy, warnings: Vec::new() })
             }
             Translator::Converting { convert, .. } => conversion::translate(document, given, *convert),
         }

@@ -73,6 +73,8 @@ pub struct Policy {
     pub match_conditions: Vec<Condition>,
     /// The values of its parameters.
     pub params: Params,
+    /// Required parameters without a value: only where policies are looked at, not applied.
+    pub open_params: BTreeSet<String>,
     /// Its variables, each read by those after it.
     pub variables: Vec<Variable>,
     /// What to inject, in order.

@@ -3,6 +3,7 @@
 use regex_lite::Regex;
 use std::collections::BTreeSet;
 
+use super::conversion::Given;
 use super::document::Document;
 use super::native::types::Param;
 use super::schema::{did_you_mean, nearest};
@@ -98,7 +99,7 @@ fn unknown_param<'d>(name: &str, policy: Option<&str>, scope: impl Iterator<Item
 pub fn values(
     document: &Document<'_>,
     declared: &[Param],
-    settings: &[&ParamSetting],
+    given: &Given<'_>,
     problems: &mut Vec<Diagnostic>,
 ) -> Params {
     let list = Path::of(&["spec", "params"]);
@@ -106,17 +107,15 @@ pub fn values(
     for (at, param) in declared.iter().enumerate() {
         let path = list.index(at);
         check_name(document, param, &path, &params, problems);
-        let setting = settings.iter().rev().find(|setting| setting.name == param.name);
+        let setting = given.settings.iter().rev().find(|setting| setting.name == param.name);
         let default = param.default.as_ref().and_then(|_| document.written(&path.key("default")));
         let value = setting.map(|setting| setting.value.as_str()).or(default);
         let origin = if setting.is_some() { path.key("name") } else { path.key("default") };
         match value {
             Some(value) => problems.extend(check_value(document, param, &path, value, &origin).err()),
-            None if param.required => problems.push(missing(document, param, &path)),
+            None if param.required && !given.reading.params_stay_open => problems.push(missing(document, param, &path)),
             None => {}
         }
-        // A missing one is said once, not again at every place that uses it.
-        let value = value.or(param.required.then_some(""));
         params.insert(param.name.clone(), value.map(str::to_owned));
     }
     params

@@ -1,6 +1,6 @@
 //! What an expression may name, and the message for what it may not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::schema::{did_you_mean, nearest};
 use super::template::{Fault, Params};
@@ -70,6 +70,8 @@ const TYPES: [&str; 10] = ["bool", "bytes", "double", "int", "list", "map", "nul
 pub struct Vocabulary {
     /// Its parameters.
     pub params: Params,
+    /// Those that have no value yet, so that what reads them has none.
+    pub open: BTreeSet<String>,
     /// The variables so far, and what each of them uses.
     pub variables: BTreeMap<String, Uses>,
 }
@@ -143,7 +145,7 @@ impl Vocabulary {
 
     fn check_param(&self, name: &str, asked: Asked) -> Result<(), Fault> {
         match self.params.get(name) {
-            Some(None) if asked == Asked::Plainly => {
+            Some(None) if asked == Asked::Plainly && !self.open.contains(name) => {
                 let help = format!("give it with `--param {name}=VALUE`, or give it a default");
                 Err(Fault::new(Code::BadParam, format!("the parameter `{name}` has no value"), help))
             }
@@ -158,7 +160,8 @@ impl Vocabulary {
     /// What naming a root, or one of its fields, uses.
     pub fn uses(&self, root: &str, field: Option<&str>) -> Uses {
         match (root, field) {
-            ("params", _) => Uses::default(),
+            ("params", Some(field)) => Uses { workload: self.open.contains(field), ..Uses::default() },
+            ("params", None) => Uses { workload: !self.open.is_empty(), ..Uses::default() },
             ("variables", Some(field)) => self.variables.get(field).copied().unwrap_or_default(),
             ("variables", None) => self.variables.values().fold(Uses::default(), |all, one| all.and(*one)),
             ("container", _) => Uses { workload: true, container: true, ..Uses::default() },

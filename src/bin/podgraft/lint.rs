@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use podgraft::diagnostic::Diagnostic;
+use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::lint::has_findings;
 use podgraft::manifest::workload::PodKinds;
 use podgraft::options::Options;
@@ -14,18 +14,20 @@ use podgraft::report::json::render_diagnostic;
 use podgraft::report::needs::{Need, NeedKind};
 use serde_json::{Value, json};
 
-use crate::args::Policies;
 use crate::args::tools::{Images, Lint, LintFormat};
+use crate::args::{Policies, Run};
 use crate::output::print;
-use crate::policies::{builtin_names, load};
+use crate::policies::{builtin_names, load_to_look_at};
 use crate::run::Exit;
+use crate::settings::{Role, complete};
 use crate::show::show_in;
 
 /// `podgraft policy lint`.
 pub fn lint(args: &Lint) -> Exit {
-    let (policies, mut findings) = read(&args.policies);
+    let (run, policies, mut findings) = read(&args.policies, Mirrors::Used);
+    let options = Options { pod_templates: run.manifests.pod_templates, ..Options::default() };
+    findings.extend(podgraft::lint::lint(&policies, &PodKinds::of(&options), &run.policies.forbid));
     let is_refused = findings.iter().any(Diagnostic::is_error);
-    findings.extend(podgraft::lint::lint(&policies, &PodKinds::of(&Options::default())));
     let result = match args.output {
         LintFormat::Text => policies.iter().map(needs_text).collect(),
         LintFormat::Json => format!("{:#}\n", json_result(&policies, &findings)),
@@ -44,15 +46,36 @@ pub fn lint(args: &Lint) -> Exit {
     }
 }
 
-fn read(args: &Policies) -> (Vec<Policy>, Vec<Diagnostic>) {
-    if args.given.is_empty() {
-        let message = "no policy is given";
-        let help = format!("add -p FILE, -p FOLDER or -p builtin:NAME; the built-in policies are {}", builtin_names());
-        let problem = Diagnostic::error(podgraft::diagnostic::Code::UnknownPolicy, message).help(help);
-        return (Vec::new(), vec![problem]);
+/// What becomes of `imageMirrors`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mirrors {
+    /// Images are those that nodes pull.
+    Used,
+    /// Images are those that a mirror has to have.
+    LeftOut,
+}
+
+/// The policies of the flags or of `podgraft.yaml`, and what is wrong with them.
+fn read(args: &Policies, mirrors: Mirrors) -> (Run, Vec<Policy>, Vec<Diagnostic>) {
+    let run = Run::of_policies(args.clone());
+    let mut run = match complete(&run, Role::CommandLine) {
+        Ok(run) => run,
+        Err(problems) => return (run, Vec::new(), problems),
+    };
+    if mirrors == Mirrors::LeftOut {
+        run.policies.configured.image_mirrors.clear();
     }
-    let loaded = load(args, &[]);
-    (loaded.policies, loaded.problems)
+    if run.policies.given.is_empty() {
+        let message = "no policy is given";
+        let help = format!(
+            "add -p FILE, -p FOLDER or -p builtin:NAME, or name them in podgraft.yaml; the built-in policies are {}",
+            builtin_names()
+        );
+        let problem = Diagnostic::error(Code::UnknownPolicy, message).help(help);
+        return (run, Vec::new(), vec![problem]);
+    }
+    let loaded = load_to_look_at(&run.policies);
+    (run, loaded.policies, loaded.problems)
 }
 
 fn json_result(policies: &[Policy], findings: &[Diagnostic]) -> Value {
@@ -71,6 +94,7 @@ fn needs_json(policy: &Policy) -> Value {
     json!({
         "policy": policy.identity,
         "file": &*policy.text.name,
+        "params": policy.open_params,
         "images": names(NeedKind::Image),
         "secrets": names(NeedKind::Secret),
         "configMaps": names(NeedKind::ConfigMap),
@@ -83,6 +107,10 @@ fn needs_json(policy: &Policy) -> Value {
 fn needs_text(policy: &Policy) -> String {
     let needs = needs_of(policy);
     let mut text = format!("{} needs from the cluster\n", policy.identity);
+    if !policy.open_params.is_empty() {
+        let names: Vec<&str> = policy.open_params.iter().map(String::as_str).collect();
+        let _ = writeln!(text, "  {:<17}{} (from you, with --param)", "parameters", names.join(", "));
+    }
     let lists = [
         ("images", NeedKind::Image),
         ("Secrets", NeedKind::Secret),
@@ -103,12 +131,17 @@ fn needs_text(policy: &Policy) -> String {
 
 /// `podgraft policy images`.
 pub fn images(args: &Images) -> Exit {
-    let (policies, problems) = read(&args.policies);
+    let (_, policies, problems) = read(&args.policies, Mirrors::LeftOut);
     show_in(&problems, crate::args::Color::Auto);
     if problems.iter().any(Diagnostic::is_error) {
         return Exit::Refused;
     }
     let images: BTreeSet<String> = policies.iter().flat_map(images_of).collect();
+    let missing: Vec<Diagnostic> = policies.iter().flat_map(missing_params).collect();
+    if !missing.is_empty() {
+        show_in(&missing, crate::args::Color::Auto);
+        return Exit::Refused;
+    }
     let (unknown, known): (Vec<&String>, Vec<&String>) = images.iter().partition(|image| image.contains("${"));
     for image in unknown {
         // Nobody is left to tell when stderr is closed.
@@ -126,4 +159,16 @@ pub fn images(args: &Images) -> Exit {
 
 fn images_of(policy: &Policy) -> impl Iterator<Item = String> {
     needs_of(policy).into_iter().filter(|need| need.kind == NeedKind::Image).map(|need| need.name)
+}
+
+/// Parameters without which the list would lack an image.
+fn missing_params(policy: &Policy) -> Vec<Diagnostic> {
+    let images: Vec<String> = images_of(policy).filter(|image| image.contains("${")).collect();
+    let is_read = |name: &&String| images.iter().any(|image| image.contains(&format!("params.{name}")));
+    let missing = |name: &String| {
+        let message =
+            format!("an image of policy `{}` depends on the parameter `{name}`, which has no value", policy.identity);
+        Diagnostic::error(Code::BadParam, message).help(format!("give it with `--param {name}=VALUE`"))
+    };
+    policy.open_params.iter().filter(is_read).map(missing).collect()
 }

@@ -38,6 +38,15 @@ pub struct Loaded {
 
 /// Reads, checks and chooses the policies.
 pub fn load(args: &args::Policies, inputs: &[InputText<'_>]) -> Loaded {
+    load_as(args, inputs, reading(args.debug_mode))
+}
+
+/// [`load`] for those who look at policies and apply none.
+pub fn load_to_look_at(args: &args::Policies) -> Loaded {
+    load_as(args, &[], Reading { params_stay_open: true, ..reading(args.debug_mode) })
+}
+
+fn load_as(args: &args::Policies, inputs: &[InputText<'_>], reading: Reading) -> Loaded {
     if args.given.is_empty() && args.configured.inline.is_empty() {
         return Loaded::default();
     }
@@ -51,7 +60,7 @@ pub fn load(args: &args::Policies, inputs: &[InputText<'_>]) -> Loaded {
     files.extend(args.configured.inline.iter().cloned());
     let names: Vec<Arc<str>> = files.iter().map(|file: &PolicyFile| Arc::clone(&file.name)).collect();
     let (settings, strays) = settings(args, &files);
-    let (policies, diagnostics) = read_as(files.clone(), &settings, reading(args.debug_mode));
+    let (policies, diagnostics) = read_as(files.clone(), &settings, reading);
     // A broken file hides its parameters: a setting for one of them is not a second mistake.
     if !diagnostics.iter().any(Diagnostic::is_error) && problems.is_empty() {
         problems.extend(strays);
@@ -86,7 +95,7 @@ pub fn reading(debug_mode: args::DebugMode) -> Reading {
         args::DebugMode::Ephemeral => DebugMode::Ephemeral,
         args::DebugMode::Sidecar => DebugMode::Sidecar,
     };
-    Reading { debug_mode }
+    Reading { debug_mode, ..Reading::default() }
 }
 
 /// The files of the given policies.

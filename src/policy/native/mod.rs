@@ -19,10 +19,11 @@ use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 
 use super::Policy;
+use super::conversion::Given;
 use super::document::Document;
 use super::expression::Variable;
 use super::names;
-use super::params::{self, ParamSetting};
+use super::params;
 use super::schema::{Schema, Templates};
 use super::template;
 use super::vocabulary::Vocabulary;
@@ -42,14 +43,17 @@ pub fn declared(document: &Document<'_>) -> Vec<String> {
 }
 
 /// The policy, or all that is wrong with it.
-pub fn translate(mut document: Document<'_>, settings: &[&ParamSetting]) -> Result<Policy, Vec<Diagnostic>> {
+pub fn translate(mut document: Document<'_>, given: &Given<'_>) -> Result<Policy, Vec<Diagnostic>> {
     let mut problems = check_words(&document);
     none_of(&mut problems)?;
     let declared = document.value.pointer("/spec/params").cloned().unwrap_or_else(|| Value::Array(Vec::new()));
     let declared: Vec<Param> = serde_json::from_value(declared).map_err(|error| vec![unreadable(&document, &error)])?;
-    let params = params::values(&document, &declared, settings, &mut problems);
+    let params = params::values(&document, &declared, given, &mut problems);
     refuse_elsewhere(&document, &mut problems);
-    let mut vocabulary = Vocabulary { params, ..Vocabulary::default() };
+    // A missing one is said once, not again at every place that uses it.
+    let is_open = |param: &&Param| param.required && params.get(&param.name) == Some(&None);
+    let open = declared.iter().filter(is_open).map(|param| param.name.clone()).collect();
+    let mut vocabulary = Vocabulary { params, open, ..Vocabulary::default() };
     let variables = expressions::read_variables(&document, &mut vocabulary, &mut problems);
     let unfilled = fill::fill_in(&mut document, &vocabulary, &variables, &mut problems);
     if !problems.is_empty() {
@@ -168,6 +172,7 @@ impl<'d, 't> Reader<'d, 't> {
             opt_out,
             match_conditions,
             params: std::mem::take(&mut self.vocabulary.params),
+            open_params: std::mem::take(&mut self.vocabulary.open),
             variables: std::mem::take(&mut self.variables),
             rules,
             apply_rules: spec.apply_rules.into(),
