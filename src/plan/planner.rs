@@ -373,12 +373,18 @@ impl<'c, 't> Planner<'c, 't> {
         } else {
             "a policy of this run puts it into this workload"
         };
-        Box::new(
-            Diagnostic::error(Code::Conflict, message)
-                .at(place, whose)
-                .at(self.policy.text.place(item.at.clone()), format!("policy `{}` wants this", self.policy.identity))
-                .help("make both the same, take one out, or let the policy win with `onConflict: Replace`"),
-        )
+        // Resources of other operators have no word for it.
+        let help = match self.policy.kind() {
+            None => "make both the same, take one out, or let the policy win with `onConflict: Replace`".to_owned(),
+            Some(kind) => format!(
+                "make both the same, or take one out; a {kind} cannot win over what is there: an InjectionPolicy with \
+                 `onConflict: Replace` can (`podgraft policy convert -p {}` makes one of it)",
+                self.policy.text.name
+            ),
+        };
+        let wants = format!("policy `{}` wants this", self.policy.identity);
+        let problem = Diagnostic::error(Code::Conflict, message).at(place, whose);
+        Box::new(problem.at(self.policy.text.place(item.at.clone()), wants).help(help))
     }
 
     pub(super) fn refused(&self, refusal: &Refusal) -> Box<Diagnostic> {

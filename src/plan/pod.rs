@@ -58,7 +58,8 @@ impl<'t> Planner<'_, 't> {
         let name = text_of(item, "name");
         let what = format_args!("the volume `{name}`");
         if let Some(claim) = self.claim_templates().into_iter().find(|(_, own)| own.as_deref() == Some(name)) {
-            return Err(self.conflict(&claim.0, what, item));
+            let help = "a claim template makes a volume of its name: rename the policy's volume";
+            return Err(Box::new(self.conflict(&claim.0, what, item).help(help)));
         }
         self.pod_list_item("volumes", item, name, what, format_args!("volume {name}"))
     }

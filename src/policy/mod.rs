@@ -98,6 +98,13 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// The kind of the resource of another operator that it was made of.
+    pub fn kind(&self) -> Option<&str> {
+        // Names of objects and namespaces have no capitals.
+        let (kind, _) = self.identity.split_once('/')?;
+        kind.starts_with(|char: char| char.is_ascii_uppercase()).then_some(kind)
+    }
+
     /// The same policy with its images from other places.
     pub fn with_image_mirrors(mut self, mirrors: &Arc<[ImageMirror]>) -> Self {
         for rule in &mut self.rules {
