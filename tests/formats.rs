@@ -66,7 +66,7 @@ fn a_broken_resource_is_refused_or_becomes_a_policy_that_can_be_read() {
     for round in 0..1000 {
         let text = mutant(&resources[round % resources.len()], &mut dice);
         let debug_mode = if round % 2 == 0 { DebugMode::Ephemeral } else { DebugMode::Sidecar };
-        let reading = Reading { debug_mode };
+        let reading = Reading { debug_mode, ..Reading::default() };
         let file = || vec![PolicyFile { name: "resource.yaml".into(), text: text.clone() }];
         let (policies, problems) = read_as(file(), &[], reading);
         let is_refused = problems.iter().any(|problem| problem.is_error());

@@ -1,16 +1,17 @@
 //! CEL: a text compiled when the policy is read, every name in it checked, and evaluated over what a workload offers.
-//! With `expression/library.rs` the only file that knows the CEL crate.
+//! With the files of `expression/` the only one that knows the CEL crate.
 //!
 //! The crate has no limit of cost, so what an expression may cost is bounded by its form: its length, the depth of its
 //! nesting, and of lists within lists that it walks; by the length of these lists; and by the steps of `cost`.
 
 mod cost;
 mod library;
+mod words;
 
 use cel::common::ast::operators::{INDEX, OPT_INDEX, OPT_SELECT};
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr};
 use cel::objects::{Key, Map, OptionalValue};
-use cel::{Context, ExecutionError, Value as Cel};
+use cel::{Context, Value as Cel};
 use serde_json::{Number, Value};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,6 +23,7 @@ use super::template::{Fault, Params};
 use super::vocabulary::{Asked, Uses, Vocabulary, check_function, fields_of};
 use crate::diagnostic::Code;
 use library::{CHARGED, CHARGED_EACH, ENV, JOIN, REPLACE, WALKED, is_free};
+use words::{in_words, shortened};
 
 const MAX_LENGTH: usize = 4096;
 const MAX_NESTING: u16 = 64;
@@ -405,27 +407,11 @@ impl<'e> Evaluator<'e> {
 fn failed(expression: &Expression, why: &str) -> Fault {
     Fault {
         help: None,
-        ..Fault::new(Code::BadExpression, format!("`{}` has no value: {why}", expression.text), String::new())
-    }
-}
-
-/// Why an evaluation failed, without the crate's way to show values.
-fn in_words(error: ExecutionError) -> String {
-    match error {
-        ExecutionError::NoSuchKey(key) => {
-            format!("there is no `{key}` here (ask with `has(...)`, or read it with `.?{key}`)")
-        }
-        ExecutionError::FunctionError { function, message } => {
-            format!("{}: {message}", function.trim_start_matches('@'))
-        }
-        ExecutionError::IndexOutOfBounds(_) => "the list is shorter".to_owned(),
-        ExecutionError::NoSuchOverload(error) => {
-            let types = error.argument_types().join(", ");
-            format!("`{}` does not take ({types})", error.function().trim_matches(|char| char == '_' || char == '@'))
-        }
-        ExecutionError::UndeclaredReference(name) => format!("`{name}` is not known"),
-        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => "division by zero".to_owned(),
-        other => other.to_string().chars().take(200).collect(),
+        ..Fault::new(
+            Code::BadExpression,
+            format!("`{}` has no value: {why}", shortened(&expression.text)),
+            String::new(),
+        )
     }
 }
 

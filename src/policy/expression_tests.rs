@@ -190,6 +190,49 @@ fn cost_is_bounded_by_steps() {
 }
 
 #[test]
+fn faults_show_types_and_no_values() {
+    let secret = "'hunter2'";
+    for (text, why) in [
+        (format!("{secret} + 1"), "`+` does not take (string, int)"),
+        (format!("[{secret}] + {secret}"), "`+` does not take (list, string)"),
+        (format!("[1][{secret}]"), "does not take"),
+        (format!("{secret} < 1"), "`<` does not take (string, int)"),
+        (format!("{secret} in {secret}"), "`in` does not take (string, string)"),
+        (format!("size({{{secret}: 1}}.map(a, a)[0] + 1)"), "`+` does not take (string, int)"),
+        ("9223372036854775807 + 1".to_owned(), "`+` comes to a number that is none of 64 bits"),
+        ("-9223372036854775808 / -1".to_owned(), "`/` comes to a number"),
+        ("-9223372036854775808 % -1".to_owned(), "`%` comes to a number"),
+        ("int(1e300)".to_owned(), "overflow"),
+        ("1 / 0".to_owned(), "division by zero"),
+    ] {
+        let fault = outcome(&text).unwrap_err();
+        let (_, said) = fault.message.split_once("` has no value: ").unwrap_or_else(|| panic!("{}", fault.message));
+        assert!(said.contains(why) && !said.contains("hunter2"), "{text}: {said}");
+    }
+}
+
+#[test]
+fn a_long_expression_is_shown_by_its_beginning() {
+    let message = outcome(&format!("1 + {}", list(1000))).unwrap_err().message;
+    assert!(message.len() < 300 && message.contains("...`"), "{message}");
+}
+
+/// Patterns that other engines go back and forth on for ever.
+#[test]
+fn hostile_patterns_end() {
+    let text = format!("'{}'", "a".repeat(2000));
+    for pattern in ["(a*)*b", "(a|a)*b", "(a?){100}a{100}b", "(.*)(.*)(.*)(.*)x", "^(([a-z])+.)+[A-Z]([a-z])+$"] {
+        match outcome(&format!("{text}.matches('{pattern}')")) {
+            Ok(outcome) => assert_eq!(outcome, Outcome::Value(json!(false)), "{pattern}"),
+            Err(fault) => assert!(fault.message.contains("too long"), "{pattern}: {}", fault.message),
+        }
+    }
+    assert!(
+        outcome("'a'.matches('((((a{30}){30}){30}){30}){30}')").unwrap_err().message.contains("no regular expression")
+    );
+}
+
+#[test]
 fn walks_of_a_usual_length_are_far_from_the_limit() {
     let many = list(200);
     assert_eq!(value(&format!("{many}.all(a, {many}.all(b, a == b && 'x'.matches('^x$')))")), json!(true));

@@ -60,7 +60,10 @@ pub(super) fn spend(steps: usize) -> Result<(), ExecutionError> {
         }
         None => {
             LEFT.set(0);
-            Err(ExecutionError::function_error("the expression", "it takes too long: walk shorter lists"))
+            Err(ExecutionError::function_error(
+                "the expression",
+                "it takes too long: walk shorter lists, look at shorter texts, or choose a simpler pattern",
+            ))
         }
     }
 }

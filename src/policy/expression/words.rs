@@ -1,0 +1,81 @@
+//! What goes wrong in an evaluation, in words that show no value: it may be a secret.
+
+use cel::{ExecutionError, Value as Cel};
+
+/// Why an evaluation failed, without the crate's way to show values.
+pub(super) fn in_words(error: ExecutionError) -> String {
+    match error {
+        ExecutionError::NoSuchKey(key) => {
+            format!("there is no `{key}` here (ask with `has(...)`, or read it with `.?{key}`)")
+        }
+        ExecutionError::FunctionError { function, message } => {
+            format!("{}: {message}", function.trim_start_matches('@'))
+        }
+        ExecutionError::IndexOutOfBounds(_) => "the list is shorter".to_owned(),
+        ExecutionError::NoSuchOverload(error) => {
+            let types = error.argument_types().join(", ");
+            format!("`{}` does not take ({types})", error.function().trim_matches(|char| char == '_' || char == '@'))
+        }
+        ExecutionError::UndeclaredReference(name) => format!("`{name}` is not known"),
+        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => "division by zero".to_owned(),
+        ExecutionError::Overflow(operator, ..) => {
+            format!("`{}` comes to a number that is none of 64 bits", sign(operator))
+        }
+        ExecutionError::UnsupportedBinaryOperator(operator, left, right) => {
+            format!("`{}` does not take ({}, {})", sign(operator), type_name(&left), type_name(&right))
+        }
+        ExecutionError::ValuesNotComparable(left, right) => {
+            format!("{} and {} cannot be compared", type_name(&left), type_name(&right))
+        }
+        ExecutionError::UnsupportedIndex(key, of) => {
+            format!("{} has no entries by {}", type_name(&of), type_name(&key))
+        }
+        ExecutionError::UnsupportedKeyType(key) => format!("{} is no key of a map", type_name(&key)),
+        ExecutionError::UnsupportedTargetType { target } | ExecutionError::NotSupportedAsMethod { target, .. } => {
+            format!("a function does not take {}", type_name(&target))
+        }
+        ExecutionError::UnexpectedType { got, want } => format!("it takes {want}, not {got}"),
+        ExecutionError::InvalidArgumentCount { expected, actual } => {
+            format!("a function takes {expected} arguments, not {actual}")
+        }
+        ExecutionError::DuplicateKey(_) => "a key of the map stands twice".to_owned(),
+        // The others are of calls that the check of the names lets through to nobody; their texts show values.
+        _ => "it cannot be evaluated".to_owned(),
+    }
+}
+
+/// The crate's name of an operator as it is written.
+fn sign(operator: &'static str) -> &'static str {
+    match operator {
+        "add" => "+",
+        "sub" | "negate" => "-",
+        "mul" => "*",
+        "div" => "/",
+        "rem" => "%",
+        other => other,
+    }
+}
+
+fn type_name(value: &Cel) -> &'static str {
+    match value {
+        Cel::Null => "null",
+        Cel::Bool(_) => "bool",
+        Cel::Int(_) => "int",
+        Cel::UInt(_) => "uint",
+        Cel::Float(_) => "double",
+        Cel::String(_) => "string",
+        Cel::Bytes(_) => "bytes",
+        Cel::List(_) => "list",
+        Cel::Map(_) => "map",
+        _ => "another type",
+    }
+}
+
+/// A long expression by its beginning; the place shows the rest.
+pub(super) fn shortened(text: &str) -> String {
+    const MOST: usize = 200;
+    if text.chars().count() <= MOST {
+        return text.to_owned();
+    }
+    text.chars().take(MOST).chain("...".chars()).collect()
+}
