@@ -22,10 +22,10 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::{Written, lower};
-use crate::inventory::{self, Inventory, Needs, Standing};
+use crate::inventory::{self, Inventory, Needs, Standing, has_words_of_env};
 use crate::manifest::object::{Found, Object, find_objects, find_pod_template, find_template_braces};
 use crate::manifest::pod::{NoTemplate, Workload};
-use crate::manifest::prefilter::{Glance, glance, glance_first, has_odd_breaks};
+use crate::manifest::prefilter::{Glance, Glances, glance, has_odd_breaks};
 use crate::manifest::workload::PodKinds;
 pub use crate::options::{ImageEnv, Options, PodTemplatePath};
 use crate::plan::draft::Draft;
@@ -154,21 +154,21 @@ fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
     let mut lines = Lines::new(run.text, run.first_line);
     let mut written = Written::default();
     let mut pods = PodWords::of(run.text);
-    let has_odd_breaks = has_odd_breaks(run.text);
+    let mut glances = if has_odd_breaks(run.text) { None } else { Some(Glances::of(run.text)) };
     let mut chunks = chunks(run.text);
-    loop {
-        let first = if has_odd_breaks { None } else { glance_first(chunks.rest(), setting.kinds) };
+    while !chunks.rest().is_empty() {
+        let first = glances.as_mut().and_then(|glances| glances.at(chunks.start(), setting.kinds));
         let (chunk, glance) = match first {
-            // The end of the text is no chunk.
-            Some((_, 0)) => break,
-            Some((glance, length)) => (chunks.cut(length), glance),
+            Some((glance, end)) => (chunks.cut(end), glance),
             None => {
                 let Some(chunk) = chunks.next() else { break };
-                (chunk, if has_odd_breaks { glance(chunk.text, setting.kinds) } else { Glance::Parse })
+                (chunk, if glances.is_none() { glance(chunk.text, setting.kinds) } else { Glance::Parse })
             }
         };
         let place = ChunkPlace { in_run: chunk.start, start: run.start + chunk.start };
-        let may_hold_pods = matches!(glance, Glance::LetThrough { kind: Some(_), .. }) && pods.stand_in(&chunk);
+        let may_hold_pods = setting.options.details
+            && matches!(glance, Glance::LetThrough { kind: Some(_), .. })
+            && pods.stand_in(&chunk);
         let first_problem = report.diagnostics.len();
         let (lines, written, report) = (&mut lines, &mut written, &mut report);
         let doubt = OnceCell::new();
@@ -204,7 +204,7 @@ struct Chunk<'a, 'l> {
 impl<'a> Chunk<'a, '_> {
     fn run(&mut self, glance: Glance<'_>, may_hold_pods: bool) {
         if let Glance::LetThrough { kind, is_object, has_content } = glance {
-            let is_linted = self.setting.options.lint && kind == Some(lint::API_SERVICE);
+            let is_linted = self.setting.options.lint && kind == Some(lint::API_SERVICE.as_bytes());
             if !self.setting.options.parse_all && !may_hold_pods && !is_linted {
                 self.report.documents += usize::from(has_content);
                 self.report.objects += usize::from(is_object);
@@ -218,6 +218,7 @@ impl<'a> Chunk<'a, '_> {
     }
 
     fn read(&mut self, is_strict: bool) {
+        self.report.asks_for_facts |= self.setting.inventory.is_to_ask && has_words_of_env(self.bytes);
         let (text, error) = match std::str::from_utf8(self.bytes) {
             Ok(text) => (text, None),
             Err(error) => (std::str::from_utf8(&self.bytes[..error.valid_up_to()]).unwrap_or_default(), Some(error)),

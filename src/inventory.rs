@@ -40,9 +40,6 @@ pub struct Needs {
 static WORDS_OF_ENV: LazyLock<[Finder<'static>; 2]> =
     LazyLock::new(|| ["envFrom", "optional"].map(|word| Finder::new(word.as_bytes())));
 
-/// No word that policies ask for facts because of is longer.
-pub const LONGEST_WORD: usize = 8;
-
 /// Whether a text has a word because of which the variables of a workload may depend on a ConfigMap or Secret.
 pub fn has_words_of_env(text: &[u8]) -> bool {
     WORDS_OF_ENV.iter().any(|word| word.find(text).is_some())
@@ -122,6 +119,8 @@ pub enum Standing {
 /// See the module's text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inventory {
+    /// Facts about variables were not gathered, since no workload may need them: the first that may is to say so.
+    pub is_to_ask: bool,
     namespaces: BTreeMap<String, Known<NamespaceMeta>>,
     data: BTreeMap<DataName, Known<Result<Entries, String>>>,
     objects: BTreeMap<ObjectName, Known<Arc<Value>>>,

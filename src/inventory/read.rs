@@ -86,8 +86,8 @@ impl Reader<'_> {
         }
     }
 
-    fn asks_for(&self, kind: &str) -> bool {
-        self.needs.kinds().any(|wanted| wanted == kind)
+    fn asks_for(&self, kind: impl AsRef<[u8]>) -> bool {
+        self.needs.kinds().any(|wanted| wanted.as_bytes() == kind.as_ref())
     }
 
     /// A policy asks for what may stand there, so it is not passed over.

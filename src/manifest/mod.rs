@@ -3,5 +3,6 @@
 pub mod object;
 pub mod pod;
 pub mod prefilter;
+mod root_lines;
 pub mod view;
 pub mod workload;

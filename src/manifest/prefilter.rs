@@ -5,6 +5,7 @@
 //! there is none: every other spelling of a key (quotes, escapes, `?`, tags, anchors, merge keys, flow style) begins
 //! its line with a character that sends the document to the parser.
 
+use super::root_lines::RootLines;
 use super::workload::PodKinds;
 use crate::yaml::stream::is_separator;
 
@@ -16,7 +17,7 @@ pub enum Glance<'a> {
     /// No workload of a known kind. `kind` is what it states.
     LetThrough {
         /// The value of the one `kind` line.
-        kind: Option<&'a str>,
+        kind: Option<&'a [u8]>,
         /// It has a `kind` and an `apiVersion`.
         is_object: bool,
         /// It has a line that is no comment and no separator.
@@ -30,71 +31,59 @@ pub fn glance<'a>(chunk: &'a [u8], kinds: &PodKinds) -> Glance<'a> {
     if has_odd_breaks(chunk) {
         return Glance::Parse;
     }
-    match glance_first(chunk, kinds) {
+    match Glances::of(chunk).at(0, kinds) {
         Some((glance, end)) if end == chunk.len() => glance,
         _ => Glance::Parse,
     }
 }
 
-/// [`glance`] at the first chunk of a text without [odd breaks](has_odd_breaks), and where the chunk ends; `None` where
-/// only the parser can tell.
-pub fn glance_first<'a>(text: &'a [u8], kinds: &PodKinds) -> Option<(Glance<'a>, usize)> {
-    let mut root = Root::default();
-    let mut at = behind_separator(text)?;
-    // Before the first key a line that is indented is none of the root's.
-    while !root.has_content {
-        match text.get(at) {
-            None => return Some((root.judge(kinds), text.len())),
-            Some(b'\n' | b'#') => {}
-            Some(b'-') if is_separator(&text[at..]) => return Some((root.judge(kinds), at)),
-            Some(_) => root.take_line(&text[at..], kinds)?,
-        }
-        if !root.has_content {
-            at += memchr::memchr(b'\n', &text[at..]).map_or(text.len() - at, |length| length + 1);
-        }
-    }
-    loop {
-        at = next_root_line(text, at);
-        match text.get(at) {
-            None => return Some((root.judge(kinds), text.len())),
-            Some(b'\n' | b'#') => {}
-            Some(b'-') if is_separator(&text[at..]) => return Some((root.judge(kinds), at)),
-            Some(_) => root.take_line(&text[at..], kinds)?,
-        }
-    }
+/// Looks at the chunks of a text that has no [odd breaks](has_odd_breaks), one behind the other.
+#[derive(Debug)]
+pub struct Glances<'a> {
+    text: &'a [u8],
+    lines: RootLines<'a>,
 }
 
-/// The start of the next line behind `at` that does not begin with a space, or the text's end. Eight bytes at a time:
-/// half of all lines begin with a space, and whether one does cannot be foretold.
-fn next_root_line(text: &[u8], mut at: usize) -> usize {
-    while let Some(words) = text.get(at..at + 9) {
-        let (this, next) = (words.first_chunk().map(word), words.last_chunk().map(word));
-        let (Some(this), Some(next)) = (this, next) else { break };
-        let (line_feeds, spaces) = (this ^ LINE_FEEDS, next ^ SPACES);
-        // The high bit of each byte that is zero, and of each that is not: exact, since both are used together.
-        let is_line_feed = !(((line_feeds & LOW) + LOW) | line_feeds | LOW);
-        let is_no_space = ((spaces & LOW) + LOW) | spaces;
-        let found = is_line_feed & is_no_space;
-        if found != 0 {
-            return at + (found.trailing_zeros() / 8) as usize + 1;
-        }
-        at += 8;
+impl<'a> Glances<'a> {
+    /// Nothing is looked at yet.
+    pub fn of(text: &'a [u8]) -> Self {
+        Glances { text, lines: RootLines::of(text) }
     }
-    let rest = &text[at.min(text.len())..];
-    let begins = |&place: &usize| rest[place] == b'\n' && rest.get(place + 1) != Some(&b' ');
-    (0..rest.len()).find(begins).map_or(text.len(), |place| at + place + 1)
-}
 
-const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-const LINE_FEEDS: u64 = 0x0a0a_0a0a_0a0a_0a0a;
-const SPACES: u64 = 0x2020_2020_2020_2020;
-
-fn word(bytes: &[u8; 8]) -> u64 {
-    u64::from_le_bytes(*bytes)
+    /// [`glance`] at the chunk that starts here, and where it ends; `None` where only the parser can tell.
+    pub fn at(&mut self, start: usize, kinds: &PodKinds) -> Option<(Glance<'a>, usize)> {
+        let text = self.text;
+        let mut root = Root::default();
+        let mut at = start + behind_separator(&text[start..])?;
+        // Before the first key a line that is indented is none of the root's.
+        while !root.has_content {
+            match text.get(at) {
+                None => return Some((root.judge(kinds), text.len())),
+                Some(b'\n' | b'#') => {}
+                Some(b'-') if is_separator(&text[at..]) => return Some((root.judge(kinds), at)),
+                Some(_) => root.take_line(&text[at..], kinds)?,
+            }
+            if !root.has_content {
+                at += memchr::memchr(b'\n', &text[at..]).map_or(text.len() - at, |length| length + 1);
+            }
+        }
+        loop {
+            at = self.lines.next_behind(at);
+            match text.get(at) {
+                None => return Some((root.judge(kinds), text.len())),
+                Some(b'\n' | b'#') => {}
+                Some(b'-') if is_separator(&text[at..]) => return Some((root.judge(kinds), at)),
+                Some(_) => root.take_line(&text[at..], kinds)?,
+            }
+        }
+    }
 }
 
 /// The start of what follows the chunk's `---` line; `None` where something stands on that line.
 fn behind_separator(chunk: &[u8]) -> Option<usize> {
+    if chunk.starts_with(b"---\n") {
+        return Some(4);
+    }
     if !is_separator(chunk) {
         return Some(0);
     }
@@ -107,47 +96,65 @@ fn behind_separator(chunk: &[u8]) -> Option<usize> {
 /// What the lines in column 0 say about the root.
 #[derive(Default)]
 struct Root<'a> {
-    kind: Option<&'a str>,
-    api_version: Option<&'a str>,
+    kind: Option<&'a [u8]>,
+    /// Some kind of interest has this name.
+    is_known: bool,
+    /// What follows the colon of the first `apiVersion`.
+    api_version: Option<&'a [u8]>,
     api_versions: usize,
     has_content: bool,
 }
 
 impl<'a> Root<'a> {
     /// Takes the line at the start of the text. `None` where only the parser can tell what it is.
+    #[inline]
     fn take_line(&mut self, text: &'a [u8], kinds: &PodKinds) -> Option<()> {
-        match text[0] {
+        let key = match text[0] {
             b' ' | b'\r' => return is_blank_or_comment(line_of(text)).then_some(()),
             b'-' if self.has_content && matches!(text.get(1), None | Some(b' ' | b'\n' | b'\r')) => return Some(()),
-            _ => {}
+            // What nearly all documents have, without a look at every letter.
+            b'a' if text.starts_with(b"apiVersion:") => "apiVersion".len(),
+            b'd' if text.starts_with(b"data:") => "data".len(),
+            b'k' if text.starts_with(b"kind:") => "kind".len(),
+            b'm' if text.starts_with(b"metadata:") => "metadata".len(),
+            b's' if text.starts_with(b"spec:") => "spec".len(),
+            _ => plain_key(text)?,
+        };
+        let value = &text[key + 1..];
+        if !matches!(value.first(), None | Some(b' ' | b'\n' | b'\r')) {
+            return None;
         }
-        let (key, value) = plain_key(text)?;
         self.has_content = true;
-        match key {
-            b"apiVersion" => {
-                self.api_versions += 1;
-                self.api_version = bare_word(line_of(value), b"./-");
-                return (!self.is_of_interest(kinds)).then_some(());
-            }
-            b"kind" => match (bare_word(line_of(value), b""), self.kind) {
-                (Some(word), None) if !word.ends_with("List") => {
-                    self.kind = Some(word);
-                    // What will be parsed need not be looked at to its end.
-                    return (self.api_versions == 0 || !self.is_of_interest(kinds)).then_some(());
-                }
-                _ => return None,
-            },
-            _ => {}
+        match (text[0], key) {
+            (b'a', 10) if text.starts_with(b"apiVersion") => self.take_api_version(value, kinds),
+            (b'k', 4) if text.starts_with(b"kind") => self.take_kind(value, kinds),
+            _ => Some(()),
         }
-        Some(())
+    }
+
+    fn take_api_version(&mut self, value: &'a [u8], kinds: &PodKinds) -> Option<()> {
+        self.api_versions += 1;
+        self.api_version.get_or_insert(value);
+        (!self.is_of_interest(kinds)).then_some(())
+    }
+
+    fn take_kind(&mut self, value: &'a [u8], kinds: &PodKinds) -> Option<()> {
+        let kind = bare_word(value, ALPHANUMERIC)?;
+        if self.kind.is_some() || kind.ends_with(b"List") {
+            return None;
+        }
+        (self.kind, self.is_known) = (Some(kind), kinds.has_kind(kind));
+        // What will be parsed need not be looked at to its end.
+        (self.api_versions == 0 || !self.is_of_interest(kinds)).then_some(())
     }
 
     fn is_of_interest(&self, kinds: &PodKinds) -> bool {
-        match (self.kind.filter(|kind| kinds.has_kind(kind)), self.api_version) {
-            (None, _) => false,
+        let Some(kind) = self.kind.filter(|_| self.is_known) else { return false };
+        let api_version = self.api_version.filter(|_| self.api_versions == 1);
+        match api_version.and_then(|value| bare_word(value, OF_VERSION)) {
             // Some kinds of interest share their name with others: Knative's Service with the core one.
-            (Some(kind), Some(api_version)) if self.api_versions == 1 => kinds.find(api_version, kind).is_some(),
-            (Some(_), _) => true,
+            Some(api_version) => kinds.has(api_version, kind),
+            None => true,
         }
     }
 
@@ -175,36 +182,51 @@ pub fn has_odd_breaks(chunk: &[u8]) -> bool {
     has_bare_return || (!chunk.is_ascii() && odd.iter().any(|bytes| memchr::memmem::find(chunk, bytes).is_some()))
 }
 
-/// Which bytes a plain key is made of.
-const IS_KEY: [bool; 256] = {
-    let mut is_key = [false; 256];
+const ALPHANUMERIC: u8 = 1;
+/// Of an apiVersion.
+const OF_VERSION: u8 = 2;
+/// Of a plain key.
+const OF_KEY: u8 = 4;
+
+/// What a byte may be part of.
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
     let mut byte = 0;
     while byte < 128 {
-        let is_sign = matches!(byte as u8, b'_' | b'.' | b'/' | b'-');
-        is_key[byte] = is_sign || (byte as u8).is_ascii_alphanumeric();
+        classes[byte] = match byte as u8 {
+            b'_' => OF_KEY,
+            b'.' | b'/' | b'-' => OF_KEY | OF_VERSION,
+            letter if letter.is_ascii_alphanumeric() => OF_KEY | OF_VERSION | ALPHANUMERIC,
+            _ => 0,
+        };
         byte += 1;
     }
-    is_key
+    classes
 };
 
-/// `[A-Za-z][A-Za-z0-9_./-]*:` and a blank or the line's end: the key, and what follows the colon.
-fn plain_key(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    if !text.first()?.is_ascii_alphabetic() {
-        return None;
-    }
-    let length = text.iter().position(|&byte| !IS_KEY[byte as usize])?;
-    let rest = text[length..].strip_prefix(b":")?;
-    matches!(rest.first(), None | Some(b' ' | b'\n' | b'\r')).then_some((&text[..length], rest))
+/// How many bytes at the start of a text are of a class.
+fn length_of(text: &[u8], class: u8) -> usize {
+    text.iter().position(|&byte| CLASSES[byte as usize] & class == 0).unwrap_or(text.len())
 }
 
-/// Letters, digits and some more, then nothing or a comment.
-fn bare_word<'a>(value: &'a [u8], more: &[u8]) -> Option<&'a str> {
-    let value = value.trim_ascii();
-    let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || more.contains(byte);
-    let length = value.iter().take_while(|byte| is_of_word(byte)).count();
-    let (word, rest) = value.split_at(length);
-    let is_alone = rest.is_empty() || (rest.starts_with(b" ") && rest.trim_ascii_start().starts_with(b"#"));
-    (length > 0 && is_alone).then(|| std::str::from_utf8(word).ok()).flatten()
+/// The length of `[A-Za-z][A-Za-z0-9_./-]*` before a colon.
+fn plain_key(text: &[u8]) -> Option<usize> {
+    let length = length_of(text, OF_KEY);
+    let is_key = text[0].is_ascii_alphabetic() && text.get(length) == Some(&b':');
+    is_key.then_some(length)
+}
+
+/// The word of a class that the line of a value is, with nothing or a comment behind it.
+fn bare_word(value: &[u8], class: u8) -> Option<&[u8]> {
+    let start = value.iter().position(|byte| *byte != b' ')?;
+    let value = &value[start..];
+    let (word, rest) = value.split_at(length_of(value, class));
+    let is_alone = match rest {
+        [] | [b'\n', ..] => true,
+        [b' ' | b'\r', ..] => is_blank_or_comment(line_of(rest)),
+        _ => false,
+    };
+    (!word.is_empty() && is_alone).then_some(word)
 }
 
 #[cfg(test)]
@@ -228,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_at_a_text_ends_where_its_first_chunk_does() {
+    fn a_look_at_a_chunk_ends_where_the_chunk_does() {
         let kinds = PodKinds::with([]);
         let pieces = [
             "---\n",
@@ -260,11 +282,12 @@ mod tests {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 text += pieces[(seed >> 33) as usize % pieces.len()];
             }
-            let first = crate::yaml::stream::chunks(text.as_bytes()).next().map(|chunk| chunk.text);
-            if let Some((glance, end)) = glance_first(text.as_bytes(), &kinds) {
-                let whole = first.unwrap_or_default();
-                assert_eq!(end, whole.len(), "{text:?}");
-                assert_eq!(glance, super::glance(whole, &kinds), "{text:?}");
+            let mut glances = Glances::of(text.as_bytes());
+            for chunk in crate::yaml::stream::chunks(text.as_bytes()) {
+                if let Some((glance, end)) = glances.at(chunk.start, &kinds) {
+                    assert_eq!(end, chunk.start + chunk.text.len(), "{text:?}");
+                    assert_eq!(glance, super::glance(chunk.text, &kinds), "{text:?}");
+                }
             }
         }
     }

@@ -96,7 +96,7 @@ impl PodKinds {
     /// The row of a kind.
     pub fn find(&self, api_version: &str, kind: &str) -> Option<&PodKind> {
         let group = group_of(api_version);
-        self.of_name(kind).find(|row| row.group == group)
+        self.of_name(kind.as_bytes()).find(|row| row.group == group)
     }
 
     /// The names of the kinds.
@@ -105,13 +105,22 @@ impl PodKinds {
     }
 
     /// Whether some group has a kind of this name.
-    pub fn has_kind(&self, kind: &str) -> bool {
-        self.of_name(kind).next().is_some()
+    pub fn has_kind(&self, kind: impl AsRef<[u8]>) -> bool {
+        self.of_name(kind.as_ref()).next().is_some()
     }
 
-    fn of_name(&self, kind: &str) -> impl Iterator<Item = &PodKind> {
+    /// Whether there is a row of a kind.
+    pub fn has(&self, api_version: &[u8], kind: &[u8]) -> bool {
+        let group = memchr::memchr(b'/', api_version).map_or(&b""[..], |at| &api_version[..at]);
+        self.of_name(kind).any(|row| row.group.as_bytes() == group)
+    }
+
+    fn of_name(&self, kind: &[u8]) -> impl Iterator<Item = &PodKind> {
         let rows = self.by_length.get(kind.len()).map(Vec::as_slice).unwrap_or_default();
-        rows.iter().map(|&at| &self.kinds[at]).filter(move |row| row.kind == kind)
+        let first = kind.first();
+        // Most differ in their first letter already.
+        let is_kind = move |row: &&PodKind| row.kind.as_bytes().first() == first && row.kind.as_bytes() == kind;
+        rows.iter().map(|&at| &self.kinds[at]).filter(is_kind)
     }
 }
 

@@ -42,10 +42,14 @@ impl<'a> Chunks<'a> {
         &self.text[self.start..]
     }
 
-    /// The next chunk, when somebody has found already how long it is.
-    pub fn cut(&mut self, length: usize) -> Chunk<'a> {
-        let start = self.start;
-        self.start += length;
+    /// Where that begins.
+    pub fn start(&self) -> usize {
+        self.start
+    }
+
+    /// The next chunk, when somebody has found already where it ends.
+    pub fn cut(&mut self, end: usize) -> Chunk<'a> {
+        let start = std::mem::replace(&mut self.start, end);
         Chunk { start, text: &self.text[start..self.start] }
     }
 

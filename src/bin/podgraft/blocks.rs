@@ -4,8 +4,13 @@ use std::io::{self, Read};
 
 use podgraft::yaml::stream::last_boundary;
 
+use crate::reread::fill;
+
 /// Long enough that handing it out costs nothing, short enough to stay in the cache and to keep all threads busy.
-const LENGTH: usize = 1 << 20;
+const LENGTH: usize = 256 << 10;
+
+/// The first block is short, and each may be twice as long as the one before: a small file needs little room.
+const FIRST: usize = 16 << 10;
 
 /// Documents of a text that follow each other.
 #[derive(Debug, Default)]
@@ -27,14 +32,13 @@ pub struct Blocks<R> {
     /// What was read behind the last block.
     rest: Vec<u8>,
     next: Block,
-    is_at_end: bool,
 }
 
 impl<R: Read> Blocks<R> {
     /// Nothing is read yet.
     pub fn new(reader: R) -> Self {
         let next = Block { first_line: 1, ..Block::default() };
-        Blocks { reader, rest: Vec::new(), next, is_at_end: false }
+        Blocks { reader, rest: Vec::new(), next }
     }
 
     /// The next block, in the room of a buffer that is not needed any more.
@@ -43,21 +47,23 @@ impl<R: Read> Blocks<R> {
     /// Those of the reader.
     pub fn next(&mut self, buffer: Vec<u8>) -> io::Result<Option<Block>> {
         let mut text = buffer;
-        text.clear();
-        text.append(&mut self.rest);
-        let mut wanted = LENGTH;
+        let mut length = self.rest.len();
+        // What stands there from before is read over: only what is new of the room is filled.
+        text.resize(length.max(LENGTH.min(FIRST << self.next.index.min(16))), 0);
+        text[..length].copy_from_slice(&self.rest);
         let end = loop {
-            self.fill(&mut text, wanted)?;
-            if self.is_at_end {
-                break text.len();
+            length += fill(&mut self.reader, &mut text[length..])?;
+            if length < text.len() {
+                break length;
             }
             if let Some(end) = last_boundary(&text) {
                 break end;
             }
             // One document is longer than that.
-            wanted = text.len() * 2;
+            text.resize(length * 2, 0);
         };
-        self.rest.extend_from_slice(&text[end..]);
+        self.rest.clear();
+        self.rest.extend_from_slice(&text[end..length]);
         text.truncate(end);
         if text.is_empty() {
             return Ok(None);
@@ -66,14 +72,6 @@ impl<R: Read> Blocks<R> {
         let lines = memchr::memchr_iter(b'\n', &text).count();
         self.next = Block { index: index + 1, start: start + end, first_line: first_line + lines, text: Vec::new() };
         Ok(Some(Block { index, start, first_line, text }))
-    }
-
-    fn fill(&mut self, text: &mut Vec<u8>, wanted: usize) -> io::Result<()> {
-        let missing = wanted.saturating_sub(text.len());
-        text.reserve(missing);
-        let got = self.reader.by_ref().take(missing as u64).read_to_end(text)?;
-        self.is_at_end = got < missing;
-        Ok(())
     }
 }
 

@@ -4,7 +4,6 @@
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
-use std::thread::available_parallelism;
 
 use podgraft::diagnostic::Diagnostic;
 use podgraft::graft::passing::Passing;
@@ -17,13 +16,14 @@ use podgraft::report::FileReport;
 use crate::manifests::manifests_of;
 use crate::pipeline::{Piped, Release, pipe};
 use crate::texts::Text;
-use crate::threads::map_in_order;
+use crate::threads::{map_in_order, number};
 use crate::walk::Input;
 
 /// A text of more bytes is worked on by several threads.
 const LARGE: usize = 4 << 20;
 
-/// One text through a pipe. Where more than its edits is to be written, it is read as a whole after all.
+/// One text through a pipe. Where more than its edits is to be written, it is read as a whole after all; `None` where it
+/// is to be looked at again with facts of its own.
 ///
 /// # Errors
 /// When it cannot be read, or its result cannot be kept.
@@ -34,7 +34,7 @@ pub fn pipe_text(
     policies: &[Policy],
     options: &Options,
     inventory: &Inventory,
-) -> Result<(GraftedText, Option<Piped>), Diagnostic> {
+) -> Result<Option<(GraftedText, Option<Piped>)>, Diagnostic> {
     let [(input, text)] = texts else { unreachable!("a pipe has one text") };
     let passing = (release == Release::Immediately).then(|| Passing::new(&input.name, policies, options, inventory));
     let (mut report, piped) = match passing.flatten().map(Mutex::new) {
@@ -42,23 +42,27 @@ pub fn pipe_text(
             passing.lock().unwrap_or_else(PoisonError::into_inner).graft(run)
         })?,
         None => {
-            let threads = threads.or_else(|| available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
-            pipe(input, threads, release, |run| graft_part(&input.name, run, policies, options, inventory))?
+            pipe(input, number(threads), release, |run| graft_part(&input.name, run, policies, options, inventory))?
         }
     };
+    if report.asks_for_facts {
+        *text = piped.read_again(&input.name)?;
+        return Ok(None);
+    }
     let whole = std::iter::once(0..piped.length).collect();
-    match report.retired().first() {
-        None => Ok(((report, whole), Some(piped))),
+    let done = match report.retired().first() {
+        None => ((report, whole), Some(piped)),
         Some(retired) if piped.is_gone() => {
             report.diagnostics.push(not_taken_out(retired));
-            Ok(((report, whole), Some(piped)))
+            ((report, whole), Some(piped))
         }
         Some(_) => {
             *text = piped.read_again(&input.name)?;
             let grafted = graft_texts(texts, threads, policies, options, inventory).pop();
-            Ok((grafted.expect("one text went in"), None))
+            (grafted.expect("one text went in"), None)
         }
-    }
+    };
+    Ok(Some(done))
 }
 
 /// What came of a text, and its parts that belong in a stream.
@@ -79,7 +83,7 @@ pub fn graft_texts(
     };
     let is_large = |text: &[u8]| text.len() > LARGE;
     let small = map_in_order(texts, threads, |one| (!is_large(&one.1)).then(|| graft(one, NonZeroUsize::MIN)));
-    let threads = threads.or_else(|| available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    let threads = number(threads);
     small.into_iter().zip(texts).map(|(done, one)| done.unwrap_or_else(|| graft(one, threads))).collect()
 }
 

@@ -35,11 +35,6 @@ impl Hold {
         }
     }
 
-    /// Forgets all of it.
-    pub fn clear(&mut self) {
-        *self = Hold::default();
-    }
-
     fn spill(&mut self) -> io::Result<BufWriter<File>> {
         let mut file = BufWriter::with_capacity(PIECE, tempfile::tempfile()?);
         for piece in self.pieces.drain(..) {

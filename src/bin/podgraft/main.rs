@@ -18,6 +18,7 @@ mod pipeline;
 mod policies;
 mod policy_test;
 mod publish;
+mod reread;
 mod review;
 mod run;
 mod settings;

@@ -1,6 +1,7 @@
 //! The result to where it goes: standard output, over the files, or into a folder.
 
 use std::io::{self, BufWriter, Write};
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -42,6 +43,19 @@ pub struct Target<'a> {
 /// The result to stdout. That nobody reads it to its end is no error.
 pub fn print(result: &[u8]) -> Result<(), Diagnostic> {
     print_with(|stdout| stdout.write_all(result))
+}
+
+/// Stdout without a buffer, for what comes in large pieces.
+#[cfg(unix)]
+pub fn unbuffered() -> io::Result<std::fs::File> {
+    use std::os::fd::AsFd;
+    Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
+}
+
+/// Stdout, for what comes in large pieces.
+#[cfg(not(unix))]
+pub fn unbuffered() -> io::Result<io::Stdout> {
+    Ok(io::stdout())
 }
 
 fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Diagnostic> {
@@ -143,7 +157,7 @@ fn mirrored(place: &InputPlace) -> PathBuf {
     }
 }
 
-pub fn release_piped(piped: Piped, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+pub fn release_piped(piped: Piped, files: &[GraftedFile], threads: NonZeroUsize) -> Result<(), Vec<Diagnostic>> {
     let Some(file) = files.first() else { return Ok(()) };
-    piped.release(&file.input.name, &file.report.edits).map_err(|problem| vec![problem])
+    piped.release(&file.input.name, &file.report.edits, threads).map_err(|problem| vec![problem])
 }

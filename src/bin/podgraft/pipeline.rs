@@ -6,11 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Stdout, Write};
+use std::io::{self, BufWriter, Read, Stdout, Write};
 use std::num::NonZeroUsize;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder};
-use std::time::SystemTime;
 
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::graft::Run;
@@ -20,16 +19,12 @@ use podgraft::report::{Edit, FileReport};
 
 use crate::blocks::{Block, Blocks};
 use crate::hold::Hold;
+use crate::output::unbuffered;
+use crate::reread::{Original, PIECE, write_edited};
 use crate::walk::{Input, unreadable};
 
 /// As the main thread has it: parsing goes as deep as the text nests.
 const STACK: usize = 8 << 20;
-
-/// Files are read and written in blocks of as many bytes.
-const BUFFER: usize = 256 << 10;
-
-/// A gap between edits of as many bytes is left to the system to copy.
-const LONG_GAP: usize = 1 << 20;
 
 /// So many finished blocks may wait for one before them.
 const MOST_WAITING: usize = 16;
@@ -62,14 +57,6 @@ enum Kept {
     Gone,
 }
 
-/// A file to read again, and what tells that it is still the same.
-#[derive(Debug)]
-struct Original {
-    file: File,
-    length: u64,
-    changed: Option<SystemTime>,
-}
-
 /// Reads and grafts a whole text.
 ///
 /// # Errors
@@ -82,7 +69,7 @@ pub fn pipe(
 ) -> Result<(FileReport, Piped), Diagnostic> {
     let (source, original) = open(input).map_err(|error| unreadable(&input.name, &error))?;
     let sink = match (release, original) {
-        (Release::Immediately, _) => Sink::Stdout(BufWriter::with_capacity(BUFFER, io::stdout())),
+        (Release::Immediately, _) => Sink::Stdout(BufWriter::with_capacity(PIECE, io::stdout())),
         (Release::AtTheEnd, Some(original)) => Sink::Original(original),
         (Release::AtTheEnd, None) => Sink::Hold(Hold::default()),
     };
@@ -110,70 +97,6 @@ fn open(input: &Input) -> io::Result<(Source, Option<Original>)> {
     let file = File::open(path)?;
     let original = Original::of(&file)?;
     Ok((Box::new(file), original))
-}
-
-impl Original {
-    /// `None` for what can be read only once.
-    fn of(file: &File) -> io::Result<Option<Self>> {
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Ok(None);
-        }
-        Ok(Some(Original { file: file.try_clone()?, length: metadata.len(), changed: metadata.modified().ok() }))
-    }
-
-    /// Somebody may have edited the file while the result was computed.
-    fn is_unchanged(&self, read: usize) -> io::Result<bool> {
-        let metadata = self.file.metadata()?;
-        Ok(metadata.len() == self.length && read as u64 == self.length && metadata.modified().ok() == self.changed)
-    }
-
-    /// Reads it from its start.
-    fn reader(&self) -> io::Result<BufReader<&File>> {
-        (&self.file).rewind()?;
-        Ok(BufReader::with_capacity(BUFFER, &self.file))
-    }
-}
-
-/// Writes a text with its edits. The rest of a file goes to stdout without coming here.
-fn write_edited(mut text: impl BufRead, edits: &[Edit], out: &mut BufWriter<Stdout>) -> io::Result<()> {
-    let mut at = 0;
-    for edit in edits {
-        copy(&mut text, edit.at.start - at, out)?;
-        out.write_all(edit.text.as_bytes())?;
-        skip(&mut text, edit.at.len())?;
-        at = edit.at.end;
-    }
-    io::copy(&mut text, out)?;
-    out.flush()
-}
-
-fn copy(text: &mut impl BufRead, length: usize, out: &mut BufWriter<Stdout>) -> io::Result<()> {
-    if length >= LONG_GAP {
-        // From file to file the bytes need not come here.
-        return io::copy(&mut text.take(length as u64), out).map(drop);
-    }
-    pass(text, length, |bytes| out.write_all(bytes))
-}
-
-fn skip(text: &mut impl BufRead, length: usize) -> io::Result<()> {
-    pass(text, length, |_| Ok(()))
-}
-
-fn pass(text: &mut impl BufRead, length: usize, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-    let mut left = length;
-    while left > 0 {
-        let bytes = text.fill_buf()?;
-        let bytes = &bytes[..bytes.len().min(left)];
-        if bytes.is_empty() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        take(bytes)?;
-        let length = bytes.len();
-        text.consume(length);
-        left -= length;
-    }
-    Ok(())
 }
 
 impl Piped {
@@ -204,14 +127,15 @@ impl Piped {
     ///
     /// # Errors
     /// When the input's file is another by now, or stdout takes nothing.
-    pub fn release(self, name: &str, edits: &[Edit]) -> Result<(), Diagnostic> {
-        let mut stdout = BufWriter::with_capacity(BUFFER, io::stdout());
+    pub fn release(self, name: &str, edits: &[Edit], threads: NonZeroUsize) -> Result<(), Diagnostic> {
+        let mut stdout = unbuffered().map_err(|error| not_written(&error))?;
+        let length = self.length;
         let written = match self.text {
             Kept::Gone => Ok(()),
-            Kept::Held(hold) => hold.reader().and_then(|held| write_edited(held, edits, &mut stdout)),
+            Kept::Held(hold) => hold.reader().and_then(|held| write_edited(held, length, edits, threads, &mut stdout)),
             Kept::InFile(original) => {
                 check_unchanged(&original, self.length, name)?;
-                original.reader().and_then(|file| write_edited(file, edits, &mut stdout))
+                original.reader().and_then(|file| write_edited(file, length, edits, threads, &mut stdout))
             }
         };
         unless_closed(written).map_err(|error| not_written(&error))
@@ -294,6 +218,8 @@ enum Fault {
     Write(io::Error),
     /// With `--stream` nothing goes out behind an error.
     Refused,
+    /// All of it is to be done again, with facts.
+    Unknown,
 }
 
 /// Puts what comes of the blocks together, in their order.
@@ -340,13 +266,12 @@ impl Order {
         self.settling.settle(&mut report);
         self.has_errors |= report.diagnostics.iter().any(Diagnostic::is_error);
         let written = match &mut self.sink {
-            Sink::Original(_) => Ok(()),
-            Sink::Hold(hold) if self.has_errors => {
-                hold.clear();
-                report.edits.clear();
-                self.report.edits.clear();
+            Sink::Original(original) if report.asks_for_facts => {
+                // Nothing of the rest is needed: all of it is read again.
+                (self.length, self.fault) = (original.length(), Some(Fault::Unknown));
                 Ok(())
             }
+            Sink::Original(_) => Ok(()),
             Sink::Stdout(_) if self.has_errors => {
                 self.fault = Some(Fault::Refused);
                 Ok(())
@@ -365,7 +290,7 @@ impl Order {
         match self.fault {
             Some(Fault::Read(error)) => return Err(unreadable(name, &error)),
             Some(Fault::Write(error)) if error.kind() != io::ErrorKind::BrokenPipe => return Err(not_written(&error)),
-            Some(Fault::Write(_) | Fault::Refused) | None => {}
+            Some(Fault::Write(_) | Fault::Refused | Fault::Unknown) | None => {}
         }
         let text = match self.sink {
             Sink::Original(original) => Kept::InFile(original),

@@ -10,6 +10,7 @@ use podgraft::graft::Options;
 use podgraft::graft::across;
 use podgraft::graft::retire::retire;
 use podgraft::graft::settle::Settling;
+use podgraft::inventory::Needs;
 use podgraft::manifest::workload::PodKinds;
 use podgraft::options::TakeOut;
 use podgraft::options::WorkloadPattern;
@@ -27,6 +28,7 @@ use crate::policies::{self, Loaded, builtin_names, stdin_readers};
 use crate::settings::{self, Role};
 use crate::show::Voice;
 use crate::texts::{Text, keep_for_facts, named, read_texts, texts_of};
+use crate::threads::number;
 use crate::walk::{Input, InputPlace, PathFilter, Walk, no_manifest, walk, would_wait_for_typing};
 use crate::write::write_whole;
 
@@ -119,7 +121,7 @@ pub fn conclude(mut grafted: Grafted, output: &args::Output, target: Target<'_>)
         return exit;
     }
     let written = match grafted.piped.take() {
-        Some(piped) => release_piped(piped, &grafted.files),
+        Some(piped) => release_piped(piped, &grafted.files, number(output.threads)),
         None => write_result(target, &grafted.files),
     };
     if let Err(problems) = written {
@@ -221,30 +223,43 @@ pub fn graft_read(run: &args::Run, input: Input, text: Vec<u8>) -> Grafted {
 
 /// Grafts texts, beside the problems that reading them had.
 pub fn graft_given(run: &args::Run, texts: Vec<Text>, wish: Wish<'_>, mut problems: Vec<Diagnostic>) -> Grafted {
-    let threads = run.output.threads;
-    let loaded = match wish.purpose {
+    let mut loaded = match wish.purpose {
         Purpose::TakeOut { .. } | Purpose::Read => Loaded::default(),
         Purpose::Elsewhere | Purpose::InPlace => policies::load(&run.policies, &named(&texts)),
     };
-    let Loaded { policies, given, files, problems: policy_problems } = loaded;
-    problems.extend(policy_problems);
-    let (texts, pipe) = keep_for_facts(texts, wish.pipe, &policies, threads, &mut problems);
-    let mut options = Options { details: wish.details, ..options(run, wish.purpose, given) };
+    problems.append(&mut loaded.problems);
+    let (texts, pipe) = keep_for_facts(texts, wish.pipe, &loaded.policies, run.output.threads, &mut problems);
+    graft_loaded(run, texts, Wish { pipe, ..wish }, &loaded, problems)
+}
+
+fn graft_loaded(
+    run: &args::Run,
+    texts: Vec<Text>,
+    wish: Wish<'_>,
+    loaded: &Loaded,
+    before: Vec<Diagnostic>,
+) -> Grafted {
+    let (threads, pipe) = (run.output.threads, wish.pipe);
+    let Loaded { policies, given, files, .. } = loaded;
+    let mut problems = before.clone();
+    let mut options = Options { details: wish.details, ..options(run, wish.purpose, given.clone()) };
     (wish.ask)(&mut options);
     let is_stream = pipe == Some(Release::Immediately);
     let context = &run.manifests.context;
-    let sources = Sources { manifests: &named(&texts), policy_files: &files, context, is_stream };
-    let (inventory, fact_problems) = gather(&sources, &policies, &options, threads);
+    let sources = Sources { manifests: &named(&texts), policy_files: files, context, is_stream };
+    let (mut inventory, fact_problems) = gather(&sources, policies, &options, threads);
+    inventory.is_to_ask = pipe == Some(Release::AtTheEnd) && Needs::of(policies).data_of_env;
     problems.extend(fact_problems);
     let shard = run.manifests.shard;
     let mut texts = if let Some(shard) = shard { shard.keep(texts) } else { texts };
-    problems.extend(unknown_kinds(&policies, &PodKinds::of(&options)));
+    problems.extend(unknown_kinds(policies, &PodKinds::of(&options)));
     let may_graft = !problems.iter().any(|problem| problem.is_error() && problem.code != Code::File);
     let (reports, piped) = match pipe {
         _ if !may_graft => (Vec::new(), None),
-        None => (graft_texts(&texts, threads, &policies, &options, &inventory), None),
-        Some(release) => match pipe_text(&mut texts, threads, release, &policies, &options, &inventory) {
-            Ok((report, piped)) => (vec![report], piped),
+        None => (graft_texts(&texts, threads, policies, &options, &inventory), None),
+        Some(release) => match pipe_text(&mut texts, threads, release, policies, &options, &inventory) {
+            Ok(Some((report, piped))) => (vec![report], piped),
+            Ok(None) => return graft_loaded(run, texts, Wish { pipe: None, ..wish }, loaded, before),
             Err(problem) => {
                 problems.push(problem);
                 (Vec::new(), None)
@@ -262,7 +277,7 @@ pub fn graft_given(run: &args::Run, texts: Vec<Text>, wish: Wish<'_>, mut proble
     // What an injection does is of no matter where nothing is injected.
     if !run.ephemeral_containers && !problems.iter().any(Diagnostic::is_error) {
         let reports: Vec<&FileReport> = files.iter().map(|file| &file.report).collect();
-        problems.extend(across::notes(&policies, &reports));
+        problems.extend(across::notes(policies, &reports));
     }
     problems = say_once(problems);
     if !problems.iter().any(Diagnostic::is_error) {

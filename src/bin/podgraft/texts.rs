@@ -1,13 +1,10 @@
 //! Which texts are read as a whole, and which go through a pipe.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::num::NonZeroUsize;
-use std::path::Path;
 
 use clap::error::ErrorKind;
 use podgraft::diagnostic::Diagnostic;
-use podgraft::inventory::{LONGEST_WORD, Needs, has_words_of_env};
+use podgraft::inventory::Needs;
 use podgraft::policy::Policy;
 
 use crate::args;
@@ -16,9 +13,6 @@ use crate::policies::InputText;
 use crate::run::usage;
 use crate::threads::map_in_order;
 use crate::walk::Input;
-
-/// A file is searched in blocks of as many bytes.
-const BLOCK: usize = 256 << 10;
 
 /// An input and its bytes.
 pub type Text = (Input, Vec<u8>);
@@ -44,7 +38,6 @@ pub fn texts_of(
 }
 
 /// Facts may stand anywhere in a text, so where policies ask for some it is read as a whole first. A stream cannot wait.
-/// What may be asked only because of a few words is not asked of a file without them.
 pub fn keep_for_facts(
     texts: Vec<Text>,
     pipe: Option<Release>,
@@ -52,12 +45,9 @@ pub fn keep_for_facts(
     threads: Option<NonZeroUsize>,
     problems: &mut Vec<Diagnostic>,
 ) -> (Vec<Text>, Option<Release>) {
-    let needs = Needs::of(policies);
-    if pipe != Some(Release::AtTheEnd) || needs.is_nothing() {
-        return (texts, pipe);
-    }
-    let lacks_words = || texts.iter().all(|(input, _)| input.path().is_some_and(|path| lacks_words(&path)));
-    if needs.with(std::iter::empty()).is_nothing() && lacks_words() {
+    // What is asked for only because of a few words can wait until one of them is met.
+    let asks_for_nothing = || Needs::of(policies).with(std::iter::empty()).is_nothing();
+    if pipe != Some(Release::AtTheEnd) || asks_for_nothing() {
         return (texts, pipe);
     }
     (read_texts(texts.into_iter().map(|(input, _)| input).collect(), threads, problems), None)
@@ -74,32 +64,6 @@ pub fn read_texts(inputs: Vec<Input>, threads: Option<NonZeroUsize>, problems: &
         }
     }
     texts
-}
-
-/// Whether a file can be read, again and again, and no word in it makes policies ask for facts.
-fn lacks_words(path: &Path) -> bool {
-    let has_none = || -> io::Result<bool> {
-        let mut file = File::open(path)?;
-        if !file.metadata()?.is_file() {
-            return Ok(false);
-        }
-        let mut block = vec![0; BLOCK];
-        let mut kept = 0;
-        loop {
-            let read = file.read(&mut block[kept..])?;
-            if read == 0 {
-                return Ok(true);
-            }
-            if has_words_of_env(&block[..kept + read]) {
-                return Ok(false);
-            }
-            // A word may go over from one block to the next.
-            let end = kept + read;
-            kept = end.min(LONGEST_WORD);
-            block.copy_within(end - kept..end, 0);
-        }
-    };
-    has_none().unwrap_or(false)
 }
 
 /// The texts with their names.

@@ -7,6 +7,11 @@ use std::thread::{self, Builder};
 /// As the main thread has it: parsing goes as deep as the text nests.
 const STACK: usize = 8 << 20;
 
+/// As many as are asked for, or as there are cores.
+pub fn number(asked: Option<NonZeroUsize>) -> NonZeroUsize {
+    asked.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+}
+
 /// Maps all, on as many threads as are asked for or as there are cores.
 pub fn map_in_order<T: Sync, R: Send>(
     things: &[T],
@@ -14,8 +19,7 @@ pub fn map_in_order<T: Sync, R: Send>(
     map: impl Fn(&T) -> R + Sync,
 ) -> Vec<R> {
     let wanted = if things.len() < 2 { Some(NonZeroUsize::MIN) } else { threads };
-    let threads =
-        wanted.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get).min(things.len());
+    let threads = number(wanted).get().min(things.len());
     if threads < 2 {
         return things.iter().map(map).collect();
     }

@@ -1,0 +1,207 @@
+//! A text that is read a second time, to be written with its edits: only these are kept in between.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Seek, Write};
+use std::num::NonZeroUsize;
+use std::sync::mpsc::{channel, sync_channel};
+use std::thread::{self, Builder};
+use std::time::SystemTime;
+
+use podgraft::report::Edit;
+
+/// A file is read and written in pieces of as many bytes: they stay in the cache in between.
+pub const PIECE: usize = 256 << 10;
+
+/// So many pieces may be ready to be written.
+const AHEAD: usize = 4;
+
+/// A file to read again, and what tells that it is still the same.
+#[derive(Debug)]
+pub struct Original {
+    file: File,
+    length: u64,
+    changed: Option<SystemTime>,
+}
+
+impl Original {
+    /// `None` for what can be read only once.
+    pub fn of(file: &File) -> io::Result<Option<Self>> {
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        Ok(Some(Original { file: file.try_clone()?, length: metadata.len(), changed: modified(&metadata) }))
+    }
+
+    /// Its bytes when it was opened.
+    pub fn length(&self) -> usize {
+        usize::try_from(self.length).unwrap_or(usize::MAX)
+    }
+
+    /// Somebody may have edited the file while the result was computed.
+    pub fn is_unchanged(&self, read: usize) -> io::Result<bool> {
+        let metadata = self.file.metadata()?;
+        Ok(metadata.len() == self.length && read as u64 == self.length && modified(&metadata) == self.changed)
+    }
+
+    /// Reads it from its start.
+    pub fn reader(&self) -> io::Result<&File> {
+        (&self.file).rewind()?;
+        Ok(&self.file)
+    }
+}
+
+/// Writes a text of a length with its edits. With more than one thread another reads ahead.
+pub fn write_edited(
+    text: impl Read + Send,
+    length: usize,
+    edits: &[Edit],
+    threads: NonZeroUsize,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    // One more than there is, so that the end is seen.
+    let piece = PIECE.min(length + 1);
+    let pieces = Pieces { text, edits, at: 0, written_to: 0, raw: Vec::new(), piece };
+    if threads.get() > 1 && piece == PIECE { write_read_ahead(pieces, out) } else { pieces.write(out) }
+}
+
+fn modified(metadata: &Metadata) -> Option<SystemTime> {
+    metadata.modified().ok()
+}
+
+fn write_read_ahead<R: Read + Send>(mut pieces: Pieces<'_, R>, out: &mut impl Write) -> io::Result<()> {
+    let is_written = thread::scope(|scope| {
+        let (give, given) = sync_channel(AHEAD);
+        let (give_back, given_back) = channel::<Vec<u8>>();
+        let pieces = &mut pieces;
+        let read = move || {
+            loop {
+                let mut piece = given_back.try_recv().unwrap_or_default();
+                let next = pieces.read_into(&mut piece);
+                let is_last = !matches!(next, Ok(true));
+                // Nobody takes it where writing has failed.
+                if give.send(next.map(|_| piece)).is_err() || is_last {
+                    return;
+                }
+            }
+        };
+        if Builder::new().spawn_scoped(scope, read).is_err() {
+            return Ok(false);
+        }
+        for piece in given {
+            let piece = piece?;
+            out.write_all(&piece)?;
+            // The last is not wanted any more.
+            let _ = give_back.send(piece);
+        }
+        io::Result::Ok(true)
+    })?;
+    // Where the system gives no more threads, this one does the work.
+    if is_written { Ok(()) } else { pieces.write(out) }
+}
+
+/// A text with its edits, piece by piece.
+struct Pieces<'e, R> {
+    text: R,
+    /// Those that are not written yet.
+    edits: &'e [Edit],
+    /// So much of the text is read.
+    at: usize,
+    /// So much of it is written, or replaced.
+    written_to: usize,
+    /// A piece without its edits.
+    raw: Vec<u8>,
+    /// Bytes of a piece.
+    piece: usize,
+}
+
+impl<R: Read> Pieces<'_, R> {
+    fn write(mut self, out: &mut impl Write) -> io::Result<()> {
+        let mut piece = Vec::new();
+        while self.read_into(&mut piece)? {
+            out.write_all(&piece)?;
+        }
+        out.write_all(&piece)
+    }
+
+    /// Puts the next piece there instead; `false` for the last.
+    fn read_into(&mut self, piece: &mut Vec<u8>) -> io::Result<bool> {
+        piece.resize(self.piece, 0);
+        let length = fill(&mut self.text, piece)?;
+        piece.truncate(length);
+        let (start, end, is_last) = (self.at, self.at + length, length < self.piece);
+        self.at = end;
+        let is_here = |edit: &Edit| edit.at.start < end || is_last && edit.at.start == end;
+        if self.written_to <= start
+            && if is_last { self.edits.is_empty() } else { !self.edits.first().is_some_and(is_here) }
+        {
+            return Ok(!is_last);
+        }
+        std::mem::swap(piece, &mut self.raw);
+        piece.clear();
+        let mut from = self.written_to.max(start);
+        while let Some((edit, rest)) = self.edits.split_first().filter(|(edit, _)| is_here(edit)) {
+            piece.extend_from_slice(&self.raw[from - start..edit.at.start - start]);
+            piece.extend_from_slice(edit.text.as_bytes());
+            (from, self.edits) = (edit.at.end, rest);
+        }
+        if from < end {
+            piece.extend_from_slice(&self.raw[from - start..]);
+        }
+        self.written_to = from.max(end);
+        if is_last && (from > end || !self.edits.is_empty()) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(!is_last)
+    }
+}
+
+/// Reads until the room is full or there is no more, and says how much that was.
+pub fn fill(reader: &mut impl Read, room: &mut [u8]) -> io::Result<usize> {
+    let mut length = 0;
+    while length < room.len() {
+        match reader.read(&mut room[length..]) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_written_with_its_edits_wherever_its_pieces_end() {
+        let text: Vec<u8> = (0..3 * PIECE + 100).map(|at| b'a' + (at % 23) as u8).collect();
+        let edit = |start: usize, end: usize, text: &str| Edit { at: start..end, text: text.into() };
+        let places = [0, 1, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, text.len() - 1, text.len()];
+        let mut sets: Vec<Vec<Edit>> = vec![vec![], places.iter().map(|&at| edit(at, at, "new")).collect()];
+        for &from in &places {
+            let ends = places.iter().filter(|&&to| to >= from);
+            sets.extend(ends.map(|&to| vec![edit(from, to, "instead"), edit(text.len(), text.len(), "end")]));
+        }
+        for length in [text.len(), 3 * PIECE, 0] {
+            let text = &text[..length];
+            for edits in sets.iter().filter(|edits| edits.iter().all(|edit| edit.at.end <= length)) {
+                let mut wanted = Vec::new();
+                podgraft::report::write_spliced(text, edits, &mut wanted).unwrap();
+                let pieces = || Pieces { text, edits, at: 0, written_to: 0, raw: Vec::new(), piece: PIECE };
+                let (mut alone, mut ahead) = (Vec::new(), Vec::new());
+                pieces().write(&mut alone).unwrap();
+                write_read_ahead(pieces(), &mut ahead).unwrap();
+                assert!(alone == wanted && ahead == wanted, "{edits:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_ends_before_its_edits_do_is_an_error() {
+        let edits = [Edit { at: 5..9, text: "x".into() }];
+        let pieces = Pieces { text: &b"abc"[..], edits: &edits, at: 0, written_to: 0, raw: Vec::new(), piece: PIECE };
+        assert!(pieces.write(&mut Vec::new()).is_err());
+    }
+}
