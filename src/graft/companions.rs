@@ -1,6 +1,6 @@
 //! What policies generate beside the workloads of a document: where it is written.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::edit::companion::{Beside, extend_list};
 use crate::manifest::pod::Workload;
 use crate::plan;
 use crate::plan::draft::Draft;
-use crate::report::{Companion, CompanionText, Edit, PlacedCompanion};
+use crate::report::{Companion, CompanionText, Edit, ObjectName, PlacedCompanion};
 use crate::source::Source;
 use crate::yaml::tree::{NodeId, Tree};
 
@@ -23,6 +23,36 @@ pub(super) struct Pending {
     pub placed: PlacedCompanion,
 }
 
+/// By what orchestrators of KRM functions know the file of an object, and its place in there.
+/// <https://github.com/kubernetes-sigs/kustomize/blob/master/cmd/config/docs/api-conventions/functions-spec.md>
+const FILE: [(&str, &str); 2] = [
+    ("internal.config.kubernetes.io/path", "internal.config.kubernetes.io/index"),
+    ("config.kubernetes.io/path", "config.kubernetes.io/index"),
+];
+
+/// Where an orchestrator says which file a workload is from, its companions get files of their own beside it. Without
+/// that they would all land at the top of the package.
+fn in_folder_of(workload: &Workload<'_>, mut companion: Companion) -> Companion {
+    let tree = workload.tree;
+    let Some(annotations) = workload.metadata().and_then(|metadata| tree.get(metadata, "annotations")) else {
+        return companion;
+    };
+    let text = |key: &str| tree.get(annotations, key).and_then(|value| tree.scalar(value));
+    let files = FILE.into_iter().filter_map(|(path, index)| Some((path, index, text(path)?)));
+    for (path, index, file) in files {
+        let folder = file.rfind('/').map_or("", |at| &file[..=at]);
+        let ObjectName { kind, name, .. } = &companion.name;
+        let file = format!("{folder}{}_{name}.yaml", kind.to_lowercase());
+        let metadata = Arc::make_mut(&mut companion.object).get_mut("metadata").and_then(Value::as_object_mut);
+        let Some(metadata) = metadata else { continue };
+        let own = metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
+        let Some(own) = own.as_object_mut() else { continue };
+        own.insert(path.to_owned(), Value::from(file));
+        own.insert(index.to_owned(), Value::from("0"));
+    }
+    companion
+}
+
 impl Chunk<'_, '_> {
     /// Finds a place behind the workload, whose own edits are those of this range.
     pub(super) fn place(&mut self, companions: Vec<Companion>, workload: &Workload<'_>, edits: Range<usize>) {
@@ -32,6 +62,7 @@ impl Chunk<'_, '_> {
         let is_whole = self.place.start == 0 && self.bytes.len() == self.setting.length;
         let beside = Beside::of(&workload.object, workload.tree, is_whole);
         for companion in companions {
+            let companion = in_folder_of(workload, companion);
             match self.text_of(beside, &companion, workload) {
                 Ok(text) => self.pending.push(Pending {
                     beside,

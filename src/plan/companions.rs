@@ -10,6 +10,7 @@ use crate::policy::Generate;
 use crate::policy::expression::{Evaluator, Outcome};
 use crate::policy::template::Fault;
 use crate::record::digest;
+use crate::record::live::as_created;
 use crate::report::{Companion, ObjectName};
 use crate::select::WorkloadFacts;
 
@@ -139,7 +140,9 @@ impl Subject<'_, '_> {
             }
             (_, None) if is_same_object(&known.says, &companion.object) => Ok(true),
             // An earlier run wrote it; it gives way to what it is now.
-            (_, None) if self.earlier_digest(name).is_some_and(|was| *was == digest(&known.says)) => Ok(false),
+            (_, None) if self.earlier_digest(name).is_some_and(|was| *was == digest(&as_created(&known.says))) => {
+                Ok(false)
+            }
             (_, None) => {
                 let message = format!("the {name} is already among the manifests, with other content");
                 let help = "take it out where an earlier run wrote it, or give the generated one another name";

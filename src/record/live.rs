@@ -21,24 +21,29 @@ pub fn is_live(object: &Value) -> bool {
     object.get("metadata").is_some_and(|metadata| metadata.get("uid").is_some_and(Value::is_string))
 }
 
-/// An object as somebody created it.
+/// Annotations by which orchestrators of KRM functions find their way, and those of kustomize.
+fn is_of_orchestrator(annotation: &str) -> bool {
+    let known = ["config.kubernetes.io/path", "config.kubernetes.io/index", "config.k8s.io/id"];
+    annotation.starts_with("internal.config.kubernetes.io/")
+        || known.contains(&annotation)
+        || annotation == "kustomize.config.k8s.io/id"
+}
+
+/// An object as somebody created it, without what a server or an orchestrator noted in it.
 pub fn as_created(object: &Value) -> Value {
     let mut object = object.clone();
-    if !is_live(&object) {
-        return object;
+    if is_live(&object) {
+        object.as_object_mut().into_iter().for_each(|fields| drop(fields.shift_remove("status")));
     }
-    let whole = object.as_object_mut();
-    whole.into_iter().for_each(|fields| drop(fields.shift_remove("status")));
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return object };
+    if metadata.get("uid").is_some_and(Value::is_string) {
         OWN_METADATA.iter().for_each(|key| drop(metadata.shift_remove(*key)));
-        let annotations = metadata.get_mut("annotations").and_then(Value::as_object_mut);
-        let is_empty = annotations.is_some_and(|annotations| {
-            annotations.shift_remove(LAST_APPLIED);
-            annotations.is_empty()
-        });
-        if is_empty {
-            metadata.shift_remove("annotations");
-        }
+    }
+    let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) else { return object };
+    let before = annotations.len();
+    annotations.retain(|key, _| key != LAST_APPLIED && !is_of_orchestrator(key));
+    if annotations.is_empty() && before > 0 {
+        metadata.shift_remove("annotations");
     }
     object
 }

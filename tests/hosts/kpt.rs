@@ -93,3 +93,54 @@ fn the_validator_fails_a_package_that_is_not_injected() {
     let said = failed(&place.command(&kpt, &["fn", "render", "--allow-exec", "shop"]).output().unwrap());
     assert!(said.contains("Deployment orders is not up to date"), "{said}");
 }
+
+/// The package with a policy that generates a ConfigMap, and a second workload in a folder below.
+fn generating() -> Option<(Place, PathBuf)> {
+    let (place, kpt) = package()?;
+    let generate = "  generate:\n  - resource:\n      apiVersion: v1\n      kind: ConfigMap\n      \
+                    metadata: {name: 'rules-of-${workload.name}'}\n      data: {mode: MODE}\n";
+    place.write("shop/agent.yaml", &(place.read("shop/agent.yaml") + generate));
+    place.write("shop/below/cart.yaml", &place.read("shop/deployment.yaml").replace("name: orders", "name: cart"));
+    Some((place, kpt))
+}
+
+#[test]
+fn generated_objects_get_files_beside_their_workloads_and_a_second_render_changes_nothing() {
+    let Some((place, kpt)) = generating() else { return };
+    let files = ["shop/configmap_rules-of-orders.yaml", "shop/below/configmap_rules-of-cart.yaml"];
+    let render = |place: &Place| {
+        succeeded(&place.command(&kpt, &["fn", "render", "--allow-exec", "shop"]).output().unwrap());
+        let all = walkdir::WalkDir::new(place.path().join("shop")).sort_by_file_name().into_iter();
+        let all = all.map(|entry| entry.unwrap().into_path()).filter(|path| path.is_file());
+        all.map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect::<Vec<_>>()
+    };
+    let once = render(&place);
+    assert_eq!(once.len(), 7, "{once:#?}");
+    for file in files {
+        let text = place.read(file);
+        assert!(text.contains("mode: MODE") && !text.contains("config.kubernetes.io"), "{text}");
+    }
+    assert_eq!(render(&place), once);
+    // Whoever moves a file does not make another object of it.
+    fs::rename(place.path().join(files[0]), place.path().join("shop/rules.yaml")).unwrap();
+    let moved = render(&place);
+    assert_eq!(moved.len(), 7);
+    assert!(!place.path().join(files[0]).exists());
+}
+
+#[test]
+fn a_generated_object_of_an_earlier_version_gives_way() {
+    let Some((place, kpt)) = generating() else { return };
+    let policy = place.read("shop/agent.yaml");
+    let function = "apiVersion: podgraft.dev/v1alpha1\nkind: PodgraftFunction\nmetadata: {name: f}\nspec:\n  record: Always\n  \
+                    policies: [policy.yaml]\n";
+    place.write("function.yaml", function);
+    for (mode, name) in [("one", "rules-of"), ("two", "rules-of"), ("two", "settings-of")] {
+        place.write("policy.yaml", &policy.replace("MODE", mode).replace("rules-of", name));
+        let args = ["fn", "eval", "shop", "--exec", "podgraft fn", "--fn-config", "function.yaml"];
+        succeeded(&place.command(&kpt, &args).output().unwrap());
+        let written = place.read(&format!("shop/below/configmap_{name}-cart.yaml"));
+        assert!(written.contains(&format!("mode: {mode}")), "{written}");
+    }
+    assert!(!place.path().join("shop/below/configmap_rules-of-cart.yaml").exists());
+}
