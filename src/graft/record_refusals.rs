@@ -59,6 +59,12 @@ pub(super) fn explain(obstacle: Obstacle, tree: &Tree<'_>, source: &Source<'_>, 
             format!("it {why}"),
             "write it in block style, `key: value` lines and `- item` lines",
         ),
+        Obstacle::Forged(at) => (
+            at,
+            Code::BadRecord,
+            "the record says that other values stood there".to_owned(),
+            "somebody changed the record: restore it from the file's history, or take it off together with what was injected",
+        ),
         Obstacle::Wrong(what) => {
             let node = recorded.first().map_or_else(|| tree.roots()[0], |one| one.node);
             (

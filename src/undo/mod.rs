@@ -50,6 +50,8 @@ pub enum Obstacle {
     Refused(Refusal),
     /// There is no safe way to write it.
     CannotWrite(CannotWrite),
+    /// What a record says cannot be: somebody changed the record.
+    Forged(NodeId),
     /// The result is not what it must be: a bug.
     Wrong(String),
 }
@@ -108,7 +110,10 @@ pub fn strip(
             .collect();
         let further = places::edits_of(&text, kinds, &records).map_err(Obstacle::Wrong)?;
         let original = spliced(&text, &further)?;
-        check_values(&text, &original)?;
+        if !has_same_values(&text, &original) {
+            let at = recorded.iter().find(|one| one.record.text.is_some()).map_or(tree.roots()[0], |one| one.at);
+            return Err(Obstacle::Forged(at));
+        }
         text = original;
         edits = compose::compose(tree.text().len(), &edits, &further);
     }
@@ -120,15 +125,12 @@ fn spliced(text: &str, edits: &[Edit]) -> Result<String, Obstacle> {
 }
 
 /// What a record says about text changes no value, whoever wrote the record.
-fn check_values(undone: &str, original: &str) -> Result<(), Obstacle> {
+fn has_same_values(undone: &str, original: &str) -> bool {
     let values = |text: &str| -> Option<Vec<Value>> {
         let tree = parse(text).ok()?;
         tree.roots().iter().map(|&root| to_value(&tree, root).ok()).collect()
     };
-    match (values(undone), values(original)) {
-        (Some(undone), Some(original)) if undone == original => Ok(()),
-        _ => Err(Obstacle::Wrong("its record says that other values stood there".to_owned())),
-    }
+    matches!((values(undone), values(original)), (Some(undone), Some(original)) if undone == original)
 }
 
 fn check(tree: &Tree<'_>, text: &str, drafts: &[(NodeId, Draft<'_>)]) -> Result<(), Obstacle> {
