@@ -4,6 +4,8 @@
 //! The expected values are made here, by an executor of a few lines over values that another crate has read; it shares
 //! no code with the engine.
 
+mod promises;
+
 use podgraft::diagnostic::Code;
 use podgraft::graft::{Options, graft};
 use podgraft::policy::Policy;
@@ -71,6 +73,33 @@ fn real_manifests_get_the_right_values_and_lose_no_line() {
     }
     eprintln!("{changed} changed, {refused} refused, {compared} compared by values");
     assert!(changed > 350 && refused < 20 && compared > 350, "{changed} {refused} {compared}");
+}
+
+/// Policies that make every kind of edit, over the same files: the values are those of the plan's patches as the
+/// `json-patch` crate carries them out, all other bytes stay, a second run has nothing to do, undo gives the bytes back.
+#[test]
+fn real_manifests_keep_every_promise() {
+    let folder = Path::new(CORPUS);
+    if !folder.exists() {
+        eprintln!("skipped: {CORPUS} is not there");
+        return;
+    }
+    let policies = ["testdata/mutation/policy.yaml", "testdata/mutation/companions.yaml"].map(|path| {
+        let text = fs::read_to_string(path).expect("the policy is there");
+        promises::policies(&text).expect("the policy is right")
+    });
+    let (mut edited, mut refused, mut compared) = (0, 0, 0);
+    for path in files(folder) {
+        let text = fs::read(&path).expect("the file is readable");
+        for policies in &policies {
+            let kept = promises::check(&text, policies);
+            edited += usize::from(kept.edits > 0);
+            refused += usize::from(kept.output.is_none());
+            compared += kept.compared;
+        }
+    }
+    eprintln!("{edited} texts edited, {refused} refused, {compared} documents compared with the patched values");
+    assert!(edited > 500 && compared > 500, "{edited} {refused} {compared}");
 }
 
 /// Every line of the input stands in the output, in order; a line that an insertion must rewrite (an empty list or

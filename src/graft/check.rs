@@ -39,3 +39,7 @@ pub(super) fn check(
     let problem = Diagnostic::error(Code::Internal, message).at(source.place(node), "in this document");
     Some(problem.help("this is a bug of podgraft; nothing was written. Please report it with the document"))
 }
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

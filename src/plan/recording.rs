@@ -67,6 +67,9 @@ impl Recording {
     pub fn begin(workload: &Workload<'_>, draft: &Draft<'_>) -> Option<Self> {
         let paths = Paths::of(&workload.pod_kind.path);
         let value = draft.value(&draft.root())?;
+        if has_nameless_containers(&value, &workload.pod_kind.path) {
+            return None;
+        }
         let record = Record { version: VERSION, pod: paths.template(), ..Record::default() };
         let is_unended = !workload.source.text.ends_with('\n');
         Some(Recording { paths, value, record, is_unended })
@@ -183,12 +186,20 @@ pub fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(), Refusa
     Ok(())
 }
 
+/// More than one container of a list without a name: what is put into each could not be told apart later.
+fn has_nameless_containers(object: &Value, template: &[String]) -> bool {
+    let spec = template.iter().try_fold(object, |value, key| value.get(key)).and_then(|template| template.get("spec"));
+    let lists = ["initContainers", "containers"].iter().filter_map(|list| spec?.get(list)?.as_array());
+    lists.into_iter().any(|list| list.iter().filter(|container| !container["name"].is_string()).count() > 1)
+}
+
 /// Something in the workload has no value that every reader agrees on, so nobody can say what changed.
 pub(super) fn cannot_record(workload: &Workload<'_>) -> Diagnostic {
     let message = format!("what is injected into {} cannot be recorded, so undo will not know it", workload.title());
     let warning = Diagnostic::warning(Code::NoRecord, message).at(workload.own_place(), "this workload");
     warning.help(
-        "readers disagree about some value in it: a key that stands twice, or a tag that Kubernetes does not know",
+        "readers disagree about some value in it (a key that stands twice, or a tag that Kubernetes does not know), or \
+         containers have no name",
     )
 }
 
