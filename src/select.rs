@@ -87,7 +87,8 @@ pub fn select(
 fn check(view: &View<'_, '_>, policy: &Policy, warnings: &mut Vec<Diagnostic>) -> Result<(), No> {
     let workload = view.workload;
     if policy.suspend {
-        return Err(skip("the policy is suspended".to_owned()));
+        let reason = if policy.kind().is_some() { "the resource chooses nothing" } else { "the policy is suspended" };
+        return Err(skip(reason.to_owned()));
     }
     if view.annotation(LOCAL_CONFIG).is_some_and(|value| value == "true") {
         return Err(skip(local_config()));

@@ -89,34 +89,29 @@ impl Planner<'_, '_> {
                 };
                 return Err(self.port_clash(their, what, item));
             }
+            self.check_host_port(port, their, item)?;
         }
         Ok(())
     }
 
-    /// Amounts that are none, and requests above limits.
-    fn check_amounts(&self, resources: Option<&Value>, owner: &str, item: &Item) -> Step {
-        let amounts = |kind: &str| resources.and_then(|all| all.get(kind)).and_then(Value::as_object);
-        for (name, amount) in ["limits", "requests"].into_iter().filter_map(amounts).flatten() {
-            if quantity::parse(amount).is_none() {
-                let shown = amount.as_str().map_or_else(|| amount.to_string(), str::to_owned);
-                let message = format!("`{shown}` is no amount of {name} (`500m`, `1.5`, `64Mi`)");
-                return Err(Box::new(self.problem(Code::Invalid, message, item)));
-            }
+    /// A port of the node is given once (`checkHostPortConflicts` of Kubernetes).
+    pub(super) fn check_host_port(&self, port: &Value, their: &Part, item: &Item) -> Step {
+        let Some(number) = port.get("hostPort").and_then(Value::as_i64).filter(|number| *number != 0) else {
+            return Ok(());
+        };
+        let own = |key: &str| port.get(key).and_then(Value::as_str).unwrap_or_default();
+        let is_same = self.draft.is_text_at(their, "hostPort", &number.to_string())
+            && self.draft.text_at(their, "hostIP").unwrap_or_default() == own("hostIP")
+            && self.port_identity(their).1 == port_of(port).1;
+        match is_same {
+            true => Err(self.port_clash(their, format_args!("the port {number} of the node"), item)),
+            false => Ok(()),
         }
-        for (name, request) in amounts("requests").into_iter().flatten() {
-            let limit = amounts("limits").and_then(|limits| limits.get(name)).and_then(quantity::parse);
-            if limit.is_some_and(|limit| quantity::parse(request).is_some_and(|request| request > limit)) {
-                let message = format!("container `{owner}` would request more {name} than its limit");
-                return Err(Box::new(self.problem(Code::Invalid, message, item)));
-            }
-        }
-        Ok(())
     }
 
     /// A request that we fill in above a limit that is there, or the other way round.
     fn check_resources(&self, item: &Item) -> Step {
         for container in &self.chosen {
-            self.check_amounts(item.value.get("resources"), container.name, item)?;
             let Some(resources) = self.container_part(container).and_then(|part| self.draft.get(&part, "resources"))
             else {
                 continue;

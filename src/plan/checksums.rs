@@ -188,7 +188,9 @@ impl Summing<'_, '_> {
                 (format!("is not among the manifests, only {} is", other.title()), help.to_owned())
             }
             (None, None) => {
-                let help = "give the file that holds it with `--context`, or say `onMissing: Skip`";
+                let word =
+                    if self.subject.policy.kind().is_some() { "--param onMissing=Skip" } else { "onMissing: Skip" };
+                let help = format!("give the file that holds it with `--context`, or say `{word}`");
                 ("is not among the manifests".to_owned(), help.to_owned())
             }
         };

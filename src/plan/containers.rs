@@ -163,6 +163,9 @@ impl<'t> Planner<'_, 't> {
                     let is_same_number = self.port_identity(&port) == wanted;
                     let is_same_name = name.is_some() && port_name.as_deref() == name;
                     let is_ours = is_own && is_same_number;
+                    if !is_ours && list == ListKey::Containers {
+                        self.check_host_port(&item.value, &port, item)?;
+                    }
                     if !is_ours && (is_same_number || is_same_name) {
                         let what = if is_same_number {
                             format!("port {number}")

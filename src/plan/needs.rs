@@ -12,7 +12,9 @@ use super::{Planned, Subject};
 /// Adds what a rule's items need.
 pub(super) fn collect(subject: Subject<'_, '_>, expanded: &Expanded<'_>, needs: &mut BTreeSet<Need>) {
     if subject.options.needs {
-        needs.extend(expanded.all().flat_map(|inject| inject.needs(subject.workload.namespace.as_deref())));
+        let (namespace, in_running_pods) =
+            (subject.workload.namespace.as_deref(), subject.options.ephemeral_containers);
+        needs.extend(expanded.all().flat_map(|inject| inject.needs(namespace, in_running_pods)));
     }
 }
 

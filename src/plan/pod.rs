@@ -130,6 +130,10 @@ impl<'t> Planner<'_, 't> {
                 }
                 return Ok(());
             }
+            // No policy may win here, so there is no use in saying that one could.
+            if whose == Whose::Pod && field == "labels" {
+                self.refuse_selector_label(key, item)?;
+            }
             if !self.replaces() {
                 return Err(self.conflict(there, format_args!("the {place}{one} `{key}`"), item));
             }

@@ -16,10 +16,11 @@ pub fn needs_of(policy: &Policy) -> BTreeSet<Need> {
 }
 
 impl Inject {
-    /// What this needs in a workload of a namespace.
-    pub fn needs(&self, namespace: Option<&str>) -> BTreeSet<Need> {
+    /// What this needs in a workload of a namespace, or in its pods that run.
+    pub fn needs(&self, namespace: Option<&str>, in_running_pods: bool) -> BTreeSet<Need> {
         let mut needs = BTreeSet::new();
-        self.parts().iter().for_each(|part| add_part(part, &mut needs));
+        let parts = if in_running_pods { self.parts() } else { self.parts_of_workload() };
+        parts.iter().for_each(|part| add_part(part, &mut needs));
         let placed = |mut need: Need| {
             if !matches!(need.kind, NeedKind::Image | NeedKind::Privilege) {
                 need.namespace = namespace.map(str::to_owned);

@@ -19,9 +19,16 @@ pub struct Part {
 impl Inject {
     /// All that it puts somewhere; labels and annotations aside.
     pub fn parts(&self) -> Vec<Part> {
+        let ephemeral = self.ephemeral_containers.iter();
+        let ephemeral = ephemeral.map(|item| Part { value: Arc::clone(&item.value), at: item.at.clone() });
+        ephemeral.chain(self.parts_of_workload()).collect()
+    }
+
+    /// What of that is written into a workload.
+    pub fn parts_of_workload(&self) -> Vec<Part> {
         let init = self.init_containers.iter().map(|(item, _)| item);
         let sidecars = self.sidecars.iter().map(|(item, ..)| item);
-        let lists = [&self.ephemeral_containers, &self.volumes, &self.env_from, &self.ports];
+        let lists = [&self.volumes, &self.env_from, &self.ports];
         let env = self.env.iter().map(|change| &change.item);
         let single = [&self.pod_spec, &self.container_defaults, &self.pod_security_context];
         let items = init.chain(sidecars).chain(lists.into_iter().flatten()).chain(env);

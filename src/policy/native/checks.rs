@@ -45,6 +45,10 @@ impl Reader<'_, '_> {
         self.check_unique(&containers, "name");
         self.check_unique(&self.paths(&at.key("volumes")), "name");
         self.check_unique(&self.paths(&at.key("volumeMounts")), "mountPath");
+        // Several may be appended to one variable, and none is set twice.
+        let mut set = self.paths(&at.key("env"));
+        set.retain(|path| matches!(self.document_text(&path.key("op")).as_str(), "" | "Set"));
+        self.check_unique(&set, "name");
     }
 
     fn invalid(&mut self, path: &Path, message: impl Into<String>) {
@@ -56,10 +60,11 @@ impl Reader<'_, '_> {
         for path in paths {
             let at = path.key(key);
             let text = self.document_text(&at);
-            if seen.contains(&text) {
+            let identity = if key == "mountPath" { text.trim_end_matches('/') } else { &text };
+            if seen.iter().any(|other| other == identity) {
                 self.invalid(&at, format!("`{key}` `{text}` stands twice"));
             }
-            seen.push(text);
+            seen.push(identity.to_owned());
         }
     }
 }

@@ -59,9 +59,9 @@ impl<'v> Checker<'v> {
         if super::is_empty(container.get("image")) {
             self.add("the container needs an `image`");
         }
-        self.text(container, "image", |image| match image.trim() == image {
-            true => Ok(()),
-            false => Err("must not begin or end with a blank"),
+        self.text(container, "image", |image| match image.contains(char::is_whitespace) {
+            true => Err("must have no blanks"),
+            false => Ok(()),
         });
         self.forbidden_fields(container, role);
         self.word(container, "restartPolicy", &RESTART_POLICIES);

@@ -63,7 +63,7 @@ fn assert_each(cases: impl IntoIterator<Item = (Value, &'static str)>) {
 fn words_and_ports_of_a_container_are_right() {
     assert_each([
         (json!({"image": ""}), ": the container needs an `image`"),
-        (json!({"image": " a:1"}), "image: `image` must not begin or end with a blank"),
+        (json!({"image": " a:1"}), "image: `image` must have no blanks"),
         (json!({"name": "A"}), "name: `name` must be lower-case"),
         (json!({"restartPolicy": "Often"}), "restartPolicy: `restartPolicy` must be one of"),
         (
