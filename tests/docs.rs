@@ -169,14 +169,35 @@ fn own_fields(schema: &Value, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn the_page_on_policies_names_every_word() {
+fn the_page_on_policies_has_an_example_of_every_word() {
     let page = fs::read_to_string("docs/policy.md").expect("the page is there");
     let mut fields = BTreeSet::new();
     own_fields(SCHEMA.as_value(), &mut fields);
     assert!(fields.len() > 60, "{fields:?}");
-    let is_named = |field: &String| page.split(|char: char| !char.is_ascii_alphanumeric()).any(|word| word == field);
-    let missing: Vec<&String> = fields.iter().filter(|field| !is_named(field)).collect();
-    assert!(missing.is_empty(), "docs/policy.md does not name {missing:?}");
+    let examples: Vec<String> = parts(&page)
+        .into_iter()
+        .filter_map(|part| match part {
+            Part::Block { info, body } if file_name(&info).is_some() => Some(body),
+            Part::Block { .. } | Part::Text(_) => None,
+        })
+        .collect();
+    let is_key = |field: &str, text: &str| {
+        let key = format!("{field}:");
+        let mut found = text.match_indices(&key).map(|(at, _)| text[..at].chars().next_back());
+        found.any(|before| before.is_none_or(|before| !before.is_ascii_alphanumeric()))
+    };
+    let missing: Vec<&String> =
+        fields.iter().filter(|field| !examples.iter().any(|text| is_key(field, text))).collect();
+    assert!(missing.is_empty(), "no example of docs/policy.md has {missing:?}");
+    let words = [
+        ["Set", "SetIfAbsent", "Append", "Prepend", "MergeKeys", "Remove"].as_slice(),
+        &["First", "Last", "before", "after", "Native", "Container", "All", "One"],
+        &["Ignore", "Replace", "Error", "Skip", "Include", "PodTemplate", "references", "ConfigMap", "Secret"],
+    ];
+    let is_shown =
+        |word: &str| examples.iter().any(|text| text.split(|c: char| !c.is_alphanumeric()).any(|one| one == word));
+    let missing: Vec<&str> = words.concat().into_iter().filter(|word| !is_shown(word)).collect();
+    assert!(missing.is_empty(), "no example of docs/policy.md has {missing:?}");
 }
 
 #[test]
