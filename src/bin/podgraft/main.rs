@@ -40,6 +40,12 @@ use clap::Parser;
 use args::{Cli, Command};
 use run::Exit;
 
+/// A document of a few kilobytes takes hundreds of small pieces of memory and gives them back: with the C library's own
+/// allocator a tenth of the time went there.
+#[cfg(not(target_family = "wasm"))]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Programs that call another without arguments, as kustomize does up to 5.6, call a link named `podgraft-fn`.
 const NAMES: [(&str, &str); 2] = [("podgraft-fn", "fn"), ("podgraft-post-render", "post-render")];
 
