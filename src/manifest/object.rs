@@ -123,6 +123,10 @@ static BRACES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"{{"));
 
 /// Where an unrendered template stands in a parsed document: `key: {{ value }}` parses as a mapping in a mapping.
 pub fn find_template_braces(tree: &Tree<'_>, within: NodeId) -> Option<NodeId> {
+    // The parser of plain YAML takes no mapping for a key.
+    if tree.is_plain() {
+        return None;
+    }
     BRACES.find(tree.slice(within).as_bytes())?;
     let ids = (within.0..tree.after(within).0).map(NodeId);
     ids.into_iter().find(|&id| tree.kind(id) == Kind::FlowMapping && tree.slice(id).starts_with("{{"))

@@ -119,8 +119,9 @@ impl Tree<'_> {
 
     /// The second of two equal keys of one mapping, if there are such; or a `<<` that brings a key which stands before it.
     pub fn duplicate_key(&self, mapping: NodeId) -> Option<NodeId> {
-        if self.are_keys_distinct(mapping) {
-            return if self.has_merge_key(mapping) { self.late_merge(mapping) } else { None };
+        let keys = self.look_at_keys(mapping);
+        if keys.are_distinct {
+            return if keys.may_merge { self.late_merge(mapping) } else { None };
         }
         let keys: Vec<(NodeId, &str)> =
             self.entries(mapping).filter_map(|(key, _)| Some((key, self.scalar(key)?))).collect();
@@ -134,18 +135,26 @@ impl Tree<'_> {
         second.or_else(|| self.late_merge(mapping))
     }
 
-    /// Whether all keys are certainly different texts, seen at a small price: each has a hash of its own.
-    fn are_keys_distinct(&self, mapping: NodeId) -> bool {
+    /// What is certain of the keys, seen at a small price: different texts where each has a hash of its own.
+    fn look_at_keys(&self, mapping: NodeId) -> Keys {
         let mut seen = [0_u64; HASHES / 64];
-        self.entries(mapping).all(|(key, _)| {
-            let Some(text) = self.scalar(key) else { return true };
+        let mut keys = Keys { are_distinct: true, may_merge: false };
+        for (key, _) in self.entries(mapping) {
+            let Some(text) = self.scalar(key) else { continue };
+            keys.may_merge |= text == "<<";
             let hash = small_hash(text.as_bytes());
             let (word, bit) = (&mut seen[hash / 64], 1 << (hash % 64));
-            let is_first = *word & bit == 0;
+            keys.are_distinct &= *word & bit == 0;
             *word |= bit;
-            is_first
-        })
+        }
+        keys
     }
+}
+
+/// See [`Tree::look_at_keys`].
+struct Keys {
+    are_distinct: bool,
+    may_merge: bool,
 }
 
 /// So many that the keys of a usual mapping rarely share one.
