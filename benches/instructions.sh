@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# instructions.sh PODGRAFT: counts the instructions of whole runs with valgrind and holds them to benches/instructions.txt.
+# Instructions are the same on a busy machine and on an idle one, so a slower program is found in CI. They do depend on
+# the compiler and the C library: with those of the stored counts a run may take 5 % more, with others 15 %.
+# BLESS=1 writes what was counted; say in the commit why.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+program=$(realpath "$1")
+stored=$here/instructions.txt
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+count() {
+  local out=$1
+  shift
+  valgrind --tool=callgrind --callgrind-out-file=/dev/null "$program" "$@" 2>valgrind.log >"$out" || {
+    cat valgrind.log >&2
+    return 1
+  }
+  sed -n 's/.*Collected : \([0-9]*\).*/\1/p' valgrind.log
+}
+
+apply() { count out.yaml apply -q --no-marker --no-config --threads 1 -p "$here/policy.yaml" "$1"; }
+
+printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n' >one.yaml
+declare -A counted
+counted[version]=$(count out.txt --version)
+counted[one-document]=$(apply one.yaml)
+for kind in none mixed changed fallback; do
+  python3 "$here/streams.py" "$kind" 1 "$kind.yaml"
+  counted[$kind]=$(apply "$kind.yaml")
+  cmp out.yaml "$kind.yaml.expected"
+done
+
+names=(version one-document none mixed changed fallback)
+tools="$(rustc --version | cut -d' ' -f1,2), $(getconf GNU_LIBC_VERSION), $(uname -m)"
+if [ "${BLESS:-}" = 1 ]; then
+  {
+    echo "# $tools"
+    for name in "${names[@]}"; do echo "$name ${counted[$name]}"; done
+  } >"$stored"
+fi
+most=5
+if [ "$(head -n 1 "$stored")" != "# $tools" ]; then
+  most=15
+  echo "the stored counts are of other tools ($(head -n 1 "$stored")), these are $tools: 15 % more are allowed"
+fi
+failed=0
+for name in "${names[@]}"; do
+  before=$(sed -n "s/^$name //p" "$stored")
+  now=${counted[$name]}
+  printf '%-14s %12d instructions, %12d stored (%+d %%)\n' "$name" "$now" "$before" $(((now - before) * 100 / before))
+  if [ $((now * 100)) -gt $((before * (100 + most))) ]; then
+    echo "$name takes more than $most % more instructions than $stored says" >&2
+    failed=1
+  fi
+done
+exit $failed
