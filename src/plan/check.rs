@@ -9,11 +9,12 @@ use crate::manifest::pod::ListKey;
 use crate::policy::Item;
 
 use super::containers::{port_of, text_of};
-use super::draft::Part;
+use super::draft::{Draft, Part};
 use super::planner::{Planner, Step};
+use super::together;
 use crate::policy::quantity;
 
-impl Planner<'_, '_> {
+impl<'c> Planner<'c, '_> {
     /// Checks the rule's items against the draft that they are part of now.
     pub(super) fn check_result(&mut self) {
         let inject = self.inject;
@@ -34,6 +35,37 @@ impl Planner<'_, '_> {
         if let Some(item) = &inject.pod_spec {
             self.attempt(|planner| planner.check_namespaces(item));
         }
+        if let Some(item) = self.item_with_wide_effect() {
+            self.attempt(|planner| planner.check_together(item));
+        }
+    }
+
+    /// The first item that may not go with what stands elsewhere in the pod.
+    fn item_with_wide_effect(&self) -> Option<&'c Item> {
+        let has_field = |item: &&Item| together::FIELDS.iter().any(|field| item.value.get(field).is_some());
+        let has_host_port = |port: &Value| port.get("hostPort").is_some();
+        let has_host_ports = |item: &&Item| {
+            let ports = item.value.get("ports").and_then(Value::as_array);
+            ports.is_some_and(|ports| ports.iter().any(has_host_port))
+        };
+        let sidecars = self.inject.sidecars.iter().map(|(item, ..)| item).filter(has_host_ports);
+        let ports = self.all_injects().into_iter().flat_map(|inject| &inject.ports);
+        let ports = ports.filter(|item| has_host_port(&item.value));
+        self.inject.pod_spec.iter().filter(has_field).chain(sidecars).chain(ports).next()
+    }
+
+    fn check_together(&mut self, item: &Item) -> Step {
+        let spec = self.draft.value(&self.pod_spec_part()).unwrap_or_default();
+        let input = Draft::new(self.workload.tree, self.workload.object.node);
+        let before = input.value(&Part::Node(self.workload.pod_spec)).unwrap_or_default();
+        let before = together::refused(self.workload.pod_kind, &before);
+        let mut found = together::refused(self.workload.pod_kind, &spec);
+        found.retain(|(_, sentence)| !before.iter().any(|(_, other)| other == sentence));
+        for (_, sentence) in found {
+            let problem = self.problem(Code::Invalid, format!("{}: {sentence}", self.workload.title()), item);
+            self.problems.push(problem);
+        }
+        Ok(())
     }
 
     fn has_volume(&self, name: &str) -> bool {

@@ -6,10 +6,12 @@ use std::collections::BTreeSet;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
+use crate::manifest::workload::PodKind;
 use crate::policy::validation::{self, Invalid, Role};
 use crate::yaml::value::{Path, find};
 
 use super::draft::{Draft, Part};
+use super::together;
 
 /// One thing that an API server would refuse.
 #[derive(Debug, Clone)]
@@ -37,7 +39,7 @@ pub(super) enum Whose {
 }
 
 /// All faults of a draft of a workload.
-pub(super) fn faults(draft: &Draft<'_>, template: &Part, whose: Whose) -> Vec<Fault> {
+pub(super) fn faults(draft: &Draft<'_>, template: &Part, kind: &PodKind, whose: Whose) -> Vec<Fault> {
     let spec = draft.get(template, "spec").and_then(|spec| draft.value(&spec)).unwrap_or_default();
     let object = |path: [&str; 2]| {
         let part = path.iter().try_fold(draft.root(), |part, key| draft.get(&part, key));
@@ -47,6 +49,9 @@ pub(super) fn faults(draft: &Draft<'_>, template: &Part, whose: Whose) -> Vec<Fa
     let claims = claims.as_array().into_iter().flatten().filter_map(|claim| claim["metadata"]["name"].as_str());
     let mut faults = Faults { whose, found: Vec::new() };
     faults.pod(&spec, claims.collect());
+    for (at, sentence) in together::refused(kind, &spec) {
+        faults.add(at, sentence);
+    }
     if let Some(selector) = object(["spec", "selector"]) {
         let labels = draft.get(template, "metadata").and_then(|metadata| draft.get(&metadata, "labels"));
         faults.selector(&selector, labels.and_then(|labels| draft.value(&labels)).as_ref());
@@ -57,13 +62,13 @@ pub(super) fn faults(draft: &Draft<'_>, template: &Part, whose: Whose) -> Vec<Fa
 /// Warnings about faults that a workload had before, and has still when all is planned.
 pub(super) fn of_input(workload: &Workload<'_>, planned: &Draft<'_>) -> Vec<Diagnostic> {
     let input = Draft::new(workload.tree, workload.object.node);
-    let mut found = faults(&input, &Part::Node(workload.template), Whose::Manifest);
+    let mut found = faults(&input, &Part::Node(workload.template), workload.pod_kind, Whose::Manifest);
     if found.is_empty() {
         return Vec::new();
     }
     let keys = workload.pod_kind.path.iter();
     let template = keys.fold(planned.root(), |part, key| planned.get(&part, key).unwrap_or(part));
-    let after = faults(planned, &template, Whose::Manifest);
+    let after = faults(planned, &template, workload.pod_kind, Whose::Manifest);
     found.retain(|fault| after.contains(fault));
     let warning = |fault: &Fault| {
         let message = format!("{} was not valid before the injection: {}", workload.title(), fault.what);

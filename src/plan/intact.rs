@@ -94,7 +94,8 @@ impl<'t> Planner<'_, 't> {
 
     /// What an API server would refuse in the draft.
     pub(super) fn faults(&self) -> Vec<String> {
-        let found = faults::faults(&self.draft, &self.template_part(), Whose::Policy).into_iter();
+        let found =
+            faults::faults(&self.draft, &self.template_part(), self.workload.pod_kind, Whose::Policy).into_iter();
         found.map(|fault| fault.what).chain(self.faults_of_types()).collect()
     }
 

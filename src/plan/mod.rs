@@ -26,6 +26,7 @@ mod pod;
 pub mod reconcile;
 pub mod recording;
 mod same;
+mod together;
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -60,6 +60,15 @@ pub fn check_key(text: &str) -> Rule {
     Ok(())
 }
 
+/// The key of a label, which the API server does not lower.
+pub fn check_label_key(text: &str) -> Rule {
+    check_key(text)?;
+    match text.split_once('/') {
+        Some((prefix, _)) if check_dns_subdomain(prefix).is_err() => Err("must have a DNS name before its `/`"),
+        _ => Ok(()),
+    }
+}
+
 /// The key of a ConfigMap or Secret.
 pub fn check_config_key(text: &str) -> Rule {
     let is_body = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -126,6 +135,12 @@ mod tests {
         for bad in ["", "/a", "a/", "a/b/c", "-a", "a b", "a_b/c"] {
             assert!(check_key(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn prefixes_of_labels_have_no_capitals() {
+        assert!(check_key("Example.com/a").is_ok() && check_label_key("example.com/A").is_ok());
+        assert!(check_label_key("Example.com/a").is_err() && check_label_key("a/").is_err());
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Reader<'_, '_> {
     }
 
     pub(super) fn label(&mut self, key: &str, value: &str, path: &Path) {
-        self.rule(path, names::check_key(key));
+        self.rule(path, names::check_label_key(key));
         self.rule(path, names::check_label_value(value));
     }
 
@@ -104,7 +104,7 @@ impl Reader<'_, '_> {
         let key = expression.get("key")?.as_str()?;
         let values = expression.get("values").and_then(Value::as_array).into_iter().flatten();
         let values: Vec<String> = values.filter_map(Value::as_str).map(str::to_owned).collect();
-        self.rule(&at.key("key"), names::check_key(key));
+        self.rule(&at.key("key"), names::check_label_key(key));
         let (operator, takes_values) = match expression.get("operator")?.as_str()? {
             "In" => (Operator::In, true),
             "NotIn" => (Operator::NotIn, true),

@@ -72,6 +72,12 @@ impl<'v> Checker<'v> {
         self.each(container, "volumeMounts", Self::volume_mount);
         self.container_fields(container);
         self.probes_and_hooks(container);
+        let is_privileged = container.pointer("/securityContext/privileged") == Some(&Value::Bool(true));
+        self.each(container, "volumeMounts", |checker, mount| {
+            if mount.get("mountPropagation").is_some_and(|word| word == "Bidirectional") && !is_privileged {
+                checker.add("`mountPropagation: Bidirectional` is for privileged containers only");
+            }
+        });
         self.twice(container);
     }
 
@@ -212,6 +218,9 @@ impl<'v> Checker<'v> {
             let request = quantity::parse(request);
             if limit.is_some() && request > limit {
                 checker.add(format!("the container requests more {name} than its limit"));
+            } else if limit.is_some() && request != limit && name.contains('/') {
+                // Resources of devices are not overcommitted.
+                checker.add(format!("the container requests less {name} than its limit, and must request the same"));
             }
         });
     }

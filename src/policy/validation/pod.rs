@@ -25,7 +25,7 @@ impl<'v> Checker<'v> {
             self.text(spec, key, names::check_dns_subdomain);
         }
         self.fields(spec, "nodeSelector", |checker, key, value| {
-            checker.rule(names::check_key(key));
+            checker.rule(names::check_label_key(key));
             checker.rule(value.as_str().map_or(Ok(()), names::check_label_value));
         });
         self.each(spec, "tolerations", Self::toleration);
@@ -47,7 +47,7 @@ impl<'v> Checker<'v> {
         let text = |key: &str| toleration.get(key).and_then(Value::as_str).unwrap_or_default();
         self.word(toleration, "operator", &["", "Equal", "Exists", "Lt", "Gt"]);
         self.word(toleration, "effect", &["", "NoSchedule", "PreferNoSchedule", "NoExecute"]);
-        self.text(toleration, "key", |key| if key.is_empty() { Ok(()) } else { names::check_key(key) });
+        self.text(toleration, "key", |key| if key.is_empty() { Ok(()) } else { names::check_label_key(key) });
         if text("key").is_empty() && text("operator") != "Exists" {
             self.must("needs `operator: Exists`, for it has no `key`");
         }

@@ -140,6 +140,14 @@ fn mounts_and_amounts_of_a_container_are_right() {
 #[test]
 fn security_probes_and_hooks_of_a_container_are_right() {
     assert_each([
+        (
+            json!({"resources": {"limits": {"example.com/gpu": 2}, "requests": {"example.com/gpu": 1}}}),
+            "resources.requests.example.com/gpu: the container requests less",
+        ),
+        (
+            json!({"volumeMounts": [{"name": "v", "mountPath": "/x", "mountPropagation": "Bidirectional"}]}),
+            "volumeMounts[0]: `mountPropagation: Bidirectional` is for",
+        ),
         (json!({"securityContext": {"runAsUser": -1}}), "securityContext.runAsUser: `runAsUser` must be between 0"),
         (
             json!({"securityContext": {"privileged": true, "allowPrivilegeEscalation": false}}),
