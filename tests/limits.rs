@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use podgraft::yaml::parse::{ParseError, ParseErrorKind, parse};
 use tempfile::TempDir;
 
 const POLICY: &str = "\
@@ -173,6 +174,13 @@ fn a_line_of_50_megabytes_passes() {
     let output = apply(&deployment("a", &format!("note: [{long}\n")));
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stderr.len() < 4000, "{} bytes", output.stderr.len());
+}
+
+/// Places in a document are 32 bits. Memory that is only read, and never written, costs nothing.
+#[test]
+fn a_document_over_4_gigabytes_is_refused() {
+    let text = String::from_utf8(vec![0; (4 << 30) + 1]).expect("NUL is UTF-8");
+    assert!(matches!(parse(&text), Err(ParseError { kind: ParseErrorKind::TooLong, .. })));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What goes to stdout and stderr when things go wrong.
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
 use crate::common::{Place, assert_exit, deployment, stderr};
 
@@ -45,6 +45,92 @@ fn an_error_of_one_file_keeps_all_of_the_others_from_stdout() {
         let output = place.run(&args);
         assert_exit(&output, 2);
         assert!(output.stdout.is_empty());
+    }
+}
+
+const COMMANDS: &[&str] = &[
+    "apply",
+    "apply --stream",
+    "apply -o json-patch",
+    "diff",
+    "diff -o summary",
+    "diff -o stat",
+    "diff -o json",
+    "diff -o markdown",
+    "diff -o html",
+    "diff -o sarif",
+    "check",
+    "check -o json",
+    "check -o junit",
+    "check -o github",
+    "check -o sarif",
+    "explain",
+    "explain -o json",
+    "debug",
+    "inspect",
+    "inspect -o json",
+    "inspect -o yaml",
+    "undo",
+    "fn",
+    "post-render",
+];
+
+fn is_host(command: &str) -> bool {
+    matches!(command, "fn" | "post-render")
+}
+
+fn takes_policy(command: &str) -> bool {
+    !is_host(command) && command != "undo" && !command.starts_with("inspect")
+}
+
+/// Runs a command over a file; hosts read it from stdin.
+fn run_over(place: &Place, command: &str, policy: &str, input: &str) -> Output {
+    let mut words: Vec<&str> = command.split(' ').collect();
+    if is_host(command) {
+        let stdin = fs::File::open(place.path(input)).unwrap();
+        return place.command(&words).env("PODGRAFT_POLICY", policy).stdin(stdin).output().unwrap();
+    }
+    if takes_policy(command) {
+        words.extend(["-p", policy]);
+    }
+    words.push(input);
+    place.run(&words)
+}
+
+/// A pipeline reads stdout: nothing that is no result may come that way, whatever goes wrong.
+#[test]
+fn stdout_is_empty_under_every_error_of_every_command() {
+    let place = Place::new();
+    place.write("bad-policy.yaml", place.read("policy.yaml").replace("inject:", "injekt:"));
+    let good = deployment("a");
+    place.write("good.yaml", &good);
+    let texts: [(&str, Vec<u8>); 6] = [
+        ("no YAML", broken(1).into()),
+        ("no UTF-8", [good.as_bytes(), b"# \xff\n"].concat()),
+        ("NUL", [good.as_bytes(), b"\0\n"].concat()),
+        ("UTF-16", b"\xff\xfek\0".to_vec()),
+        ("not rendered", good.replace("name: app", "name: {{ .Values.name }}").into()),
+        ("too deep", format!("{good}x: {}\n", "[".repeat(300)).into()),
+    ];
+    for command in COMMANDS {
+        let refused = |what: &str, output: Output| {
+            assert_eq!(output.status.code(), Some(2), "{command}, {what}: {}", stderr(&output));
+            assert!(output.stdout.is_empty(), "{command}, {what}: {}", String::from_utf8_lossy(&output.stdout));
+            assert!(!output.stderr.is_empty(), "{command}, {what} says nothing");
+        };
+        for (what, text) in &texts {
+            place.write("a.yaml", text);
+            refused(what, run_over(&place, command, "policy.yaml", "a.yaml"));
+        }
+        if takes_policy(command) {
+            refused("no file", run_over(&place, command, "policy.yaml", "not-there.yaml"));
+        }
+        if takes_policy(command) || *command == "post-render" {
+            refused("a bad policy", run_over(&place, command, "bad-policy.yaml", "good.yaml"));
+            refused("no policy", run_over(&place, command, "not-there.yaml", "good.yaml"));
+        }
+        let usage: Vec<&str> = command.split(' ').chain(["--no-such-flag"]).collect();
+        refused("wrong usage", place.run(&usage));
     }
 }
 

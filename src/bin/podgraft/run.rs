@@ -253,7 +253,8 @@ fn graft_loaded(
     let shard = run.manifests.shard;
     let mut texts = if let Some(shard) = shard { shard.keep(texts) } else { texts };
     problems.extend(unknown_kinds(policies, &PodKinds::of(&options)));
-    let may_graft = !problems.iter().any(|problem| problem.is_error() && problem.code != Code::File);
+    // A file that is missing keeps no problem of the others back, but lets nothing out.
+    let may_graft = !problems.iter().any(|problem| problem.is_error() && (is_stream || problem.code != Code::File));
     let (reports, piped) = match pipe {
         _ if !may_graft => (Vec::new(), None),
         None => (graft_texts(&texts, threads, policies, &options, &inventory), None),
