@@ -29,6 +29,8 @@ def measure(arguments, size, peer):
         "PODGRAFT": os.path.abspath(arguments.podgraft),
         "PEERBIN": os.path.abspath(arguments.bin),
         "LIMIT": str(LIMIT),
+        # To compare the values of more takes minutes.
+        **({"NOSEM": "1"} if size > 1000 else {}),
     }
     script = pathlib.Path(arguments.bench) / "run.sh"
     command = ["bash", str(script), str(size), str(arguments.runs), peer]
