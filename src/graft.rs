@@ -8,6 +8,7 @@ mod companions;
 mod detail;
 mod lint;
 pub mod passing;
+pub mod prove;
 mod record_refusals;
 mod recorded;
 mod refusals;
@@ -58,8 +59,8 @@ pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Option
     }
     let mut report = graft_on_threads(NonZeroUsize::MIN, name, text, policies, options, &inventory);
     Settling::default().settle(&mut report);
-    retire::retire(&mut [(Arc::clone(name), text, &mut report)], options);
-    report.diagnostics.extend(problems);
+    let unproven = prove::retire_proven(&mut [(Arc::clone(name), text, &mut report)], options);
+    report.diagnostics.extend(unproven.into_iter().chain(problems));
     report
 }
 

@@ -19,7 +19,7 @@ use crate::source::Place;
 use asked::Asked;
 pub use asked::Name;
 use object::data_of;
-pub use object::{DataKind, DataName, Entries, Entry, NamespaceMeta, name_of};
+pub use object::{DataKind, DataName, Entries, Entry, NamespaceMeta, name_of, written_name};
 pub use read::{read, read_part};
 pub use sum::sum;
 
@@ -124,6 +124,8 @@ pub struct Inventory {
     namespaces: BTreeMap<String, Known<NamespaceMeta>>,
     data: BTreeMap<DataName, Known<Result<Entries, String>>>,
     objects: BTreeMap<ObjectName, Known<Arc<Value>>>,
+    /// Objects that records of manifests name, with their digests.
+    recorded: BTreeSet<(String, String)>,
     asked: Asked,
 }
 
@@ -205,6 +207,11 @@ impl Inventory {
         late
     }
 
+    /// Whether a record of some workload says that podgraft wrote an object with this content.
+    pub fn is_recorded(&self, name: &str, digest: &str) -> bool {
+        !self.recorded.is_empty() && self.recorded.contains(&(name.to_owned(), digest.to_owned()))
+    }
+
     /// Whether the texts say nothing that was asked for.
     pub fn is_empty(&self) -> bool {
         self.namespaces.is_empty() && self.data.is_empty() && self.objects.is_empty()
@@ -212,6 +219,7 @@ impl Inventory {
 
     /// Adds what other texts say.
     pub fn add(&mut self, other: Inventory) {
+        self.recorded.extend(other.recorded);
         other.namespaces.into_iter().for_each(|(name, known)| add(&mut self.namespaces, name, known));
         other.data.into_iter().for_each(|(name, known)| add(&mut self.data, name, known));
         other.objects.into_iter().for_each(|(name, known)| add(&mut self.objects, name, known));

@@ -2,12 +2,13 @@
 //! object a List around both.
 
 use serde_json::Value;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::manifest::object::{Object, Within};
 use crate::plan::draft::{Draft, Opened, Part, Refusal};
-use crate::report::{CompanionText, Edit};
-use crate::yaml::tree::{NodeId, Tree};
+use crate::report::{CompanionText, Edit, Room};
+use crate::yaml::tree::{Kind, NodeId, Tree};
 
 use super::emit::{Entry, FlowStyle, block_fields, flow_lines, flow_value, needs_line_end};
 use super::flow::json_unit;
@@ -50,6 +51,54 @@ impl Beside {
             Beside::NewList(root) => Ok(write_list(tree, root, object)),
         }
     }
+}
+
+impl Beside {
+    /// What becomes of the text beside the objects when they are written there.
+    pub fn room(self, tree: &Tree<'_>) -> Room {
+        let text = tree.text();
+        let is_last = |node: NodeId| behind_own_comments(text, next_line(text, tree.span(node).end), 0) == text.len();
+        let (node, is_line_made) = match self {
+            Beside::NewList(_) => return Room { list: true, ..Room::default() },
+            Beside::Documents(root) => (root, tree.roots().len() == 1 || is_last(root)),
+            Beside::InList(within) => {
+                (within.item, !tree.kind(within.list).is_flow() && tree.span(within.item).end == text.len())
+            }
+        };
+        if !is_line_made || text.ends_with('\n') {
+            return Room::default();
+        }
+        let block = close_open_block(tree, node).map(|edit| text[edit.at].to_owned());
+        Room { unended: true, block, list: false }
+    }
+}
+
+/// The text without a List that was made around one object, when only that is left in it.
+pub fn unwrap_list(tree: &Tree<'_>) -> Option<[Edit; 2]> {
+    let &[root] = tree.roots() else { return None };
+    let entries: Vec<(NodeId, NodeId)> = tree.entries(root).collect();
+    let &[(_, version), (_, kind), (last, items)] = entries.as_slice() else { return None };
+    let is_ours = tree.kind(root) == Kind::FlowMapping
+        && (tree.get(root, "apiVersion"), tree.get(root, "kind")) == (Some(version), Some(kind))
+        && (tree.scalar(version), tree.scalar(kind), tree.scalar(last)) == (Some("v1"), Some("List"), Some("items"));
+    let mut items = tree.children(items);
+    let item = items.next().filter(|_| is_ours && items.next().is_none())?;
+    let (outer, inner) = (tree.span(root), tree.span(item));
+    let gone = |at: Range<usize>| Edit { at, text: "".into() };
+    Some([gone(outer.start..inner.start), gone(inner.end..outer.end)])
+}
+
+/// The text without the line end that it got, and with the block scalar before it as it was. `tree` is of the text
+/// without that line end.
+pub fn reopen_block(tree: &Tree<'_>, sign: &str) -> Option<Edit> {
+    let text = tree.text();
+    let mut blocks = tree.roots().last().map(|&root| tree.within(root))?;
+    let is_open =
+        |&id: &NodeId| matches!(tree.kind(id), Kind::Literal | Kind::Folded) && tree.span(id).end == text.len();
+    let start = tree.span(blocks.find(is_open)?).start;
+    let header = &text[start..start + text[start..].find(|sign: char| sign.is_ascii_whitespace())?];
+    let at = start + header.find('-')?;
+    Some(Edit { at: at..at + 1, text: sign.into() })
 }
 
 /// The list with more items behind one of them, as a draft: to write it, and to compare the output with it.

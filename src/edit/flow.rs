@@ -102,6 +102,9 @@ fn remove(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: &[Slot], write
         let gone = |at: Range<usize>| Edit { at, text: "".into() };
         match (entries.get(at + length), at.checked_sub(1)) {
             _ if length == 0 => {}
+            (Some(_), Some(before)) if writer.is_on_one_line(end(entries[before]), start(entries[at])) => {
+                lowering.edits.push(gone(end(entries[before])..end(entries[at + length - 1])));
+            }
             (Some(next), _) => lowering.edits.push(gone(writer.up_to(start(entries[at]), start(next)))),
             (None, Some(_)) if !tail.is_empty() => {
                 is_tail_replaced = true;
@@ -195,6 +198,11 @@ impl<'t> Writer<'t> {
     fn up_to(&self, from: usize, next: usize) -> Range<usize> {
         let is_whole = own_indent(self.text, from).is_some() && own_indent(self.text, next).is_some();
         if is_whole { line_start(self.text, from)..comments_above(self.text, next) } else { from..next }
+    }
+
+    /// Whether nothing but a comma and blanks on one line stands between two entries: it goes with the second, as it came.
+    fn is_on_one_line(&self, end: usize, start: usize) -> bool {
+        self.text[end..start].bytes().all(|byte| matches!(byte, b',' | b' ' | b'\t'))
     }
 
     /// What goes with the last entries of a collection behind a kept one: the comma before them, or the one behind them,

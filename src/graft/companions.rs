@@ -59,8 +59,7 @@ impl Chunk<'_, '_> {
         if companions.is_empty() {
             return;
         }
-        let is_whole = self.place.start == 0 && self.bytes.len() == self.setting.length;
-        let beside = Beside::of(&workload.object, workload.tree, is_whole);
+        let beside = self.beside(workload);
         for companion in companions {
             let companion = in_folder_of(workload, companion);
             match self.text_of(beside, &companion, workload) {
@@ -76,6 +75,12 @@ impl Chunk<'_, '_> {
                 Err(problem) => self.report.diagnostics.push(*problem),
             }
         }
+    }
+
+    /// Where objects stand that are written behind a workload.
+    pub(super) fn beside(&self, workload: &Workload<'_>) -> Beside {
+        let is_whole = self.place.start == 0 && self.bytes.len() == self.setting.length;
+        Beside::of(&workload.object, workload.tree, is_whole)
     }
 
     fn text_of(

@@ -14,10 +14,10 @@ use crate::plan::patch::patch_of;
 use crate::plan::reconcile::reconcile;
 use crate::plan::recording::{Earlier, is_dropped, write_record};
 use crate::plan::{plan, refusal_diagnostic};
-use crate::record::{Changed, Leniency, MARKER, RECORD, Record, Texts, arrange};
-use crate::report::{Companion, Edit, Outcome, PolicyReport, splice};
+use crate::record::{Changed, Leniency, MARKER, RECORD, Record, arrange};
+use crate::report::{Companion, Edit, Outcome, PolicyReport};
 use crate::source::{Place, Source};
-use crate::undo::{Obstacle, Recorded, Stripped, objects_of, places_between, read_record, strip};
+use crate::undo::{Recorded, Stripped, objects_of, read_record, strip};
 use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 
@@ -31,11 +31,11 @@ static ANNOTATION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RECO
 static MARKED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARKER.as_bytes()));
 
 /// A workload as the run wants it, before its text is settled.
-struct Pending<'t> {
-    workload: Workload<'t>,
+pub(super) struct Pending<'t> {
+    pub workload: Workload<'t>,
     policies: Vec<PolicyReport>,
-    wanted: Wanted<'t>,
-    record: Option<Record>,
+    pub wanted: Wanted<'t>,
+    pub record: Option<Record>,
     metrics_port: Option<u16>,
     ephemeral_containers: Vec<Value>,
     companions: Vec<Companion>,
@@ -56,7 +56,7 @@ impl<'t> Pending<'t> {
 /// The draft of each changed object, and its edits.
 type Written<'t> = (Vec<(NodeId, Draft<'t>)>, Vec<(NodeId, Vec<Edit>)>);
 
-enum Wanted<'t> {
+pub(super) enum Wanted<'t> {
     /// As it is.
     Same,
     /// A draft of the workload.
@@ -68,13 +68,13 @@ enum Wanted<'t> {
 }
 
 /// A document and the same without what its records say.
-struct Pair<'p, 't> {
-    tree: &'t Tree<'t>,
-    source: &'t Source<'t>,
+pub(super) struct Pair<'p, 't> {
+    pub tree: &'t Tree<'t>,
+    pub source: &'t Source<'t>,
     recorded: &'p [Recorded],
     stripped: &'p Stripped,
     /// What undo must give back.
-    original: &'p str,
+    pub original: &'p str,
 }
 
 impl<'a> Chunk<'a, '_> {
@@ -114,6 +114,7 @@ impl<'a> Chunk<'a, '_> {
             match read_record(tree, object.node) {
                 Ok(Some(one)) if self.is_looked_at(object, tree, source) => {
                     self.report.dropped.extend(generated(&one.record));
+                    self.report.room.join(&one.record.room);
                     recorded.push(one);
                 }
                 // Who is not looked at needs what it has.
@@ -223,7 +224,8 @@ impl<'a> Chunk<'a, '_> {
             self.report.diagnostics.extend(problem);
             return Pending::same(workload, Vec::new());
         }
-        let planned = plan(&workload, self.setting.policies, self.setting.options, self.setting.inventory, None);
+        let mut planned = plan(&workload, self.setting.policies, self.setting.options, self.setting.inventory, None);
+        self.add_room(planned.record.as_mut(), &workload, None);
         self.report.needs.append(planned.needs);
         self.add_diagnostics(planned.diagnostics);
         let metrics_port = metrics_port(&workload, &planned.draft);
@@ -247,7 +249,9 @@ impl<'a> Chunk<'a, '_> {
         }
         let (one, taken) = (&pair.recorded[recorded], &pair.stripped.taken[recorded]);
         let earlier = Earlier { record: one.record.clone(), current: one.value.clone(), taken: taken.clone() };
-        let planned = plan(base, self.setting.policies, self.setting.options, self.setting.inventory, Some(&earlier));
+        let mut planned =
+            plan(base, self.setting.policies, self.setting.options, self.setting.inventory, Some(&earlier));
+        self.add_room(planned.record.as_mut(), &workload, Some(&one.record));
         self.report.needs.append(planned.needs);
         let moved = planned.diagnostics.into_iter().map(|mut problem| {
             for label in problem.labels.iter_mut().filter(|label| label.place.source == pair.source.name) {
@@ -274,6 +278,19 @@ impl<'a> Chunk<'a, '_> {
         let pending = Pending::new(workload, planned.policies, wanted);
         let companions = planned.companions;
         Pending { record: planned.record, metrics_port, ephemeral_containers, companions, ..pending }
+    }
+
+    /// Notes what becomes of the text beside the objects that policies generate.
+    fn add_room(&self, record: Option<&mut Record>, workload: &Workload<'_>, earlier: Option<&Record>) {
+        let Some(record) = record.filter(|record| generated(record).next().is_some()) else { return };
+        match earlier.filter(|earlier| generated(earlier).next().is_some()) {
+            Some(earlier) => record.room = earlier.room.clone(),
+            None => {
+                record.room = self.beside(workload).room(workload.tree);
+                // The end of the text is no longer the document's own.
+                record.text = record.text.take().filter(|_| !record.room.unended);
+            }
+        }
     }
 
     fn refuse_changed(&mut self, workload: &Workload<'_>, policies: &[PolicyReport], changed: &[Changed]) {
@@ -365,51 +382,6 @@ impl<'a> Chunk<'a, '_> {
         is_right
     }
 
-    /// Undoes the result: `None` when that gives back the bytes, else what the records must say beside.
-    fn prove(
-        &mut self,
-        pair: &Pair<'_, '_>,
-        pending: &[Pending<'_>],
-        edits: &[(NodeId, Vec<Edit>)],
-    ) -> Option<Vec<Option<Texts>>> {
-        let output = match String::from_utf8(splice(pair.source.text.as_bytes(), &flat(edits))) {
-            Ok(output) => output,
-            Err(_) => return self.internal(pair, "it is not UTF-8"),
-        };
-        let Ok(tree) = parse(&output) else { return self.internal(pair, "it cannot be parsed") };
-        let own = objects_of(pair.tree, self.setting.kinds);
-        let of = |at: usize| pending.iter().find(|one| own.get(at) == Some(&one.workload.object.node));
-        let has_record = |at: usize| of(at).is_some_and(|one| one.record.is_some());
-        let mut recorded = Vec::new();
-        for (at, node) in objects_of(&tree, self.setting.kinds).into_iter().enumerate() {
-            recorded.extend(read_record(&tree, node).ok().flatten().filter(|_| has_record(at)));
-        }
-        let undo = |recorded: &[Recorded]| strip(&tree, self.setting.kinds, recorded, |_| Leniency::Leave);
-        let compare = |undone: &Stripped| places_between(&undone.text, pair.original, self.setting.kinds);
-        let matters =
-            |at: usize| of(at).is_some_and(|one| one.record.is_some() || matches!(one.wanted, Wanted::Base { .. }));
-        let differ = |texts: &[Option<Texts>]| (0..texts.len()).any(|at| texts[at].is_some() && matters(at));
-        let proven = undo(&recorded).and_then(|undone| compare(&undone).map_err(Obstacle::Wrong));
-        match proven {
-            Ok(texts) if !differ(&texts) => return None,
-            Ok(_) => recorded.iter_mut().for_each(|one| one.record.text = None),
-            Err(obstacle) => return self.internal(pair, &format!("it cannot be undone: {obstacle:?}")),
-        }
-        match undo(&recorded).and_then(|undone| compare(&undone).map_err(Obstacle::Wrong)) {
-            Ok(texts) => Some(texts),
-            Err(obstacle) => self.internal(pair, &format!("it cannot be undone: {obstacle:?}")),
-        }
-    }
-
-    fn internal<T>(&mut self, pair: &Pair<'_, '_>, what: &str) -> Option<T> {
-        let message = format!("the record of what was injected is not right: {what}");
-        let problem = Diagnostic::error(Code::Internal, message).at(pair.source.place(0..0), "in this document");
-        self.report
-            .diagnostics
-            .push(problem.help("this is a bug of podgraft; nothing was written. --no-record avoids it"));
-        None
-    }
-
     fn report_all<'t>(
         &mut self,
         pair: &Pair<'_, 't>,
@@ -456,7 +428,7 @@ fn stripped_edits(pair: &Pair<'_, '_>, node: NodeId) -> Vec<Edit> {
     edits.filter(|edit| edit.at.start >= from && edit.at.start < to).cloned().collect()
 }
 
-fn flat(edits: &[(NodeId, Vec<Edit>)]) -> Vec<Edit> {
+pub(super) fn flat(edits: &[(NodeId, Vec<Edit>)]) -> Vec<Edit> {
     let mut flat: Vec<Edit> = edits.iter().flat_map(|(_, edits)| edits.iter().cloned()).collect();
     flat.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
     flat

@@ -2,78 +2,233 @@
 
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{Patch, PatchOperation, RemoveOperation};
+use memchr::memmem;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::companion::{reopen_block, unwrap_list};
 use crate::edit::{Written, lower};
-use crate::inventory::name_of;
-use crate::manifest::object::{Found, Object, find_objects};
+use crate::inventory::written_name;
+use crate::manifest::object::{Found, Object, Within, find_objects};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
+use crate::plan::companions::MANAGED_BY;
 use crate::plan::draft::{Draft, Opened, Part};
 use crate::record::live::as_created;
 use crate::record::{Record, digest};
-use crate::report::{Change, Edit, FileReport, Generated, Outcome, PolicyReport, WorkloadReport};
+use crate::report::{Change, Edit, FileReport, Generated, Outcome, PolicyReport, Room, WorkloadReport, splice};
 use crate::source::Source;
+use crate::undo::compose;
 use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
-use crate::yaml::tree::Tree;
+use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
-/// Takes the objects out that no workload of the run needs any more. Files come with their names and texts.
-pub fn retire(files: &mut [(Arc<str>, &[u8], &mut FileReport)], options: &Options) {
+/// A file of a run: its name, its text, and what came of it.
+pub type RunFile<'f> = (Arc<str>, &'f [u8], &'f mut FileReport);
+
+/// Takes the objects out that no workload of the run needs any more. All that the run does beside is in the reports.
+pub fn retire(files: &mut [RunFile<'_>], options: &Options) {
     let needed: BTreeSet<(String, String)> =
         files.iter().flat_map(|(.., report)| &report.needed).map(Generated::key).collect();
-    let dropped = files.iter().flat_map(|(.., report)| &report.dropped);
-    let dropped: Vec<Generated> = dropped.filter(|one| !needed.contains(&one.key())).cloned().collect();
+    let mut dropped: BTreeMap<String, Vec<Generated>> = BTreeMap::new();
+    for one in files.iter().flat_map(|(.., report)| &report.dropped).filter(|one| !needed.contains(&one.key())) {
+        dropped.entry(one.name.clone()).or_default().push(one.clone());
+    }
     // Where a policy failed, what it still needs is not known.
     let is_refused = files.iter().any(|(.., report)| report.diagnostics.iter().any(Diagnostic::is_error));
     if dropped.is_empty() || is_refused {
         return;
     }
-    let needed: BTreeSet<String> = needed.into_iter().map(|(name, _)| name).collect();
-    let kinds = PodKinds::of(options);
+    let names = needed.into_iter().map(|(name, _)| name).collect();
+    let retiring = Retiring { dropped, needed: names, kinds: PodKinds::of(options), options };
     for (name, text, report) in files {
-        let (mut edits, mut gone, mut is_unended) = (Vec::new(), Vec::new(), false);
-        for chunk in chunks(text) {
+        retiring.file(name, text, report);
+    }
+}
+
+/// An object that goes, its value, and what a record says of it.
+type Gone<'r> = (Object, Value, &'r Generated);
+
+struct Retiring<'r> {
+    /// By name.
+    dropped: BTreeMap<String, Vec<Generated>>,
+    /// The names of what stays.
+    needed: BTreeSet<String>,
+    kinds: PodKinds,
+    options: &'r Options,
+}
+
+impl Retiring<'_> {
+    fn file(&self, name: &Arc<str>, text: &[u8], report: &mut FileReport) {
+        // What stands beside the objects may change, too, so they are taken out of the result.
+        let output = splice(text, &report.edits);
+        let (mut gone, mut described) = (Vec::new(), Vec::new());
+        for chunk in chunks(&output).filter(|chunk| memmem::find(chunk.text, MANAGED_BY.1.as_bytes()).is_some()) {
             let Some(tree) = std::str::from_utf8(chunk.text).ok().and_then(|text| parse(text).ok()) else { continue };
-            for found in find_objects(&tree, &kinds) {
-                let Found::Object(object) = found else { continue };
-                let Some(value) = to_value(&tree, object.node).ok() else { continue };
-                let own = name_of(&value, options).map(|name| name.to_string()).unwrap_or_default();
-                let Some(one) = dropped.iter().find(|one| one.name == own) else { continue };
-                let is_as_written = digest(&as_created(&value)) == one.digest;
-                // Another with the name of one that is still needed is the user's, or the new one.
-                if !is_as_written && needed.contains(&own) {
-                    continue;
-                }
-                if !is_as_written && !options.force {
-                    let whole = String::from_utf8_lossy(text);
-                    let source = Source::new(Arc::clone(name), &whole);
-                    let at = chunk.start + tree.span(object.node).start;
-                    report.diagnostics.push(changed(one).at(source.place(at..at), "this object"));
-                    continue;
-                }
-                is_unended |= one.is_unended;
-                let own = remove(&tree, &object, chunk.start).unwrap_or_default();
-                let numbers = edits.len()..edits.len() + own.len();
-                edits.extend(own);
-                if options.details {
-                    let described = describe(&object, &value, one, options);
-                    gone.push(WorkloadReport {
-                        edits: numbers,
-                        ..placed(described, &object, &tree, chunk.start, text)
-                    });
-                }
+            let (objects, changed) = self.gone(&tree);
+            for (node, one) in changed {
+                let at = offset_before(&report.edits, chunk.start + tree.span(node).start);
+                let whole = String::from_utf8_lossy(text);
+                let place = Source::new(Arc::clone(name), &whole).place(at..at);
+                report.diagnostics.push(changed_since(one).at(place, "this object"));
+            }
+            if self.options.details {
+                described.extend(objects.iter().map(|(object, value, one)| {
+                    let span = tree.span(object.node);
+                    let before = |at| offset_before(&report.edits, chunk.start + at);
+                    placed(
+                        describe(object, value, one, self.options),
+                        object,
+                        before(span.start)..before(span.end),
+                        text,
+                    )
+                }));
+            }
+            let objects: Vec<&Object> = objects.iter().map(|(object, ..)| object).collect();
+            gone.extend(remove(&tree, &objects, chunk.start));
+        }
+        if gone.is_empty() && report.room.is_nothing() {
+            return;
+        }
+        gone.sort_by_key(|edit| edit.at.start);
+        let left = splice(&output, &gone);
+        let room = self.take_room(&left, report);
+        let gone = compose(output.len(), &gone, &room);
+        report.set_edits(compose(text.len(), &report.edits, &gone));
+        add(report, described);
+    }
+
+    /// The objects of a document that go, and those that would if nobody had changed them.
+    fn gone(&self, tree: &Tree<'_>) -> (Vec<Gone<'_>>, Vec<(NodeId, &Generated)>) {
+        let (mut gone, mut changed) = (Vec::new(), Vec::new());
+        for found in find_objects(tree, &self.kinds) {
+            let Found::Object(object) = found else { continue };
+            let Some(value) = to_value(tree, object.node).ok() else { continue };
+            let own = written_name(&value);
+            let Some(ones) = self.dropped.get(&own) else { continue };
+            let is_as_written = ones.iter().any(|one| digest(&as_created(&value)) == one.digest);
+            // Another with the name of one that is still needed is the user's, or the new one.
+            if !is_as_written && self.needed.contains(&own) {
+                continue;
+            }
+            // Whoever wrote the record: what does not say that podgraft manages it stays.
+            match is_ours(&value) && (is_as_written || self.options.force) {
+                true => gone.push((object, value, &ones[0])),
+                false => changed.push((object.node, &ones[0])),
             }
         }
-        if is_unended {
-            take_line_end(&mut edits, text, &report.edits);
-        }
-        add(report, edits, gone);
+        (gone, changed)
     }
+
+    /// What was done to make room for objects that are gone is undone.
+    fn take_room(&self, left: &[u8], report: &FileReport) -> Vec<Edit> {
+        let Ok(text) = std::str::from_utf8(left) else { return Vec::new() };
+        if report.room.list
+            && let Some(edits) = parse(text).ok().and_then(|tree| unwrap_list(&tree))
+        {
+            return edits.to_vec();
+        }
+        unend(text, &report.room, &self.kinds)
+    }
+}
+
+/// What gives a text back the end that it had before something was written behind its last workload.
+pub(super) fn unend(text: &str, room: &Room, kinds: &PodKinds) -> Vec<Edit> {
+    let Some(unended) = text.strip_suffix('\n').filter(|_| room.unended) else { return Vec::new() };
+    let unended = unended.strip_suffix('\r').unwrap_or(unended);
+    let Some(last) = chunks(unended.as_bytes()).last() else { return Vec::new() };
+    let Some(tree) = parse(&unended[last.start..]).ok() else { return Vec::new() };
+    // Behind anything else the line end is somebody's.
+    let is_workload = find_objects(&tree, kinds).pop().is_some_and(|found| match found {
+        Found::Object(object) => kinds.find(&object.api_version, &object.kind).is_some(),
+        Found::Untyped { .. } => false,
+    });
+    if !is_workload {
+        return Vec::new();
+    }
+    let block = room.block.as_deref().and_then(|sign| reopen_block(&tree, sign));
+    let block = block.map(|edit| Edit { at: edit.at.start + last.start..edit.at.end + last.start, ..edit });
+    block.into_iter().chain([Edit { at: unended.len()..text.len(), text: "".into() }]).collect()
+}
+
+fn is_ours(object: &Value) -> bool {
+    let (key, value) = MANAGED_BY;
+    object.pointer("/metadata/labels").and_then(|labels| labels.get(key)?.as_str()) == Some(value)
+}
+
+/// Where in the text something of its result stands.
+fn offset_before(edits: &[Edit], at: usize) -> usize {
+    let (mut here, mut there) = (0, 0);
+    for edit in edits {
+        let kept = edit.at.start - there;
+        if at < here + kept {
+            break;
+        }
+        here += kept + edit.text.len();
+        there = edit.at.end;
+    }
+    there + at.saturating_sub(here)
+}
+
+/// What is to go stands in a text that is written already.
+pub fn not_taken_out(one: &Generated) -> Diagnostic {
+    let message = format!(
+        "the {}, which policy `{}` generated, is needed no longer, and a stream is read once: it was not taken out",
+        one.name, one.policy
+    );
+    Diagnostic::error(Code::TooLate, message).help("leave out --stream")
+}
+
+fn changed_since(one: &Generated) -> Diagnostic {
+    let message = format!("the {} was changed since policy `{}` generated it", one.name, one.policy);
+    let help = format!("to take it out all the same: podgraft undo --only {} --force", one.policy);
+    Diagnostic::error(Code::ChangedSince, message).help(help)
+}
+
+/// The edits that take out objects: their documents, or their items. Where there is no safe way they stay.
+fn remove(tree: &Tree<'_>, objects: &[&Object], start: usize) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    let mut lists: BTreeMap<NodeId, Vec<Within>> = BTreeMap::new();
+    for object in objects {
+        match object.within {
+            Some(within) => lists.entry(within.list).or_default().push(within),
+            None => edits.extend(remove_document(tree, object)),
+        }
+    }
+    for (list, items) in lists {
+        edits.extend(remove_items(tree, list, &items).unwrap_or_default());
+    }
+    let in_file = |edit: Edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text };
+    edits.into_iter().map(in_file).collect()
+}
+
+fn remove_items(tree: &Tree<'_>, list: NodeId, gone: &[Within]) -> Option<Vec<Edit>> {
+    let mut draft = Draft::new(tree, list);
+    let root = draft.open_root().ok()?;
+    let items = draft.open_list(root, "items", &[]).ok()?;
+    for within in gone {
+        let Opened::List { items: own, .. } = draft.opened(items) else { return None };
+        let at = own.iter().position(|item| *item == Part::Node(within.item))?;
+        draft.remove(items, at).ok()?;
+    }
+    lower(&draft, list, &mut Written::default()).ok()
+}
+
+fn remove_document(tree: &Tree<'_>, object: &Object) -> Option<Edit> {
+    let (text, span) = (tree.text(), tree.span(object.node));
+    let line = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+    let separator = text[..line].trim_end().rfind('\n').map_or(0, |at| at + 1);
+    if span.start != line || text[separator..line].trim_end() != "---" {
+        return None;
+    }
+    let has_line_end = text[..span.end].ends_with('\n');
+    let end =
+        if has_line_end { span.end } else { text[span.end..].find('\n').map_or(text.len(), |at| span.end + at + 1) };
+    Some(Edit { at: separator..end, text: "".into() })
 }
 
 /// An object that goes, without its place.
@@ -100,93 +255,29 @@ fn describe(object: &Object, value: &Value, one: &Generated, options: &Options) 
     }
 }
 
-/// What is to go stands in a text that is written already.
-pub fn not_taken_out(one: &Generated) -> Diagnostic {
-    let message = format!(
-        "the {}, which policy `{}` generated, is needed no longer, and a stream is read once: it was not taken out",
-        one.name, one.policy
-    );
-    Diagnostic::error(Code::TooLate, message).help("leave out --stream")
-}
-
-/// The object with its lines; its document begins at a byte of the file.
-fn placed(described: WorkloadReport, object: &Object, tree: &Tree<'_>, start: usize, text: &[u8]) -> WorkloadReport {
-    let (document, span) = (start..start + tree.text().len(), tree.span(object.node));
-    let extent = match object.within {
-        Some(_) => start + span.start..start + span.end,
-        None => document.clone(),
-    };
-    let line = 1 + memchr::memchr_iter(b'\n', &text[..start + span.start]).count();
+/// The object with its lines, and its bytes of the file.
+fn placed(described: WorkloadReport, object: &Object, span: Range<usize>, text: &[u8]) -> WorkloadReport {
+    let document = chunks(text).map(|chunk| chunk.start..chunk.start + chunk.text.len());
+    let document = document.take_while(|document| document.start <= span.start).last().unwrap_or(0..text.len());
+    let line = 1 + memchr::memchr_iter(b'\n', &text[..span.start]).count();
+    let extent = if object.within.is_some() { span } else { document.clone() };
     WorkloadReport { line, document, extent, ..described }
 }
 
-fn changed(one: &Generated) -> Diagnostic {
-    let message = format!("the {} was changed since policy `{}` generated it", one.name, one.policy);
-    let help = format!("to take it out all the same: podgraft undo --only {} --force", one.policy);
-    Diagnostic::error(Code::ChangedSince, message).help(help)
-}
-
-/// The edits that take out an object: its document, or its item. `None` where there is no safe way.
-fn remove(tree: &Tree<'_>, object: &Object, start: usize) -> Option<Vec<Edit>> {
-    let in_file = |edit: Edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text };
-    if let Some(within) = object.within {
-        let mut draft = Draft::new(tree, within.list);
-        let root = draft.open_root().ok()?;
-        let items = draft.open_list(root, "items", &[]).ok()?;
-        let Opened::List { items: own, .. } = draft.opened(items) else { return None };
-        let at = own.iter().position(|item| *item == Part::Node(within.item))?;
-        draft.remove(items, at).ok()?;
-        let edits = lower(&draft, within.list, &mut Written::default()).ok()?;
-        return Some(edits.into_iter().map(in_file).collect());
-    }
-    let (text, span) = (tree.text(), tree.span(object.node));
-    let line = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
-    let separator = text[..line].trim_end().rfind('\n').map_or(0, |at| at + 1);
-    if span.start != line || text[separator..line].trim_end() != "---" {
-        return None;
-    }
-    let has_line_end = text[..span.end].ends_with('\n');
-    let end =
-        if has_line_end { span.end } else { text[span.end..].find('\n').map_or(text.len(), |at| span.end + at + 1) };
-    Some(vec![in_file(Edit { at: separator..end, text: "".into() })])
-}
-
-/// The line end that was made before the first object, at the end of the text.
-fn take_line_end(edits: &mut [Edit], text: &[u8], others: &[Edit]) {
-    let mut start = text.len();
-    for edit in edits.iter_mut().rev() {
-        if edit.at.end != start || edit.at.is_empty() {
-            break;
-        }
-        start = edit.at.start;
-    }
-    let Some(first) = edits.iter_mut().find(|edit| edit.at.start == start) else { return };
-    let is_free = |at: usize| !others.iter().any(|other| other.at.end > at);
-    for sign in [b"\n", b"\r"] {
-        if text[..first.at.start].ends_with(sign) && is_free(first.at.start - 1) {
-            first.at.start -= 1;
-        }
-    }
-}
-
-/// Puts edits that are no workload's among those of the file, and the objects that go among its workloads.
-fn add(report: &mut FileReport, edits: Vec<Edit>, gone: Vec<WorkloadReport>) {
-    let mut places = Vec::new();
-    for edit in edits {
-        let at = report.edits.partition_point(|own| own.at.start <= edit.at.start);
-        report.edits.insert(at, edit);
-        for workload in report.workloads.iter_mut().filter(|workload| workload.edits.start >= at) {
-            workload.edits = workload.edits.start + 1..workload.edits.end + 1;
-        }
-        places.push(at);
-    }
+/// Puts the objects that go among the file's workloads, each with its edits.
+fn add(report: &mut FileReport, gone: Vec<WorkloadReport>) {
     for mut object in gone {
-        object.edits = match places.get(object.edits.clone()) {
-            Some([first, .., last]) => *first..last + 1,
-            Some([only]) => *only..only + 1,
-            Some([]) | None => continue,
-        };
         let at = report.workloads.partition_point(|workload| workload.line <= object.line);
+        let first = report.workloads[..at].iter().map(|workload| workload.edits.end).max().unwrap_or_default();
+        let next = report.workloads[at..].iter().map(|workload| workload.edits.start).find(|&start| start >= first);
+        let is_before = |edit: &Edit| edit.at.end <= object.extent.start;
+        let from = report.edits.partition_point(is_before).max(first);
+        let to = report.edits.partition_point(|edit| edit.at.start < object.extent.end);
+        let to = to.min(next.unwrap_or(report.edits.len()));
+        if from >= to {
+            continue;
+        }
+        object.edits = from..to;
         report.workloads.insert(at, object);
         report.companions.iter_mut().filter(|placed| placed.workload >= at).for_each(|placed| placed.workload += 1);
     }
@@ -199,7 +290,6 @@ pub(super) fn generated(record: &Record) -> impl Iterator<Item = Generated> + '_
             name: name.clone(),
             digest: digest.clone(),
             policy: policy.policy.clone(),
-            is_unended: record.unended,
         })
     })
 }

@@ -118,6 +118,11 @@ pub fn name_of(object: &Value, options: &Options) -> Option<ObjectName> {
     })
 }
 
+/// What a record calls an object: as the object itself says, whatever namespace the run has.
+pub fn written_name(object: &Value) -> String {
+    name_of(object, &Options::default()).map(|name| name.to_string()).unwrap_or_default()
+}
+
 /// What an object holds that is a ConfigMap or Secret.
 pub(super) fn data_of(name: &ObjectName, object: &Value) -> Option<(DataName, Result<Entries, String>)> {
     let kind = match (name.group.as_str(), name.kind.as_str()) {

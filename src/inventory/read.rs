@@ -1,6 +1,6 @@
 //! A text to what it says of the objects that are asked for. Documents that cannot hold such an object are not parsed.
 
-use memchr::memmem::Finder;
+use memchr::memmem::{self, Finder};
 use std::sync::Arc;
 
 use super::object::data_of;
@@ -10,6 +10,7 @@ use crate::manifest::object::{Found, Object, find_objects};
 use crate::manifest::prefilter::{Glance, glance};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
+use crate::record::{RECORD, Record};
 use crate::source::Source;
 use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
@@ -37,7 +38,9 @@ pub fn read_part(
     options: &Options,
 ) -> (Inventory, Vec<Diagnostic>) {
     let mut reader = Reader { name, standing, needs, options, found: Inventory::default(), problems: Vec::new() };
-    let words: Vec<Finder<'_>> = needs.kinds().map(Finder::new).collect();
+    // What is generated may be there because an earlier run wrote it.
+    let record = (!needs.generated.is_empty() && standing == Standing::Manifest).then_some(RECORD);
+    let words: Vec<Finder<'_>> = needs.kinds().chain(record).map(Finder::new).collect();
     let has_word = |text: &[u8]| words.iter().any(|word| word.find(text).is_some());
     if !has_word(text) {
         return (reader.found, reader.problems);
@@ -63,9 +66,10 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     fn document(&mut self, bytes: &[u8], first_line: usize, kinds: &PodKinds) {
+        let has_record = !self.needs.generated.is_empty() && memmem::find(bytes, RECORD.as_bytes()).is_some();
         let (is_asked_for, is_read_elsewhere) = match glance(bytes, kinds) {
             Glance::LetThrough { kind, is_object, .. } => {
-                (is_object && kind.is_some_and(|kind| self.asks_for(kind)), false)
+                (is_object && (has_record || kind.is_some_and(|kind| self.asks_for(kind))), false)
             }
             Glance::Parse => (true, self.standing == Standing::Manifest),
         };
@@ -75,6 +79,7 @@ impl Reader<'_> {
             Ok(tree) => {
                 for found in find_objects(&tree, kinds) {
                     match found {
+                        Found::Object(object) if has_record && self.record(&object, &tree) => {}
                         Found::Object(object) if self.asks_for(&object.kind) => self.object(&object, &tree, &source),
                         Found::Object(_) | Found::Untyped { .. } => {}
                     }
@@ -84,6 +89,15 @@ impl Reader<'_> {
             Err(_) if is_read_elsewhere => {}
             Err(error) => self.refuse(&source, error.at),
         }
+    }
+
+    /// Notes what the object's record says was generated; false where it has none. Who plans it says what is wrong with it.
+    fn record(&mut self, object: &Object, tree: &Tree<'_>) -> bool {
+        let annotations = tree.get(object.node, "metadata").and_then(|metadata| tree.get(metadata, "annotations"));
+        let record = annotations.and_then(|annotations| tree.scalar(tree.get(annotations, RECORD)?));
+        let Some(record) = record.and_then(|text| Record::read(text).ok()) else { return false };
+        self.found.recorded.extend(record.policies.into_iter().flat_map(|policy| policy.generated));
+        true
     }
 
     fn asks_for(&self, kind: impl AsRef<[u8]>) -> bool {

@@ -4,21 +4,21 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{Standing, name_of};
+use crate::inventory::{Standing, name_of, written_name};
 use crate::manifest::workload::group_of;
 use crate::policy::Generate;
 use crate::policy::expression::{Evaluator, Outcome};
 use crate::policy::template::Fault;
 use crate::record::digest;
 use crate::record::live::as_created;
-use crate::report::{Companion, ObjectName};
+use crate::report::Companion;
 use crate::select::WorkloadFacts;
 
 use super::Subject;
 use super::same::is_same;
 
-/// <https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>
-const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "podgraft");
+/// All that is generated has it: <https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>
+pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "podgraft");
 
 /// What a companion takes over from its workload, so that it is there when the workload is:
 /// <https://helm.sh/docs/topics/charts_hooks/>, <https://argo-cd.readthedocs.io/en/stable/user-guide/sync-waves/>.
@@ -95,8 +95,13 @@ impl Subject<'_, '_> {
     }
 
     /// The digest of what an earlier run wrote under a name for this policy and workload.
-    pub(super) fn earlier_digest(&self, name: &ObjectName) -> Option<&String> {
-        self.earlier?.record.policy(&self.policy.identity)?.generated.get(&name.to_string())
+    pub(super) fn earlier_digest(&self, name: &str) -> Option<&String> {
+        self.earlier?.record.policy(&self.policy.identity)?.generated.get(name)
+    }
+
+    fn is_from_earlier(&self, object: &Value) -> bool {
+        let (name, digest) = (written_name(object), digest(&as_created(object)));
+        self.earlier_digest(&name).is_some_and(|was| *was == digest) || self.inventory.is_recorded(&name, &digest)
     }
 
     /// Our label, and what says when the workload comes.
@@ -140,9 +145,7 @@ impl Subject<'_, '_> {
             }
             (_, None) if is_same_object(&known.says, &companion.object) => Ok(true),
             // An earlier run wrote it; it gives way to what it is now.
-            (_, None) if self.earlier_digest(name).is_some_and(|was| *was == digest(&as_created(&known.says))) => {
-                Ok(false)
-            }
+            (_, None) if self.is_from_earlier(&known.says) => Ok(false),
             (_, None) => {
                 let message = format!("the {name} is already among the manifests, with other content");
                 let help = "take it out where an earlier run wrote it, or give the generated one another name";

@@ -3,7 +3,7 @@
 mod base;
 mod check;
 mod checksums;
-mod companions;
+pub mod companions;
 mod compose;
 mod config_keys;
 mod containers;
@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::inventory::Inventory;
+use crate::inventory::{Inventory, written_name};
 use crate::manifest::pod::Workload;
 use crate::options::Options;
 use crate::policy::{ApplyRules, Checksum, FailurePolicy, Item, Policy, Rule};
@@ -323,10 +323,17 @@ fn beside(subject: Subject<'_, '_>, problems: &mut Vec<Diagnostic>) -> Vec<(Comp
 
 /// The objects that stand there because of this run or an earlier one, with their digests.
 fn generated_by_us(subject: Subject<'_, '_>, companions: &[(Companion, bool)]) -> BTreeMap<String, String> {
-    let is_ours =
-        |(companion, is_there): &&(Companion, bool)| !is_there || subject.earlier_digest(&companion.name).is_some();
-    let ours = companions.iter().filter(|_| subject.is_recording).filter(is_ours);
-    ours.map(|(companion, _)| (companion.name.to_string(), digest(&companion.object))).collect()
+    if !subject.is_recording {
+        return BTreeMap::new();
+    }
+    let named = companions
+        .iter()
+        .map(|(companion, is_there)| (written_name(&companion.object), digest(&companion.object), is_there));
+    // What another workload's record names is needed by this one, too.
+    let is_ours = |(name, digest, is_there): &(String, String, &bool)| {
+        !**is_there || subject.earlier_digest(name).is_some() || subject.inventory.is_recorded(name, digest)
+    };
+    named.filter(is_ours).map(|(name, digest, _)| (name, digest)).collect()
 }
 
 /// What a rule is applied to.

@@ -38,7 +38,6 @@ pub(super) struct Recording {
     /// The object as the policies so far left it.
     value: Value,
     record: Record,
-    is_unended: bool,
 }
 
 /// What a rule says about its work, beside the result.
@@ -71,8 +70,7 @@ impl Recording {
             return None;
         }
         let record = Record { version: VERSION, pod: paths.template(), ..Record::default() };
-        let is_unended = !workload.source.text.ends_with('\n');
-        Some(Recording { paths, value, record, is_unended })
+        Some(Recording { paths, value, record })
     }
 
     /// Notes what a policy did.
@@ -158,9 +156,6 @@ impl Recording {
             }
         }
         self.record.text = earlier.and_then(|earlier| earlier.record.text.clone());
-        let has_companions = self.record.policies.iter().any(|policy| !policy.generated.is_empty());
-        let was_unended = earlier.map_or(self.is_unended, |earlier| earlier.record.unended);
-        self.record.unended = has_companions && was_unended;
         write_record(draft, &self.record)?;
         Ok(Some(self.record))
     }

@@ -16,6 +16,7 @@ pub use fold::arrange;
 pub use inverse::{Changed, Leniency, Taken, take_out};
 pub use path::{Paths, identities, is_aligned};
 
+use crate::report::Room;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -40,9 +41,9 @@ pub struct Record {
     /// What writing the marker changed, beside the marker.
     #[serde(default, skip_serializing_if = "Effects::is_empty")]
     pub marker: Effects,
-    /// The text had no last line end until an object was written behind the workload.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub unended: bool,
+    /// What was done to the text to make room for objects beside the workload.
+    #[serde(default, skip_serializing_if = "Room::is_nothing")]
+    pub room: Room,
     /// Where taking out alone does not give back the bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Texts>,

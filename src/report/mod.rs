@@ -14,6 +14,7 @@ mod lines;
 pub mod markdown;
 pub mod mask;
 pub mod needs;
+mod retired;
 pub mod reviewed;
 mod sarif;
 pub mod stat;
@@ -25,13 +26,13 @@ pub mod view;
 use json_patch::Patch;
 use serde_json::Value;
 use std::borrow::{Borrow, Cow};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Label};
-pub use companion::{Companion, CompanionText, ObjectName, PlacedCompanion};
+pub use companion::{Companion, CompanionText, ObjectName, PlacedCompanion, Room};
 use needs::NeedsOfRun;
 pub use text::Fate;
 use view::WorkloadView;
@@ -47,6 +48,8 @@ pub struct FileReport {
     pub companions: Vec<PlacedCompanion>,
     /// Objects that the records of the input name.
     pub dropped: Vec<Generated>,
+    /// What was done to make room for them.
+    pub room: Room,
     /// Objects that the records of the output name.
     pub needed: Vec<Generated>,
     /// What is wrong, in file order.
@@ -77,6 +80,7 @@ impl FileReport {
     pub fn append(&mut self, next: FileReport) {
         let (edits_before, workloads_before) = (self.edits.len(), self.workloads.len());
         self.dropped.extend(next.dropped);
+        self.room.join(&next.room);
         self.needed.extend(next.needed);
         self.companions.extend(next.companions.into_iter().map(|mut placed| {
             placed.workload += workloads_before;
@@ -105,14 +109,6 @@ impl FileReport {
     }
 }
 
-impl FileReport {
-    /// Objects that records of the input name, and none of the output.
-    pub fn retired(&self) -> Vec<&Generated> {
-        let needed: BTreeSet<_> = self.needed.iter().map(Generated::key).collect();
-        self.dropped.iter().filter(|one| !needed.contains(&one.key())).collect()
-    }
-}
-
 /// An object that a record says was generated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Generated {
@@ -122,8 +118,6 @@ pub struct Generated {
     pub digest: String,
     /// The policy that wanted it.
     pub policy: String,
-    /// The text had no last line end before it.
-    pub is_unended: bool,
 }
 
 impl Generated {

@@ -8,37 +8,73 @@ use crate::report::Edit;
 enum Part<'e> {
     /// Bytes of the text.
     Kept(Range<usize>),
+    /// Bytes of the text that the second edits take out.
+    Gone(Range<usize>),
     New(&'e str),
 }
 
-impl Part<'_> {
+impl<'e> Part<'e> {
     fn len(&self) -> usize {
         match self {
-            Part::Kept(range) => range.len(),
+            Part::Kept(range) | Part::Gone(range) => range.len(),
             Part::New(text) => text.len(),
         }
     }
 
-    fn cut(&self, from: usize, to: usize) -> Self {
+    fn cut(&self, from: usize, to: usize) -> Part<'e> {
         match self {
             Part::Kept(range) => Part::Kept(range.start + from..range.start + to),
+            Part::Gone(range) => Part::Gone(range.start + from..range.start + to),
             Part::New(text) => Part::New(&text[from..to]),
         }
     }
 }
 
 /// The edits that do at once what both do one after the other. `length` is the text's.
-pub(super) fn compose(length: usize, first: &[Edit], second: &[Edit]) -> Vec<Edit> {
-    let parts = parts_of(length, first);
+pub fn compose(length: usize, first: &[Edit], second: &[Edit]) -> Vec<Edit> {
+    let mut rest = Rest { parts: parts_of(length, first), next: 0, cut: 0 };
     let mut result: Vec<Part<'_>> = Vec::new();
     let mut from = 0;
     for edit in second {
-        copy(&parts, from..edit.at.start, &mut result);
+        rest.take(edit.at.start - from, |part| result.push(part));
         result.push(Part::New(&edit.text));
+        rest.take(edit.at.len(), |part| {
+            if let Part::Kept(range) = part {
+                result.push(Part::Gone(range));
+            }
+        });
         from = edit.at.end;
     }
-    copy(&parts, from..usize::MAX, &mut result);
+    rest.take(usize::MAX, |part| result.push(part));
     to_edits(length, &result)
+}
+
+/// The parts from some byte on.
+struct Rest<'e> {
+    parts: Vec<Part<'e>>,
+    next: usize,
+    /// So many bytes of the next part are gone.
+    cut: usize,
+}
+
+impl<'e> Rest<'e> {
+    /// The next bytes, as far as there are as many.
+    fn take(&mut self, length: usize, mut give: impl FnMut(Part<'e>)) {
+        let mut left = length;
+        while left > 0
+            && let Some(part) = self.parts.get(self.next)
+        {
+            let end = self.cut.saturating_add(left).min(part.len());
+            if self.cut < end {
+                give(part.cut(self.cut, end));
+            }
+            left -= end - self.cut;
+            self.cut = end;
+            if end == part.len() {
+                (self.next, self.cut) = (self.next + 1, 0);
+            }
+        }
+    }
 }
 
 fn parts_of(length: usize, edits: &[Edit]) -> Vec<Part<'_>> {
@@ -53,25 +89,11 @@ fn parts_of(length: usize, edits: &[Edit]) -> Vec<Part<'_>> {
     parts
 }
 
-fn copy<'e>(parts: &[Part<'e>], wanted: Range<usize>, result: &mut Vec<Part<'e>>) {
-    let mut start = 0;
-    for part in parts {
-        let end = start + part.len();
-        let (from, to) = (wanted.start.clamp(start, end), wanted.end.clamp(start, end));
-        if from < to {
-            result.push(match part {
-                Part::Kept(_) => part.cut(from - start, to - start),
-                Part::New(text) => Part::New(&text[from - start..to - start]),
-            });
-        }
-        start = end;
-    }
-}
-
+/// What the second take out stays an edit of its own.
 fn to_edits(length: usize, parts: &[Part<'_>]) -> Vec<Edit> {
-    let mut edits = Vec::new();
-    let (mut at, mut text) = (0, String::new());
-    let mut flush = |at: usize, next: usize, text: &mut String| {
+    let mut edits: Vec<Edit> = Vec::new();
+    let (mut at, mut gone, mut text) = (0, None, String::new());
+    let flush = |edits: &mut Vec<Edit>, at: usize, next: usize, text: &mut String| {
         if at < next || !text.is_empty() {
             edits.push(Edit { at: at..next, text: std::mem::take(text).into() });
         }
@@ -79,14 +101,23 @@ fn to_edits(length: usize, parts: &[Part<'_>]) -> Vec<Edit> {
     for part in parts {
         match part {
             Part::New(new) => text.push_str(new),
-            Part::Kept(range) if range.is_empty() => {}
+            Part::Kept(range) | Part::Gone(range) if range.is_empty() => {}
             Part::Kept(range) => {
-                flush(at, range.start, &mut text);
+                flush(&mut edits, at, range.start, &mut text);
                 at = range.end;
+            }
+            Part::Gone(range) => {
+                flush(&mut edits, at, range.start, &mut text);
+                match edits.last_mut().filter(|last| gone == Some(last.at.end) && last.at.end == range.start) {
+                    Some(last) => last.at.end = range.end,
+                    None => edits.push(Edit { at: range.clone(), text: "".into() }),
+                }
+                at = range.end;
+                gone = Some(at);
             }
         }
     }
-    flush(at, length, &mut text);
+    flush(&mut edits, at, length, &mut text);
     edits
 }
 

@@ -17,6 +17,7 @@ use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
+pub use compose::compose;
 pub use places::places_between;
 
 /// An object that has a record.
@@ -115,7 +116,7 @@ pub fn strip(
             return Err(Obstacle::Forged(at));
         }
         text = original;
-        edits = compose::compose(tree.text().len(), &edits, &further);
+        edits = compose(tree.text().len(), &edits, &further);
     }
     Ok(Stripped { edits, text, taken })
 }

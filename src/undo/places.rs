@@ -7,23 +7,25 @@ use crate::manifest::workload::PodKinds;
 use crate::record::{Record, TextPlace, Texts, digest_of_bytes};
 use crate::report::Edit;
 use crate::yaml::parse::parse;
-use crate::yaml::tree::{NodeId, Tree};
 
 use super::objects_of;
 
-/// The bytes of each object up to the next, all bytes of the document together.
-fn regions(tree: &Tree<'_>, objects: &[NodeId]) -> Vec<Range<usize>> {
-    let start = |at: usize| match objects.get(at) {
-        Some(_) if at == 0 => 0,
-        Some(node) => tree.span(*node).start,
-        None => tree.text().len(),
-    };
-    (0..objects.len()).map(|at| start(at)..start(at + 1)).collect()
+/// Where each object begins and ends, and where the next begins or the text ends. What comes between two objects may be
+/// another thing by the time of undo: other objects come and go.
+struct Region {
+    own: Range<usize>,
+    next: usize,
 }
 
-fn regions_of(text: &str, kinds: &PodKinds) -> Result<Vec<Range<usize>>, String> {
+fn regions_of(text: &str, kinds: &PodKinds) -> Result<Vec<Region>, String> {
     let tree = parse(text).map_err(|error| format!("it cannot be parsed ({:?})", error.kind))?;
-    Ok(regions(&tree, &objects_of(&tree, kinds)))
+    let spans: Vec<Range<usize>> = objects_of(&tree, kinds).into_iter().map(|node| tree.span(node)).collect();
+    let next = |at: usize| spans.get(at + 1).map_or(text.len(), |next| next.start);
+    Ok(spans
+        .iter()
+        .enumerate()
+        .map(|(at, own)| Region { own: own.start..own.end.min(next(at)), next: next(at) })
+        .collect())
 }
 
 /// What the text after taking out needs to have the bytes of the original, object by object.
@@ -35,10 +37,23 @@ pub fn places_between(undone: &str, original: &str, kinds: &PodKinds) -> Result<
     if own.len() != wanted.len() {
         return Err("it has another number of objects".to_owned());
     }
-    Ok(own.into_iter().zip(wanted).map(|(own, wanted)| between(&undone[own], &original[wanted])).collect())
+    let head = |text: &str, regions: &[Region]| text[..regions.first().map_or(0, |first| first.own.start)].to_owned();
+    if head(undone, &own) != head(original, &wanted) {
+        return Err("what stands before its objects is another".to_owned());
+    }
+    let pairs = own.into_iter().zip(wanted);
+    Ok(pairs.map(|(own, wanted)| between((undone, &own), (original, &wanted))).collect())
 }
 
-fn between(undone: &str, original: &str) -> Option<Texts> {
+/// Within the object where that is enough.
+fn between((undone, own): (&str, &Region), (original, wanted): (&str, &Region)) -> Option<Texts> {
+    if undone[own.own.end..own.next] == original[wanted.own.end..wanted.next] {
+        return differences(&undone[own.own.clone()], &original[wanted.own.clone()]);
+    }
+    differences(&undone[own.own.start..own.next], &original[wanted.own.start..wanted.next])
+}
+
+fn differences(undone: &str, original: &str) -> Option<Texts> {
     if undone == original {
         return None;
     }
@@ -69,12 +84,13 @@ pub(super) fn edits_of(text: &str, kinds: &PodKinds, records: &[(usize, &Record)
     let mut edits = Vec::new();
     for (at, record) in records {
         let (Some(region), Some(texts)) = (regions.get(*at), &record.text) else { continue };
-        let own = &text[region.clone()];
-        let is_as_it_was = digest_of_bytes(own.as_bytes()) == texts.of;
+        let own = &text[region.own.start..region.next];
+        let is_as_it_was =
+            [&text[region.own.clone()], own].iter().any(|own| digest_of_bytes(own.as_bytes()) == texts.of);
         for place in &texts.places {
             let found = if is_as_it_was { offset_of(own, place) } else { only_place_of(own, place) };
             edits.extend(found.map(|offset| {
-                let start = region.start + offset;
+                let start = region.own.start + offset;
                 Edit { at: start..start + place.2.len(), text: place.3.as_str().into() }
             }));
         }

@@ -71,6 +71,12 @@ impl Tree<'_> {
         is_merge && self.tag(key).is_none_or(|tag| tag == "tag:yaml.org,2002:merge")
     }
 
+    /// Whether a merge key of the mapping brings a key, whether or not the mapping has its own.
+    pub fn is_brought_by_merge(&self, mapping: NodeId, key: &str) -> bool {
+        let mut merges = self.entries(mapping).filter(|(key, _)| self.is_merge_key(*key));
+        merges.any(|(_, value)| self.merged_entry(value, key, &mut Vec::new()).is_some())
+    }
+
     /// A `<<` that brings a key which stands before it: readers disagree about which one counts.
     fn late_merge(&self, mapping: NodeId) -> Option<NodeId> {
         let mut before: Vec<&str> = Vec::new();

@@ -8,7 +8,7 @@ use podgraft::debug;
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
 use podgraft::graft::Options;
 use podgraft::graft::across;
-use podgraft::graft::retire::retire;
+use podgraft::graft::prove::retire_proven;
 use podgraft::graft::settle::Settling;
 use podgraft::inventory::Needs;
 use podgraft::manifest::workload::PodKinds;
@@ -273,7 +273,8 @@ fn graft_loaded(
     let mut settling = Settling::default();
     files.iter_mut().for_each(|file| settling.settle(&mut file.report));
     let parts = files.iter_mut().map(|file| (file.input.name.clone(), file.text.as_slice(), &mut file.report));
-    retire(&mut parts.collect::<Vec<_>>(), &options);
+    // A text that is piped has nothing beside its workloads that would go, or is on stdout already.
+    problems.extend(if piped.is_none() { retire_proven(&mut parts.collect::<Vec<_>>(), &options) } else { None });
     problems.extend(files.iter_mut().flat_map(|file| std::mem::take(&mut file.report.diagnostics)));
     // What an injection does is of no matter where nothing is injected.
     if !run.ephemeral_containers && !problems.iter().any(Diagnostic::is_error) {

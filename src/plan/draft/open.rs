@@ -270,8 +270,8 @@ impl Draft<'_> {
         let Opened::Mapping { fields, origin } = self.opened(within) else { return Ok(()) };
         let Some(at) = self.position_of(fields, key) else { return Ok(()) };
         self.refuse_shared(&fields[at].value)?;
-        let has_merge = fields.iter().any(|field| matches!(field.key, Key::Node(key) if self.tree.is_merge_key(key)));
-        if let (true, Some(node)) = (has_merge, *origin) {
+        // What a merge key brings under the same name would come to light.
+        if let Some(node) = origin.filter(|&node| self.tree.is_brought_by_merge(node, key)) {
             return Err(Refusal { node, why: WhyNot::IsShown });
         }
         self.fields(within).remove(at);

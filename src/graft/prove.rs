@@ -1,0 +1,132 @@
+//! The proof that undo gives back the bytes, made before anything leaves: of each document, and of all files together
+//! where objects are generated beside workloads.
+
+use memchr::memmem;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::inventory::Inventory;
+use crate::options::{Options, TakeOut};
+use crate::record::Texts;
+use crate::record::{Leniency, RECORD};
+use crate::report::{Edit, FileReport, splice, splice_text};
+use crate::source::Source;
+use crate::undo::{Obstacle, Recorded, Stripped, objects_of, places_between, read_record, strip};
+use crate::yaml::parse::parse;
+use crate::yaml::tree::NodeId;
+
+use super::recorded::{Pair, Pending, Wanted, flat};
+use super::retire::{RunFile, retire, unend};
+use super::{Chunk, graft_on_threads};
+
+impl Chunk<'_, '_> {
+    /// Undoes the result: `None` when that gives back the bytes, else what the records must say beside.
+    pub(super) fn prove(
+        &mut self,
+        pair: &Pair<'_, '_>,
+        pending: &[Pending<'_>],
+        edits: &[(NodeId, Vec<Edit>)],
+    ) -> Option<Vec<Option<Texts>>> {
+        let output = match String::from_utf8(splice(pair.source.text.as_bytes(), &flat(edits))) {
+            Ok(output) => output,
+            Err(_) => return self.internal(pair, "it is not UTF-8"),
+        };
+        let Ok(tree) = parse(&output) else { return self.internal(pair, "it cannot be parsed") };
+        let own = objects_of(pair.tree, self.setting.kinds);
+        let of = |at: usize| pending.iter().find(|one| own.get(at) == Some(&one.workload.object.node));
+        let has_record = |at: usize| of(at).is_some_and(|one| one.record.is_some());
+        let mut recorded = Vec::new();
+        for (at, node) in objects_of(&tree, self.setting.kinds).into_iter().enumerate() {
+            recorded.extend(read_record(&tree, node).ok().flatten().filter(|_| has_record(at)));
+        }
+        let undo = |recorded: &[Recorded]| strip(&tree, self.setting.kinds, recorded, |_| Leniency::Leave);
+        let compare = |undone: &Stripped| {
+            places_between(&self.unended(&undone.text, pair, pending), pair.original, self.setting.kinds)
+        };
+        let matters =
+            |at: usize| of(at).is_some_and(|one| one.record.is_some() || matches!(one.wanted, Wanted::Base { .. }));
+        let differ = |texts: &[Option<Texts>]| (0..texts.len()).any(|at| texts[at].is_some() && matters(at));
+        let proven = undo(&recorded).and_then(|undone| compare(&undone).map_err(Obstacle::Wrong));
+        match proven {
+            Ok(texts) if !differ(&texts) => return None,
+            Ok(_) => recorded.iter_mut().for_each(|one| one.record.text = None),
+            Err(obstacle) => return self.internal(pair, &format!("it cannot be undone: {obstacle:?}")),
+        }
+        match undo(&recorded).and_then(|undone| compare(&undone).map_err(Obstacle::Wrong)) {
+            Ok(texts) => Some(texts),
+            Err(obstacle) => self.internal(pair, &format!("it cannot be undone: {obstacle:?}")),
+        }
+    }
+
+    /// What is put right only when what was generated behind the document is gone.
+    fn unended(&self, undone: &str, pair: &Pair<'_, '_>, pending: &[Pending<'_>]) -> String {
+        let mut rooms = pending.iter().filter_map(|one| Some(&one.record.as_ref()?.room));
+        match rooms.find(|room| room.unended && !pair.original.ends_with('\n')) {
+            Some(room) => splice_text(undone, &unend(undone, room, self.setting.kinds)),
+            None => undone.to_owned(),
+        }
+    }
+
+    pub(super) fn internal<T>(&mut self, pair: &Pair<'_, '_>, what: &str) -> Option<T> {
+        let message = format!("the record of what was injected is not right: {what}");
+        let problem = Diagnostic::error(Code::Internal, message).at(pair.source.place(0..0), "in this document");
+        self.report
+            .diagnostics
+            .push(problem.help("this is a bug of podgraft; nothing was written. --no-record avoids it"));
+        None
+    }
+}
+
+/// Takes out what no workload of the run needs any more, and proves the whole of it.
+pub fn retire_proven(files: &mut [RunFile<'_>], options: &Options) -> Option<Diagnostic> {
+    retire(files, options);
+    prove_companions(files, options)
+}
+
+/// Undoes the whole run where it wrote objects beside workloads, or took them out: what comes of it must be what undoing
+/// the input comes to. Nothing is wrong where something was refused already.
+fn prove_companions(files: &[RunFile<'_>], options: &Options) -> Option<Diagnostic> {
+    let is_wrong = files.iter().any(|(.., report)| report.diagnostics.iter().any(Diagnostic::is_error));
+    let has_companions = |report: &FileReport| !report.dropped.is_empty() || !report.needed.is_empty();
+    let own: Vec<&RunFile<'_>> = files.iter().filter(|(.., report)| has_companions(report)).collect();
+    if is_wrong || own.is_empty() || own.iter().all(|(.., report)| report.edits.is_empty()) {
+        return None;
+    }
+    let inputs = own.iter().map(|(name, text, _)| (Arc::clone(name), text.to_vec()));
+    let before = match own.iter().any(|(_, text, _)| memmem::find(text, RECORD.as_bytes()).is_some()) {
+        true => undone(inputs.collect(), options),
+        false => Some(inputs.map(|(_, text)| text).collect()),
+    };
+    // What somebody changed since cannot be undone before the run, either.
+    let before = before?;
+    let outputs = own.iter().map(|(name, text, report)| (Arc::clone(name), splice(text, &report.edits)));
+    let after = undone(outputs.collect(), options);
+    let at = match &after {
+        Some(after) => before.iter().zip(after).position(|(before, after)| before != after)?,
+        None => 0,
+    };
+    let (name, text, _) = own[at];
+    let message = format!("undo would not give back the bytes of `{name}` beside the objects that are generated");
+    let problem = Diagnostic::error(Code::Internal, message);
+    let place = Source::new(Arc::clone(name), &String::from_utf8_lossy(text)).place(0..0);
+    let problem = problem.at(place, "in this file");
+    Some(problem.help("this is a bug of podgraft; nothing was written. --no-record avoids it"))
+}
+
+/// The texts without what their records say; `None` where that is refused.
+fn undone(texts: Vec<(Arc<str>, Vec<u8>)>, options: &Options) -> Option<Vec<Vec<u8>>> {
+    let Options { namespace, pod_templates, parse_all, .. } = options.clone();
+    let options =
+        Options { namespace, pod_templates, parse_all, take_out: TakeOut::All, details: false, ..Options::default() };
+    let graft =
+        |name, text: &[u8]| graft_on_threads(NonZeroUsize::MIN, name, text, &[], &options, &Inventory::default());
+    let mut reports: Vec<FileReport> = texts.iter().map(|(name, text)| graft(name, text)).collect();
+    let files = texts.iter().zip(&mut reports);
+    retire(
+        &mut files.map(|((name, text), report)| (Arc::clone(name), text.as_slice(), report)).collect::<Vec<_>>(),
+        &options,
+    );
+    let is_refused = reports.iter().flat_map(|report| &report.diagnostics).any(Diagnostic::is_error);
+    (!is_refused).then(|| texts.iter().zip(&reports).map(|((_, text), report)| splice(text, &report.edits)).collect())
+}

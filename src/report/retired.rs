@@ -1,0 +1,38 @@
+//! What a file's report says when objects that an earlier run generated go.
+
+use std::collections::BTreeSet;
+
+use super::{Edit, FileReport, Generated};
+
+impl FileReport {
+    /// Objects that records of the input name, and none of the output.
+    pub fn retired(&self) -> Vec<&Generated> {
+        let needed: BTreeSet<_> = self.needed.iter().map(Generated::key).collect();
+        self.dropped.iter().filter(|one| !needed.contains(&one.key())).collect()
+    }
+}
+
+impl FileReport {
+    /// Other edits of the same text: what of them is where a workload's were is the workload's.
+    pub fn set_edits(&mut self, edits: Vec<Edit>) {
+        let old = std::mem::replace(&mut self.edits, edits);
+        let mut first = 0;
+        for workload in &mut self.workloads {
+            let own = &old[workload.edits.clone()];
+            let (Some(start), Some(end)) = (own.first(), own.last()) else {
+                workload.edits = first..first;
+                continue;
+            };
+            let is_before = |edit: &Edit| edit.at.start < start.at.start && edit.at.end <= start.at.start;
+            let is_up_to =
+                |edit: &Edit| edit.at.start < end.at.end || edit.at.start == end.at.end && edit.at.is_empty();
+            let from = self.edits.partition_point(is_before).max(first);
+            first = self.edits.partition_point(is_up_to).max(from);
+            workload.edits = from..first;
+            // Who wrote what is known of whole edits alone.
+            if workload.authors.len() != workload.edits.len() {
+                workload.authors.clear();
+            }
+        }
+    }
+}
