@@ -22,13 +22,6 @@ pub(super) struct Fault {
     at: Path,
 }
 
-impl PartialEq for Fault {
-    /// The same fault may move with what it stands in.
-    fn eq(&self, other: &Self) -> bool {
-        self.what == other.what
-    }
-}
-
 /// Whose faults are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
@@ -47,7 +40,7 @@ pub(super) fn faults(draft: &Draft<'_>, template: &Part, kind: &PodKind, whose: 
     };
     let claims = object(["spec", "volumeClaimTemplates"]).unwrap_or_default();
     let claims = claims.as_array().into_iter().flatten().filter_map(|claim| claim["metadata"]["name"].as_str());
-    let mut faults = Faults { whose, found: Vec::new() };
+    let mut faults = Faults { whose, found: Vec::new(), seen: BTreeSet::new() };
     faults.pod(&spec, claims.collect());
     for (at, sentence) in together::refused(kind, &spec) {
         faults.add(at, sentence);
@@ -69,7 +62,8 @@ pub(super) fn of_input(workload: &Workload<'_>, planned: &Draft<'_>) -> Vec<Diag
     let keys = workload.pod_kind.path.iter();
     let template = keys.fold(planned.root(), |part, key| planned.get(&part, key).unwrap_or(part));
     let after = faults(planned, &template, workload.pod_kind, Whose::Manifest);
-    found.retain(|fault| after.contains(fault));
+    let after: BTreeSet<&str> = after.iter().map(|fault| fault.what.as_str()).collect();
+    found.retain(|fault| after.contains(fault.what.as_str()));
     let warning = |fault: &Fault| {
         let message = format!("{} was not valid before the injection: {}", workload.title(), fault.what);
         let place = match fault.at.0.is_empty() {
@@ -85,12 +79,13 @@ pub(super) fn of_input(workload: &Workload<'_>, planned: &Draft<'_>) -> Vec<Diag
 struct Faults {
     whose: Whose,
     found: Vec<Fault>,
+    seen: BTreeSet<String>,
 }
 
 impl Faults {
     fn add(&mut self, at: Path, what: impl Into<String>) {
         let fault = Fault { what: what.into(), at };
-        if !self.found.contains(&fault) {
+        if self.seen.insert(fault.what.clone()) {
             self.found.push(fault);
         }
     }
