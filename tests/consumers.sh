@@ -22,14 +22,23 @@ python3 tests/page/manifests.py 1000 > "$work/thousand.yaml"
 python3 tests/page/manifests.py 2000 > "$work/many.yaml"
 cd "$work"
 
-echo "1,000 changed workloads in every form, each in under a second"
+# Milliseconds of a command, the median of three runs.
+median() {
+  for _ in 1 2 3; do
+    local start; start=$(date +%s%N)
+    shows "$@" > /dev/null
+    echo $((($(date +%s%N) - start) / 1000000))
+  done | sort -n | sed -n 2p
+}
+
+# What is promised is promised of a release build; a machine that does other things at the same time may get more.
+most=${PODGRAFT_MOST_MS:-1000}
+echo "1,000 changed workloads in every form, each in under a second (median of three)"
 for form in unified summary stat json markdown html sarif; do
-  start=$(date +%s%N)
   shows "$podgraft" diff -q -p policies.yaml -o "$form" thousand.yaml > "thousand.$form"
-  took=$((($(date +%s%N) - start) / 1000000))
+  took=$(median "$podgraft" diff -q -p policies.yaml -o "$form" thousand.yaml)
   echo "  $form: $took ms, $(wc -c < "thousand.$form") bytes"
-  # A machine that does other things at the same time gets more.
-  [ "$took" -lt 5000 ] || { echo "$form took $took ms" >&2; exit 1; }
+  [ "$took" -lt "$most" ] || { echo "$form took $took ms" >&2; exit 1; }
 done
 
 echo "the patch: git apply, and patch where it is installed, come to what apply --in-place writes"

@@ -2,8 +2,9 @@
 
 use podgraft::policy::read::{PolicyFile, read};
 use std::fs;
+use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn readme() -> String {
     fs::read_to_string("README.md").expect("the README is there")
@@ -39,6 +40,28 @@ fn the_first_command_prints_what_the_readme_shows() {
         assert!(shown.contains(wanted), "the README does not show {wanted}");
     }
     assert_eq!(blocks("text").remove(0), String::from_utf8_lossy(&output.stderr));
+}
+
+/// `tools/pictures.sh` makes both pictures; the one of the page needs a browser, so here it is only looked for.
+#[test]
+fn the_picture_of_the_terminal_is_what_the_program_prints() {
+    let args = ["diff", "-q", "--color", "always", "-p", "builtin:jmx-exporter", "testdata/examples/shop.yaml"];
+    let printed = Command::new(env!("CARGO_BIN_EXE_podgraft")).args(args).output().expect("the program runs").stdout;
+    let title = "podgraft diff -p builtin:jmx-exporter testdata/examples/shop.yaml";
+    let mut draw = Command::new("python3");
+    draw.args(["tools/terminal_svg.py", title, "46"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut drawing) = draw.spawn() else {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "python3 is not there");
+        return;
+    };
+    drawing.stdin.take().expect("it is piped").write_all(&printed).expect("it reads");
+    let drawn = drawing.wait_with_output().expect("it ends").stdout;
+    let kept = fs::read("docs/pictures/diff.svg").expect("the picture is there");
+    assert_eq!(String::from_utf8_lossy(&drawn), String::from_utf8_lossy(&kept), "tools/pictures.sh makes it anew");
+    for picture in ["docs/pictures/diff.svg", "docs/pictures/page.png"] {
+        assert!(readme().contains(&format!("]({picture})")), "{picture}");
+        assert!(fs::metadata(picture).expect("the picture is there").len() < 200 << 10, "{picture} is too large");
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use crate::report::mask;
 use crate::report::view::{
-    ContainerView, EnvView, MetricsEndpoint, MountView, Pair, PortView, VolumeView, WorkloadView,
+    ContainerView, EnvView, MetricsEndpoint, MountView, Pair, PortView, SCRAPE, SCRAPE_PORT, VolumeView, WorkloadView,
+    scraped_port,
 };
 use crate::yaml::tree::{NodeId, Tree};
 
@@ -126,14 +127,12 @@ fn metrics_endpoints(view: &WorkloadView) -> Vec<MetricsEndpoint> {
         let pair = view.pod_annotations.iter().find(|pair| pair.key == key);
         pair.map(|pair| pair.value.as_str())
     };
-    let is_scraped = annotation("prometheus.io/scrape") == Some("true");
-    let annotated = annotation("prometheus.io/port").filter(|_| is_scraped);
+    let annotated = scraped_port(annotation(SCRAPE), annotation(SCRAPE_PORT)).map(|port| port.to_string());
     let ports = view.all_containers().flat_map(|container| &container.ports);
     let named = ports.filter(|port| METRICS_PORTS.contains(&port.name.as_str()));
-    let mut ports: Vec<&str> = annotated.into_iter().chain(named.map(|port| port.container_port.as_str())).collect();
+    let mut ports: Vec<String> = annotated.into_iter().chain(named.map(|port| port.container_port.clone())).collect();
     ports.sort_unstable();
     ports.dedup();
-    let parts = [Some(view.kind.as_str()), view.namespace.as_deref(), Some(view.name.as_str())];
-    let workload = parts.into_iter().flatten().collect::<Vec<_>>().join("/");
-    ports.into_iter().map(|port| MetricsEndpoint { workload: workload.clone(), port: port.to_owned() }).collect()
+    let place = (&*view.kind, view.namespace.as_deref(), &*view.name);
+    ports.into_iter().map(|port| MetricsEndpoint::of(place, port)).collect()
 }

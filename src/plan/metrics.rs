@@ -1,13 +1,9 @@
 //! Where the pods of a planned workload serve metrics, by the annotations that scrape configurations look for.
 
 use crate::manifest::pod::Workload;
+use crate::report::view::{SCRAPE, SCRAPE_PORT, scraped_port};
 
 use super::draft::Draft;
-
-/// Says that the pods are to be scraped.
-const SCRAPE: &str = "prometheus.io/scrape";
-/// Says at which port.
-const PORT: &str = "prometheus.io/port";
 
 /// The port at which the pods serve metrics. The PrometheusJmxExporter operator finds the endpoints of its status in the
 /// same way.
@@ -17,8 +13,6 @@ pub fn metrics_port(workload: &Workload<'_>, draft: &Draft<'_>) -> Option<u16> {
     for key in path {
         annotations = draft.get(&annotations, key)?;
     }
-    if draft.text_at(&annotations, SCRAPE)? != "true" {
-        return None;
-    }
-    draft.text_at(&annotations, PORT)?.parse().ok().filter(|port| *port > 0)
+    let text = |key: &str| draft.text_at(&annotations, key);
+    scraped_port(text(SCRAPE).as_deref(), text(SCRAPE_PORT).as_deref())
 }

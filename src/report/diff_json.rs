@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::head::Head;
 use super::hunks::{Hunk, Line, Sign};
 use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
 use super::text::{Fate, fate};
@@ -61,19 +62,11 @@ struct Group<'a> {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Workload<'a> {
-    /// As in the manifest.
-    api_version: &'a str,
-    /// As in the manifest.
-    kind: &'a str,
-    /// As stated in the manifest or given for the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    namespace: Option<&'a str>,
-    /// As in the manifest.
-    name: &'a str,
+    /// Which it is.
+    #[serde(flatten)]
+    head: Head<'a>,
     /// As the run was given it.
     file: &'a str,
-    /// 1-based line on which the object begins.
-    line: usize,
     /// Lines that come.
     insertions: usize,
     /// Lines that go.
@@ -194,14 +187,9 @@ fn totals(files: &[ReportedFile<'_>], all: &[Reviewed<'_>]) -> Totals {
 }
 
 fn workload<'a>(one: &'a Reviewed<'a>) -> Workload<'a> {
-    let report = one.workload;
     Workload {
-        api_version: &report.api_version,
-        kind: &report.kind,
-        namespace: report.namespace.as_deref(),
-        name: &report.name,
+        head: Head::of(one.workload),
         file: one.file,
-        line: report.line,
         insertions: one.come,
         deletions: one.go,
         policies: one

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use std::fmt::Write as _;
 
+use super::head::Head;
 use super::{
     Change, Outcome, Paint, PolicyReport, ReportedFile, Skip, WorkloadReport, count, list, list_gone, mask, one_line,
 };
@@ -113,13 +114,9 @@ struct Explanation<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Workload<'a> {
-    api_version: &'a str,
-    kind: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    namespace: Option<&'a str>,
-    name: &'a str,
+    #[serde(flatten)]
+    head: Head<'a>,
     file: &'a str,
-    line: usize,
     policies: Vec<Met<'a>>,
 }
 
@@ -154,12 +151,8 @@ struct Place<'a> {
 pub fn render_json(files: &[ReportedFile<'_>]) -> String {
     let workloads = files.iter().flat_map(|file| {
         file.report.own_workloads().map(|workload| Workload {
-            api_version: &workload.api_version,
-            kind: &workload.kind,
-            namespace: workload.namespace.as_deref(),
-            name: &workload.name,
+            head: Head::of(workload),
             file: file.name,
-            line: workload.line,
             policies: workload.policies.iter().map(met_json).collect(),
         })
     });

@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
+use super::head::Head;
 use super::needs::{NeedsData, NeedsOfRun};
 use super::text::{Fate, fate, other_objects};
+use super::view::MetricsEndpoint;
 use super::{Change, Outcome, PolicyReport, ReportedFile, WorkloadReport};
 use crate::diagnostic::{Diagnostic, Severity};
 
@@ -42,22 +44,12 @@ struct Totals {
     other_objects: usize,
 }
 
-/// Where the pods of a workload serve metrics, as the status of PrometheusJmxExporter says it of pods.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct MetricsEndpoint {
-    /// `Deployment/shop/orders`, or `Deployment/orders` where no namespace is known.
-    pub workload: String,
-    /// The port.
-    pub port: u16,
-}
-
 /// The workloads that serve metrics, in the order of the files.
 pub fn metrics_endpoints(files: &[ReportedFile<'_>]) -> Vec<MetricsEndpoint> {
     let workloads = files.iter().flat_map(|file| &file.report.workloads);
     let endpoint = |workload: &WorkloadReport| {
-        let parts = [Some(workload.kind.as_str()), workload.namespace.as_deref(), Some(workload.name.as_str())];
-        let parts: Vec<&str> = parts.into_iter().flatten().collect();
-        Some(MetricsEndpoint { workload: parts.join("/"), port: workload.metrics_port? })
+        let place = (&*workload.kind, workload.namespace.as_deref(), &*workload.name);
+        Some(MetricsEndpoint::of(place, workload.metrics_port?.to_string()))
     };
     workloads.filter_map(endpoint).collect()
 }
@@ -75,12 +67,8 @@ struct File<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Workload<'a> {
-    api_version: &'a str,
-    kind: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    namespace: Option<&'a str>,
-    name: &'a str,
-    line: usize,
+    #[serde(flatten)]
+    head: Head<'a>,
     changed: bool,
     policies: Vec<Met<'a>>,
 }
@@ -173,11 +161,7 @@ fn file<'a>(file: &ReportedFile<'a>) -> File<'a> {
 
 fn workload(workload: &WorkloadReport) -> Workload<'_> {
     Workload {
-        api_version: &workload.api_version,
-        kind: &workload.kind,
-        namespace: workload.namespace.as_deref(),
-        name: &workload.name,
-        line: workload.line,
+        head: Head::of(workload),
         changed: workload.is_changed(),
         policies: workload.policies.iter().map(met).collect(),
     }

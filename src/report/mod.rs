@@ -6,6 +6,7 @@ mod companion;
 pub mod diff_json;
 pub mod diff_sarif;
 pub mod explain;
+mod head;
 pub mod html;
 mod hunks;
 pub mod inspect;

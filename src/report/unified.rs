@@ -7,37 +7,61 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use textwrap::{WordSeparator, WordSplitter};
+
 use super::hunks::policies_of;
 use super::lines::{Change, Lines, changes};
-use super::{Outcome, Paint, ReportedFile, WorkloadReport, list, list_gone, one_line};
+use super::{Outcome, Paint, ReportedFile, WorkloadReport, list, list_gone, one_line, without_record};
 use crate::yaml::stream::is_separator;
 
 const CONTEXT: usize = 3;
 
-/// The diff of all files that change; empty when none does.
+/// Who reads the diff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// `patch` and `git apply`: every byte as it is.
+    Program,
+    /// A person, on a terminal of so many columns: headings are folded, and podgraft's own records, which are long lines
+    /// that say nothing to people, are cut.
+    Person(usize),
+}
+
+/// The diff of all files that change, as a patch; empty when none does.
 pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
+    render_for(Reader::Program, files, paint)
+}
+
+/// The same for a reader.
+pub fn render_for(reader: Reader, files: &[ReportedFile<'_>], paint: Paint) -> String {
     let mut diff = String::new();
     for file in files.iter().filter(|file| !file.report.edits.is_empty()) {
-        render_file(file, paint, &mut diff);
+        render_file(file, (reader, paint), &mut diff);
     }
     diff
 }
 
-fn render_file(file: &ReportedFile<'_>, paint: Paint, diff: &mut String) {
+fn render_file(file: &ReportedFile<'_>, (reader, paint): (Reader, Paint), diff: &mut String) {
     let lines = Lines::of(file.text);
     let changes = changes(file, &lines);
     if changes.is_empty() {
         return;
     }
     for workload in file.report.workloads.iter().filter(|workload| workload.is_changed()) {
-        push_line(diff, paint, "1", &format!("# {}", heading(workload)));
+        let heading = format!("# {}", heading(workload));
+        match reader {
+            Reader::Program => push_line(diff, paint, "1", &heading),
+            Reader::Person(width) => {
+                let lines = textwrap::wrap(&heading, folded(width, "#   "));
+                lines.iter().for_each(|line| push_line(diff, paint, "1", line));
+            }
+        }
     }
     push_line(diff, paint, "1", &format!("--- {}", header_name(b"a/", file.path)));
     push_line(diff, paint, "1", &format!("+++ {}", header_name(b"b/", file.path)));
     let documents = Documents::of(file, &lines);
     let mut shift = 0;
     for hunk in hunks(&changes, &documents, &lines) {
-        let grown = render_hunk(&hunk, shift, file, &lines, paint, diff);
+        let grown = render_hunk(&hunk, shift, file, &lines, (reader, paint), diff);
         shift += grown;
     }
 }
@@ -129,9 +153,10 @@ fn render_hunk(
     shift: isize,
     file: &ReportedFile<'_>,
     lines: &Lines<'_>,
-    paint: Paint,
+    (reader, paint): (Reader, Paint),
     diff: &mut String,
 ) -> isize {
+    let style = (reader, paint);
     let come: usize = hunk.changes.iter().map(|change| change.new.len()).sum();
     let go: usize = hunk.changes.iter().map(|change| change.old.len()).sum();
     let old_len = hunk.old.len();
@@ -142,12 +167,12 @@ fn render_hunk(
     let _ = writeln!(diff, "{} {title}", paint.wrap("36", &ranges));
     let mut line = hunk.old.start;
     for change in &hunk.changes {
-        (line..change.old.start).for_each(|context| push_body(diff, paint, ' ', lines.get(context)));
-        change.old.clone().for_each(|gone| push_body(diff, paint, '-', lines.get(gone)));
-        change.new.iter().for_each(|new| push_body(diff, paint, '+', &new.text));
+        (line..change.old.start).for_each(|context| push_body(diff, style, ' ', lines.get(context)));
+        change.old.clone().for_each(|gone| push_body(diff, style, '-', lines.get(gone)));
+        change.new.iter().for_each(|new| push_body(diff, style, '+', &new.text));
         line = change.old.end;
     }
-    (line..hunk.old.end).for_each(|context| push_body(diff, paint, ' ', lines.get(context)));
+    (line..hunk.old.end).for_each(|context| push_body(diff, style, ' ', lines.get(context)));
     come as isize - go as isize
 }
 
@@ -178,14 +203,25 @@ fn hunk_title(hunk: &Hunk<'_>, file: &ReportedFile<'_>, lines: &Lines<'_>) -> St
     titles.collect::<Vec<_>>().join("; ")
 }
 
+/// Lines of whole words, the later ones behind an indentation.
+pub fn folded(width: usize, indent: &str) -> textwrap::Options<'_> {
+    let options = textwrap::Options::new(width).subsequent_indent(indent).break_words(false);
+    // Names and paths stay whole.
+    options.word_separator(WordSeparator::AsciiSpace).word_splitter(WordSplitter::NoHyphenation)
+}
+
 fn push_line(diff: &mut String, paint: Paint, style: &str, line: &str) {
     diff.push_str(&paint.wrap(style, line));
     diff.push('\n');
 }
 
-fn push_body(diff: &mut String, paint: Paint, sign: char, line: &[u8]) {
+fn push_body(diff: &mut String, (reader, paint): (Reader, Paint), sign: char, line: &[u8]) {
     let body = line.strip_suffix(b"\n").unwrap_or(line);
-    let shown = format!("{sign}{}", String::from_utf8_lossy(body));
+    let text = String::from_utf8_lossy(body);
+    let shown = match reader {
+        Reader::Program => format!("{sign}{text}"),
+        Reader::Person(_) => format!("{sign}{}", without_record(&text)),
+    };
     match sign {
         '+' => diff.push_str(&paint.wrap("32", &shown)),
         '-' => diff.push_str(&paint.wrap("31", &shown)),

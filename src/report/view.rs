@@ -127,6 +127,24 @@ pub struct MetricsEndpoint {
     pub port: String,
 }
 
+/// Says that the pods are to be scraped.
+pub const SCRAPE: &str = "prometheus.io/scrape";
+/// Says at which port.
+pub const SCRAPE_PORT: &str = "prometheus.io/port";
+
+/// The port that the annotations which scrape configurations look for name.
+pub fn scraped_port(scrape: Option<&str>, port: Option<&str>) -> Option<u16> {
+    port.filter(|_| scrape == Some("true"))?.parse().ok().filter(|port| *port > 0)
+}
+
+impl MetricsEndpoint {
+    /// Of a workload: its kind, namespace and name.
+    pub fn of((kind, namespace, name): (&str, Option<&str>, &str), port: String) -> Self {
+        let parts: Vec<&str> = [Some(kind), namespace, Some(name)].into_iter().flatten().collect();
+        MetricsEndpoint { workload: parts.join("/"), port }
+    }
+}
+
 fn as_map<S: Serializer>(pairs: &[Pair], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().map(|pair| (&pair.key, &pair.value)))
 }

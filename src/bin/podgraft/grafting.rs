@@ -15,6 +15,7 @@ use podgraft::report::FileReport;
 
 use crate::manifests::manifests_of;
 use crate::pipeline::{Piped, Release, pipe};
+use crate::progress;
 use crate::texts::Text;
 use crate::threads::{map_in_order, number};
 use crate::walk::Input;
@@ -79,6 +80,7 @@ pub fn graft_texts(
     let graft = |(input, text): &(Input, Vec<u8>), threads| {
         let report = graft_on_threads(threads, &input.name, text, policies, options, inventory);
         let parts = parts_of(input, text, &report);
+        progress::add(text.len());
         (report, parts)
     };
     let is_large = |text: &[u8]| text.len() > LARGE;

@@ -17,6 +17,7 @@ mod pages;
 mod pipeline;
 mod policies;
 mod policy_test;
+mod progress;
 mod publish;
 mod reread;
 mod review;

@@ -20,6 +20,7 @@ use podgraft::report::{Edit, FileReport};
 use crate::blocks::{Block, Blocks};
 use crate::hold::Hold;
 use crate::output::unbuffered;
+use crate::progress;
 use crate::reread::{Original, PIECE, write_edited};
 use crate::walk::{Input, unreadable};
 
@@ -263,6 +264,7 @@ impl Order {
 
     fn add(&mut self, block: &Block, mut report: FileReport) {
         self.length += block.text.len();
+        progress::add(block.text.len());
         self.settling.settle(&mut report);
         self.has_errors |= report.diagnostics.iter().any(Diagnostic::is_error);
         let written = match &mut self.sink {

@@ -7,6 +7,7 @@ use podgraft::options::Options;
 use podgraft::report::check::{self, Checked, is_finding};
 use podgraft::report::inspect::{self, Columns, SortBy};
 use podgraft::report::reviewed::GroupBy;
+use podgraft::report::unified::Reader;
 use podgraft::report::{FileReport, Paint, ReportedFile, explain};
 use podgraft::report::{diff_json, diff_sarif, html, markdown, stat, summary, text, unified};
 use serde_json::Value;
@@ -95,7 +96,7 @@ fn render_diff(args: &args::Diff, files: &[ReportedFile<'_>], paint: Paint) -> R
         (Some(args::GroupBy::Namespace | args::GroupBy::Codeowners), _) => GroupBy::Namespace,
     };
     Ok(match args.output {
-        DiffFormat::Unified => unified::render(files, paint),
+        DiffFormat::Unified => unified::render_for(reader(), files, paint),
         DiffFormat::Summary => summary::render(files, paint),
         DiffFormat::Stat => stat::render(files, paint),
         DiffFormat::Json => diff_json::render(files, group_by),
@@ -103,6 +104,12 @@ fn render_diff(args: &args::Diff, files: &[ReportedFile<'_>], paint: Paint) -> R
         DiffFormat::Html => html::render(files),
         DiffFormat::Sarif => diff_sarif::render(files),
     })
+}
+
+/// On a terminal nobody applies the patch.
+fn reader() -> Reader {
+    let width = terminal_size::terminal_size_of(std::io::stdout()).map(|(columns, _)| usize::from(columns.0).max(40));
+    width.map_or(Reader::Program, Reader::Person)
 }
 
 /// `podgraft explain -p POLICY`.

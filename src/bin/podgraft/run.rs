@@ -25,6 +25,7 @@ use crate::grafting::{graft_texts, pipe_text};
 use crate::output::{GraftedFile, Target, print, release_piped, write_result};
 use crate::pipeline::{Piped, Release};
 use crate::policies::{self, Loaded, builtin_names, stdin_readers};
+use crate::progress;
 use crate::settings::{self, Role};
 use crate::show::Voice;
 use crate::texts::{Text, keep_for_facts, named, read_texts, texts_of};
@@ -255,6 +256,7 @@ fn graft_loaded(
     problems.extend(unknown_kinds(policies, &PodKinds::of(&options)));
     // A file that is missing keeps no problem of the others back, but lets nothing out.
     let may_graft = !problems.iter().any(|problem| problem.is_error() && (is_stream || problem.code != Code::File));
+    progress::start(texts.iter().map(length).sum(), &run.output);
     let (reports, piped) = match pipe {
         _ if !may_graft => (Vec::new(), None),
         None => (graft_texts(&texts, threads, policies, &options, &inventory), None),
@@ -267,6 +269,7 @@ fn graft_loaded(
             }
         },
     };
+    progress::end();
     let graft_file =
         |((input, text), (report, parts))| GraftedFile { path: patch_path(&input), input, text, report, parts };
     let mut files: Vec<GraftedFile> = texts.into_iter().zip(reports).map(graft_file).collect();
@@ -289,6 +292,12 @@ fn graft_loaded(
     }
     files.retain(|file| !file.parts.is_empty() || !file.input.is_found());
     Grafted { files, problems, configuration: run.policies.configured.file.clone(), piped }
+}
+
+/// Bytes of a text, which may not be read yet.
+fn length((input, text): &Text) -> u64 {
+    let of_file = || input.path().and_then(|path| path.metadata().ok()).map_or(0, |metadata| metadata.len());
+    if text.is_empty() { of_file() } else { text.len() as u64 }
 }
 
 fn options(run: &args::Run, purpose: &Purpose, given: Vec<String>) -> Options {

@@ -13,6 +13,7 @@ use miette::{
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
 use podgraft::report::Paint;
 use podgraft::report::json::render_diagnostic;
+use podgraft::report::unified::folded;
 
 use crate::args;
 
@@ -24,6 +25,14 @@ const WIDTH: usize = 110;
 fn width() -> usize {
     terminal_size::terminal_size_of(io::stderr())
         .map_or(WIDTH, |(columns, _)| WIDTH.min(usize::from(columns.0).max(40)))
+}
+
+/// Lines that a terminal would tear in the middle of a word, folded between words.
+fn fitted(text: &str) -> String {
+    let Some((columns, _)) = terminal_size::terminal_size_of(io::stderr()) else { return text.to_owned() };
+    let width = usize::from(columns.0).max(40);
+    let fold = |line: &str| textwrap::fill(line, folded(width, "    ")) + "\n";
+    text.lines().map(fold).collect()
 }
 
 /// How to speak on stderr and stdout.
@@ -78,7 +87,7 @@ impl Voice {
     /// Says something for people; nothing where only errors, or only JSON, are wanted.
     pub fn tell(self, text: &str) {
         if !self.is_quiet && self.diagnostics != args::Diagnostics::Json {
-            say(text);
+            say(&fitted(text));
         }
     }
 

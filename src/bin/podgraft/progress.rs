@@ -1,0 +1,72 @@
+//! How far a long run is, on a terminal: nothing in the first second, and nothing left behind at the end.
+
+use std::env;
+use std::io::{self, IsTerminal};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, Builder};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::args;
+
+/// So long nobody waits yet.
+const UNSEEN: Duration = Duration::from_secs(1);
+/// So often a second it is drawn.
+const RATE: u8 = 10;
+/// It is drawn anew after that time, whether anything was done or not: a terminal may have changed its width.
+const TICK: Duration = Duration::from_millis(200);
+
+/// The bar of the run; `None` where nobody looks.
+static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
+/// Whether there is one, asked for every text.
+static IS_THERE: AtomicBool = AtomicBool::new(false);
+/// How many runs have begun.
+static RUNS: AtomicUsize = AtomicUsize::new(0);
+
+/// Begins to count the bytes of a run.
+pub fn start(bytes: u64, output: &args::Output) {
+    let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let is_for_machines = output.diagnostics == Some(args::Diagnostics::Json);
+    if output.quiet || is_for_machines || is_dumb || bytes == 0 || !io::stderr().is_terminal() {
+        return;
+    }
+    let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
+    let style = ProgressStyle::with_template("{wide_bar} {percent:>3}% of {total_bytes}");
+    bar.set_style(style.expect("the template is constant").progress_chars("=> "));
+    if let Ok(mut shown) = BAR.lock() {
+        *shown = Some(bar);
+        IS_THERE.store(true, Ordering::Relaxed);
+    }
+    let own = RUNS.fetch_add(1, Ordering::Relaxed) + 1;
+    // Where the system gives no more threads, there is no bar.
+    drop(Builder::new().spawn(move || show_later(own)));
+}
+
+fn show_later(run: usize) {
+    thread::sleep(UNSEEN);
+    let Ok(bar) = BAR.lock() else { return };
+    if RUNS.load(Ordering::Relaxed) == run
+        && let Some(bar) = &*bar
+    {
+        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(RATE));
+        bar.enable_steady_tick(TICK);
+    }
+}
+
+/// So many more bytes are done.
+pub fn add(bytes: usize) {
+    if !IS_THERE.load(Ordering::Relaxed) {
+        return;
+    }
+    let Ok(bar) = BAR.lock() else { return };
+    bar.iter().for_each(|bar| bar.inc(bytes as u64));
+}
+
+/// Takes the bar away.
+pub fn end() {
+    IS_THERE.store(false, Ordering::Relaxed);
+    let Ok(mut bar) = BAR.lock() else { return };
+    bar.take().into_iter().for_each(|bar| bar.finish_and_clear());
+}

@@ -1,0 +1,35 @@
+//! Which workload it is, as every form for machines says it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::WorkloadReport;
+
+/// A workload's name and place.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Head<'a> {
+    /// As in the manifest.
+    api_version: &'a str,
+    /// As in the manifest.
+    kind: &'a str,
+    /// As stated in the manifest or given for the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<&'a str>,
+    /// As in the manifest.
+    name: &'a str,
+    /// 1-based line on which the object begins.
+    line: usize,
+}
+
+impl<'a> Head<'a> {
+    pub(super) fn of(workload: &'a WorkloadReport) -> Self {
+        Head {
+            api_version: &workload.api_version,
+            kind: &workload.kind,
+            namespace: workload.namespace.as_deref(),
+            name: &workload.name,
+            line: workload.line,
+        }
+    }
+}
