@@ -288,6 +288,7 @@ impl<'a> Chunk<'a, '_> {
             }
         }
         self.report_companions();
+        self.report.has_unrecorded |= !edits.is_empty();
         let start = self.place.start;
         let in_file = |edit: Edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text };
         self.report.edits.extend(edits.into_iter().map(in_file));

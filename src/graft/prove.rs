@@ -85,12 +85,16 @@ pub fn retire_proven(files: &mut [RunFile<'_>], options: &Options) -> Option<Dia
 }
 
 /// Undoes the whole run where it wrote objects beside workloads, or took them out: what comes of it must be what undoing
-/// the input comes to. Nothing is wrong where something was refused already.
+/// the input comes to. Nothing is wrong where something was refused already, and nothing can be said where a workload
+/// has no record, as beside others that an earlier run recorded.
 fn prove_companions(files: &[RunFile<'_>], options: &Options) -> Option<Diagnostic> {
     let is_wrong = files.iter().any(|(.., report)| report.diagnostics.iter().any(Diagnostic::is_error));
     let has_companions = |report: &FileReport| !report.dropped.is_empty() || !report.needed.is_empty();
     let own: Vec<&RunFile<'_>> = files.iter().filter(|(.., report)| has_companions(report)).collect();
     if is_wrong || own.is_empty() || own.iter().all(|(.., report)| report.edits.is_empty()) {
+        return None;
+    }
+    if own.iter().any(|(.., report)| report.has_unrecorded) {
         return None;
     }
     let inputs = own.iter().map(|(name, text, _)| (Arc::clone(name), text.to_vec()));

@@ -401,6 +401,8 @@ impl<'a> Chunk<'a, '_> {
             self.report.edits.extend(in_file);
             self.place(one.companions, &one.workload, first..self.report.edits.len());
             self.report.needed.extend(one.record.iter().flat_map(generated));
+            let is_injected = matches!(one.wanted, Wanted::Draft(_)) && first < self.report.edits.len();
+            self.report.has_unrecorded |= is_injected && one.record.is_none();
             if !self.setting.options.details {
                 continue;
             }

@@ -53,6 +53,8 @@ pub struct FileReport {
     pub room: Room,
     /// Objects that the records of the output name.
     pub needed: Vec<Generated>,
+    /// Something was injected that no record of the output tells how to take out.
+    pub has_unrecorded: bool,
     /// What is wrong, in file order.
     pub diagnostics: Vec<Diagnostic>,
     /// Documents with content, workloads and others.
@@ -83,6 +85,7 @@ impl FileReport {
         self.dropped.extend(next.dropped);
         self.room.join(&next.room);
         self.needed.extend(next.needed);
+        self.has_unrecorded |= next.has_unrecorded;
         self.companions.extend(next.companions.into_iter().map(|mut placed| {
             placed.workload += workloads_before;
             placed.edits = placed.edits.start + edits_before..placed.edits.end + edits_before;
