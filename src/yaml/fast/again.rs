@@ -143,12 +143,14 @@ impl<'o> Again<'_, '_, 'o> {
     }
 
     /// Two lines before the next change begins, counted from the start of the line that it is in; none without a change.
+    /// Nothing is due there: a dash alone in its line ends collections, which no node tells.
     fn last_safe_mark(&self) -> Option<usize> {
         let (change, _) = self.changes.get(self.passed)?;
         let marks = &self.old.marks;
         let from = self.known.unwrap_or(0);
         let behind = from + marks[from..].partition_point(|mark| mark.at as usize <= change.start);
-        Some(behind.saturating_sub(2))
+        let last = behind.saturating_sub(2);
+        marks.iter().take(last + 1).rposition(|mark| mark.due == NOTHING_DUE).or(Some(0))
     }
 
     /// Finds the block collections that were open before a mark: those around the last node before it.
