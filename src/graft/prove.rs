@@ -50,7 +50,8 @@ impl Chunk<'_, '_> {
         let proven = undo(&recorded).and_then(|undone| compare(&undone).map_err(Obstacle::Wrong));
         match proven {
             Ok(texts) if !differ(&texts) => return None,
-            Ok(_) => recorded.iter_mut().for_each(|one| one.record.text = None),
+            // What an earlier run noted of the text does not hold beside what this one changed: it is noted anew.
+            Ok(_) | Err(Obstacle::Forged(_)) => recorded.iter_mut().for_each(|one| one.record.text = None),
             Err(obstacle) => return self.internal(pair, &format!("it cannot be undone: {obstacle:?}")),
         }
         match undo(&recorded).and_then(|undone| compare(&undone).map_err(Obstacle::Wrong)) {
