@@ -57,7 +57,7 @@ impl Beside {
     /// What becomes of the text beside the objects when they are written there.
     pub fn room(self, tree: &Tree<'_>) -> Room {
         let text = tree.text();
-        let is_last = |node: NodeId| behind_own_comments(text, next_line(text, tree.span(node).end), 0) == text.len();
+        let is_last = |node: NodeId| behind_own_comments(text, line_behind(tree, node), 0) == text.len();
         let (node, is_line_made) = match self {
             Beside::NewList(_) => return Room { list: true, ..Room::default() },
             Beside::Documents(root) => (root, tree.roots().len() == 1 || is_last(root)),
@@ -140,6 +140,13 @@ fn write_item(tree: &Tree<'_>, within: Within, object: &Arc<Value>) -> Result<Co
     Ok(CompanionText { room, edit, between: if has_comma { "," } else { "" }, end: None })
 }
 
+/// The start of the first line behind a document's content.
+fn line_behind(tree: &Tree<'_>, root: NodeId) -> usize {
+    let (text, end) = (tree.text(), tree.span(root).end);
+    // A block scalar may end with its last line end.
+    if text[..end].ends_with('\n') { end } else { next_line(text, end) }
+}
+
 fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> CompanionText {
     let text = tree.text();
     let layout = Layout::read(tree, root);
@@ -149,7 +156,7 @@ fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> CompanionTex
     let at = match tree.roots() {
         [_] => text.len(),
         // What stands behind it may be the end of this document, and another one.
-        _ => behind_blanks(text, behind_own_comments(text, next_line(text, tree.span(root).end), 0), 0, object),
+        _ => behind_blanks(text, behind_own_comments(text, line_behind(tree, root), 0), 0, object),
     };
     let mut room = Vec::new();
     if at == text.len() && !text.ends_with('\n') {

@@ -128,16 +128,30 @@ pub(super) fn inner_value(tree: &Tree<'_>, of: NodeId, value: &Value) -> String 
     let text = tree.text();
     let Some(unit) = json_unit(tree, of).filter(|_| style.is_json) else { return flow_value(value, &style) };
     let start = tree.span(of).start;
-    let line = &text[line_start(text, start)..start];
-    let indent = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
-    flow_lines(value, indent, &unit, line_end_at(text, start), &style)
+    flow_lines(value, indent_of_line(text, start), &unit, line_end_at(text, start), &style)
 }
 
-/// One level of indentation of a JSON document over several lines; `None` when it is on one.
+/// One level of indentation of a JSON document over several lines, as the outermost collection around a node has it whose
+/// entries begin their lines; `None` when all is on one.
 pub(super) fn json_unit(tree: &Tree<'_>, of: NodeId) -> Option<String> {
-    let root = tree.roots().iter().copied().find(|&root| root <= of && of < tree.after(root))?;
-    let first = tree.children(root).next()?;
-    own_indent(tree.text(), tree.span(first).start).filter(|indent| !indent.is_empty()).map(str::to_owned)
+    let text = tree.text();
+    let mut around = tree.roots().iter().copied().find(|&root| root <= of && of < tree.after(root));
+    while let Some(outer) = around {
+        let first = tree.children(outer).next()?;
+        let unit = own_indent(text, tree.span(first).start)
+            .and_then(|indent| indent.strip_prefix(indent_of_line(text, tree.span(outer).start)));
+        if let Some(unit) = unit.filter(|unit| !unit.is_empty()) {
+            return Some(unit.to_owned());
+        }
+        around = tree.children(outer).find(|&inner| inner <= of && of < tree.after(inner));
+    }
+    None
+}
+
+/// The blanks that the line of an offset begins with.
+fn indent_of_line(text: &str, at: usize) -> &str {
+    let line = &text[line_start(text, at)..at];
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
 /// The blanks before an offset that begins its line.
@@ -196,8 +210,15 @@ impl<'t> Writer<'t> {
 
     /// From one entry up to the next: whole lines where both begin theirs, but not the comments of the next.
     fn up_to(&self, from: usize, next: usize) -> Range<usize> {
-        let is_whole = own_indent(self.text, from).is_some() && own_indent(self.text, next).is_some();
-        if is_whole { line_start(self.text, from)..comments_above(self.text, next) } else { from..next }
+        if own_indent(self.text, next).is_none() {
+            return from..next;
+        }
+        let above = comments_above(self.text, next);
+        match own_indent(self.text, from) {
+            Some(_) => line_start(self.text, from)..above,
+            // The line end before it stays.
+            None => from..from + self.text[from..above].trim_end_matches(['\n', '\r']).len(),
+        }
     }
 
     /// Whether nothing but a comma and blanks on one line stands between two entries: it goes with the second, as it came.

@@ -37,6 +37,15 @@ pub fn lower(draft: &Draft<'_>, object: NodeId, written: &mut Written) -> Result
     // Stable: insertions at one offset keep the order in which the walk made them, inner ones first; what is taken out
     // there comes behind them.
     edits.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
+    for at in 0..edits.len() {
+        let (end, text) = (edits[at].at.end, &edits[at].text);
+        let is_last_there = edits.get(at + 1).is_none_or(|next| next.at.start > end);
+        let ends_in_token = text.ends_with(|last: char| !last.is_whitespace());
+        // What was nothing may have a comment right behind it.
+        if draft.tree.text()[end..].starts_with('#') && is_last_there && ends_in_token {
+            edits[at].text = format!("{text} ").into();
+        }
+    }
     Ok(edits)
 }
 

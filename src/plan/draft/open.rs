@@ -221,9 +221,7 @@ impl Draft<'_> {
     fn replacement(&self, old: &Part, value: Arc<Value>) -> Result<Part, Refusal> {
         let Some(of) = self.origin(old) else { return Ok(Part::New(value)) };
         // The value under a key may be an alias: the alias is what is written here, so it may go.
-        if self.tree.is_aliased(of) {
-            return Err(Refusal { node: of, why: WhyNot::IsShared });
-        }
+        self.refuse_shared(old)?;
         Ok(Part::Instead { of, value })
     }
 
