@@ -381,7 +381,8 @@ impl<'a> Chunk<'a, '_> {
             policies
         });
         let last = self.report.edits.len() + edits.len();
-        self.place(companions, workload, first..last);
+        let own = first - self.report.edits.len();
+        self.place(companions, workload, (&edits[own..], first..last));
         if !self.setting.options.details {
             return;
         }

@@ -9,7 +9,7 @@ use crate::edit::companion::{Beside, extend_list};
 use crate::manifest::pod::Workload;
 use crate::plan;
 use crate::plan::draft::Draft;
-use crate::report::{Companion, CompanionText, Edit, ObjectName, PlacedCompanion};
+use crate::report::{Companion, CompanionText, Edit, ObjectName, PlacedCompanion, splice};
 use crate::source::Source;
 use crate::yaml::tree::{NodeId, Tree};
 
@@ -53,16 +53,31 @@ fn in_folder_of(workload: &Workload<'_>, mut companion: Companion) -> Companion 
     companion
 }
 
+/// Where the edits of the workload give the text a last line end, it needs no further one.
+fn behind_own(mut text: CompanionText, workload: &Workload<'_>, own: &[Edit]) -> CompanionText {
+    let whole = workload.tree.text();
+    let is_line_end = |edit: &Edit| edit.at.start == whole.len() && matches!(&*edit.text, "\n" | "\r\n");
+    if text.room.iter().any(is_line_end) && splice(whole.as_bytes(), own).ends_with(b"\n") {
+        text.room.retain(|edit| !is_line_end(edit));
+    }
+    text
+}
+
 impl Chunk<'_, '_> {
-    /// Finds a place behind the workload, whose own edits are those of this range.
-    pub(super) fn place(&mut self, companions: Vec<Companion>, workload: &Workload<'_>, edits: Range<usize>) {
+    /// Finds a place behind the workload, whose own edits are these, in the file those of this range.
+    pub(super) fn place(
+        &mut self,
+        companions: Vec<Companion>,
+        workload: &Workload<'_>,
+        (own, edits): (&[Edit], Range<usize>),
+    ) {
         if companions.is_empty() {
             return;
         }
         let beside = self.beside(workload);
         for companion in companions {
             let companion = in_folder_of(workload, companion);
-            match self.text_of(beside, &companion, workload) {
+            match self.text_of(beside, &companion, workload).map(|text| behind_own(text, workload, own)) {
                 Ok(text) => self.pending.push(Pending {
                     beside,
                     placed: PlacedCompanion {

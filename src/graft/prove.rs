@@ -16,6 +16,7 @@ use crate::undo::{Obstacle, Recorded, Stripped, objects_of, places_between, read
 use crate::yaml::parse::parse;
 use crate::yaml::tree::NodeId;
 
+use super::record_refusals::changed_since;
 use super::recorded::{Pair, Pending, Wanted, flat};
 use super::retire::{RunFile, retire, unend};
 use super::{Chunk, graft_on_threads};
@@ -30,9 +31,9 @@ impl Chunk<'_, '_> {
     ) -> Option<Vec<Option<Texts>>> {
         let output = match String::from_utf8(splice(pair.source.text.as_bytes(), &flat(edits))) {
             Ok(output) => output,
-            Err(_) => return self.internal(pair, "it is not UTF-8"),
+            Err(_) => return self.unproven(pair, pending, "it is not UTF-8"),
         };
-        let Ok(tree) = parse(&output) else { return self.internal(pair, "it cannot be parsed") };
+        let Ok(tree) = parse(&output) else { return self.unproven(pair, pending, "it cannot be parsed") };
         let own = objects_of(pair.tree, self.setting.kinds);
         let of = |at: usize| pending.iter().find(|one| own.get(at) == Some(&one.workload.object.node));
         let has_record = |at: usize| of(at).is_some_and(|one| one.record.is_some());
@@ -52,11 +53,11 @@ impl Chunk<'_, '_> {
             Ok(texts) if !differ(&texts) => return None,
             // What an earlier run noted of the text does not hold beside what this one changed: it is noted anew.
             Ok(_) | Err(Obstacle::Forged(_)) => recorded.iter_mut().for_each(|one| one.record.text = None),
-            Err(obstacle) => return self.internal(pair, &format!("it cannot be undone: {obstacle:?}")),
+            Err(obstacle) => return self.unproven(pair, pending, &format!("it cannot be undone: {obstacle:?}")),
         }
         match undo(&recorded).and_then(|undone| compare(&undone).map_err(Obstacle::Wrong)) {
             Ok(texts) => Some(texts),
-            Err(obstacle) => self.internal(pair, &format!("it cannot be undone: {obstacle:?}")),
+            Err(obstacle) => self.unproven(pair, pending, &format!("it cannot be undone: {obstacle:?}")),
         }
     }
 
@@ -69,12 +70,21 @@ impl Chunk<'_, '_> {
         }
     }
 
-    pub(super) fn internal<T>(&mut self, pair: &Pair<'_, '_>, what: &str) -> Option<T> {
-        let message = format!("the record of what was injected is not right: {what}");
-        let problem = Diagnostic::error(Code::Internal, message).at(pair.source.place(0..0), "in this document");
-        self.report
-            .diagnostics
-            .push(problem.help("this is a bug of podgraft; nothing was written. --no-record avoids it"));
+    /// Beside what somebody changed since it was injected this is no wonder; else it is a bug.
+    pub(super) fn unproven<T>(&mut self, pair: &Pair<'_, '_>, pending: &[Pending<'_>], what: &str) -> Option<T> {
+        let before = self.report.diagnostics.len();
+        for (recorded, taken) in pair.recorded.iter().zip(&pair.stripped.taken) {
+            let workload = pending.iter().map(|one| &one.workload).find(|own| own.object.node == recorded.node);
+            let changed = taken.changed.iter().zip(workload.into_iter().cycle());
+            let problems = changed.map(|(changed, own)| changed_since(own, &changed.policy, &changed.path));
+            self.report.diagnostics.extend(problems);
+        }
+        if self.report.diagnostics.len() == before {
+            let message = format!("the record of what was injected is not right: {what}");
+            let problem = Diagnostic::error(Code::Internal, message).at(pair.source.place(0..0), "in this document");
+            let problem = problem.help("this is a bug of podgraft; nothing was written. --no-record avoids it");
+            self.report.diagnostics.push(problem);
+        }
         None
     }
 }

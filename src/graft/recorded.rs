@@ -15,7 +15,7 @@ use crate::plan::reconcile::reconcile;
 use crate::plan::recording::{Earlier, is_dropped, write_record};
 use crate::plan::{plan, refusal_diagnostic};
 use crate::record::{Changed, Leniency, MARKER, RECORD, Record, arrange};
-use crate::report::{Companion, Edit, Outcome, PolicyReport};
+use crate::report::{Companion, Edit, Outcome, PolicyReport, Room};
 use crate::source::{Place, Source};
 use crate::undo::{Recorded, Stripped, objects_of, read_record, strip};
 use crate::yaml::parse::parse;
@@ -71,8 +71,8 @@ pub(super) enum Wanted<'t> {
 pub(super) struct Pair<'p, 't> {
     pub tree: &'t Tree<'t>,
     pub source: &'t Source<'t>,
-    recorded: &'p [Recorded],
-    stripped: &'p Stripped,
+    pub recorded: &'p [Recorded],
+    pub stripped: &'p Stripped,
     /// What undo must give back.
     pub original: &'p str,
 }
@@ -208,14 +208,14 @@ impl<'a> Chunk<'a, '_> {
             });
             pending.push(match (recorded, base) {
                 (Some(one), Some(base)) => self.plan_again(workload, &base, one, pair),
-                _ => self.plan_first(workload),
+                _ => self.plan_first(workload, pair),
             });
         }
         pending
     }
 
     /// A workload without a record.
-    fn plan_first<'t>(&mut self, workload: Workload<'t>) -> Pending<'t> {
+    fn plan_first<'t>(&mut self, workload: Workload<'t>, pair: &Pair<'_, 't>) -> Pending<'t> {
         if let Some(policies) = self.left_alone(&workload) {
             return Pending::same(workload, policies);
         }
@@ -225,7 +225,7 @@ impl<'a> Chunk<'a, '_> {
             return Pending::same(workload, Vec::new());
         }
         let mut planned = plan(&workload, self.setting.policies, self.setting.options, self.setting.inventory, None);
-        self.add_room(planned.record.as_mut(), &workload, None);
+        self.add_room(planned.record.as_mut(), pair, &workload, None);
         self.report.needs.append(planned.needs);
         self.add_diagnostics(planned.diagnostics);
         let metrics_port = metrics_port(&workload, &planned.draft);
@@ -251,7 +251,7 @@ impl<'a> Chunk<'a, '_> {
         let earlier = Earlier { record: one.record.clone(), current: one.value.clone(), taken: taken.clone() };
         let mut planned =
             plan(base, self.setting.policies, self.setting.options, self.setting.inventory, Some(&earlier));
-        self.add_room(planned.record.as_mut(), &workload, Some(&one.record));
+        self.add_room(planned.record.as_mut(), pair, &workload, Some(&one.record));
         self.report.needs.append(planned.needs);
         let moved = planned.diagnostics.into_iter().map(|mut problem| {
             for label in problem.labels.iter_mut().filter(|label| label.place.source == pair.source.name) {
@@ -266,12 +266,12 @@ impl<'a> Chunk<'a, '_> {
             self.report.diagnostics.push(Diagnostic::error(Code::Internal, message).at(workload.own_place(), "here"));
             return Pending::same(workload, planned.policies);
         };
-        arrange(&mut target, &one.value);
         let current = one.value.clone();
-        let wanted = match planned.record {
-            _ if target == current => Wanted::Same,
-            None if target == taken.value => Wanted::Base { current, target },
-            _ => Wanted::Value { current, target },
+        let wanted = if planned.record.is_none() && !planned.draft.is_changed() {
+            Wanted::Base { current, target }
+        } else {
+            arrange(&mut target, &current);
+            if target == current { Wanted::Same } else { Wanted::Value { current, target } }
         };
         let metrics_port = metrics_port(base, &planned.draft);
         let ephemeral_containers = planned.ephemeral_containers.iter().map(|item| (*item.value).clone()).collect();
@@ -281,15 +281,23 @@ impl<'a> Chunk<'a, '_> {
     }
 
     /// Notes what becomes of the text beside the objects that policies generate.
-    fn add_room(&self, record: Option<&mut Record>, workload: &Workload<'_>, earlier: Option<&Record>) {
+    fn add_room(
+        &self,
+        record: Option<&mut Record>,
+        pair: &Pair<'_, '_>,
+        workload: &Workload<'_>,
+        earlier: Option<&Record>,
+    ) {
         let Some(record) = record.filter(|record| generated(record).next().is_some()) else { return };
-        match earlier.filter(|earlier| generated(earlier).next().is_some()) {
-            Some(earlier) => record.room = earlier.room.clone(),
-            None => {
-                record.room = self.beside(workload).room(workload.tree);
-                // The end of the text is no longer the document's own.
-                record.text = record.text.take().filter(|_| !record.room.unended);
-            }
+        let now = self.beside(workload).room(workload.tree);
+        // What undo gives back has a last line end where what was injected stood in the last lines.
+        let now = if pair.original.ends_with('\n') { Room { list: now.list, ..Room::default() } } else { now };
+        let earlier = earlier.filter(|earlier| generated(earlier).next().is_some());
+        record.room = earlier.map(|earlier| earlier.room.clone()).unwrap_or_default();
+        record.room.join(&now);
+        if now.unended {
+            // The end of the text is no longer the document's own.
+            record.text = None;
         }
     }
 
@@ -329,7 +337,7 @@ impl<'a> Chunk<'a, '_> {
             if let Some((_, edits)) = &written
                 && self.prove(pair, &pending, edits).is_some()
             {
-                self.internal::<()>(pair, "undo would not give back the bytes");
+                written = self.unproven(pair, &pending, "undo would not give back the bytes");
             }
         }
         let (drafts, edits) = written.unwrap_or_default();
@@ -395,11 +403,12 @@ impl<'a> Chunk<'a, '_> {
         for one in pending {
             let node = one.workload.object.node;
             let first = self.report.edits.len();
-            let own = edits.iter().filter(|(own, _)| *own == node).flat_map(|(_, edits)| edits);
+            let own: Vec<Edit> =
+                edits.iter().filter(|(own, _)| *own == node).flat_map(|(_, edits)| edits).cloned().collect();
             let in_file =
-                own.map(|edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text.clone() });
+                own.iter().map(|edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text.clone() });
             self.report.edits.extend(in_file);
-            self.place(one.companions, &one.workload, first..self.report.edits.len());
+            self.place(one.companions, &one.workload, (&own, first..self.report.edits.len()));
             self.report.needed.extend(one.record.iter().flat_map(generated));
             let is_injected = matches!(one.wanted, Wanted::Draft(_)) && first < self.report.edits.len();
             self.report.has_unrecorded |= is_injected && one.record.is_none();

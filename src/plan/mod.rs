@@ -159,7 +159,10 @@ impl<'r, 't> Run<'r, 't> {
                     planned.diagnostics.extend(done.err().map(|problem| *problem));
                     continue;
                 }
-                (Turn::Kept(_), None) => continue,
+                (Turn::Kept(_), None) => {
+                    planned.diagnostics.push(recording::cannot_record(self.workload, true));
+                    continue;
+                }
             };
             let policy = &self.policies[at];
             let mut found = Found::default();
@@ -219,6 +222,7 @@ impl<'r, 't> Run<'r, 't> {
             let stale = stale_marks(self.workload, self.policies, planned);
             planned.diagnostics.extend(stale);
         }
+        let can_record = recording.is_some();
         let marked = match recording {
             Some(recording) => {
                 let finished = recording.finish(&mut planned.draft, self.earlier);
@@ -227,8 +231,11 @@ impl<'r, 't> Run<'r, 't> {
             None if self.options.marker => mark(self.workload, planned),
             None => Ok(()),
         };
-        if self.is_recording && planned.record.is_none() && planned.draft.is_changed() && self.earlier.is_none() {
-            planned.diagnostics.push(recording::cannot_record(self.workload));
+        if self.is_recording && !can_record && planned.draft.is_changed() {
+            let problem = recording::cannot_record(self.workload, self.earlier.is_some());
+            if !planned.diagnostics.contains(&problem) {
+                planned.diagnostics.push(problem);
+            }
         }
         if let Err(refusal) = marked {
             planned.diagnostics.push(refusal_diagnostic(&refusal, self.workload));

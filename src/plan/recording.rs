@@ -66,7 +66,7 @@ impl Recording {
     pub fn begin(workload: &Workload<'_>, draft: &Draft<'_>) -> Option<Self> {
         let paths = Paths::of(&workload.pod_kind.path);
         let value = draft.value(&draft.root())?;
-        if has_nameless_containers(&value, &workload.pod_kind.path) {
+        if has_twin_containers(&value, &workload.pod_kind.path) {
             return None;
         }
         let record = Record { version: VERSION, pod: paths.template(), ..Record::default() };
@@ -181,21 +181,31 @@ pub fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(), Refusa
     Ok(())
 }
 
-/// More than one container of a list without a name: what is put into each could not be told apart later.
-fn has_nameless_containers(object: &Value, template: &[String]) -> bool {
+/// Containers without a name, or two of a list with one: what is put into each could not be told apart later.
+fn has_twin_containers(object: &Value, template: &[String]) -> bool {
     let spec = template.iter().try_fold(object, |value, key| value.get(key)).and_then(|template| template.get("spec"));
     let lists = ["initContainers", "containers"].iter().filter_map(|list| spec?.get(list)?.as_array());
-    lists.into_iter().any(|list| list.iter().filter(|container| !container["name"].is_string()).count() > 1)
+    lists.into_iter().any(|list| {
+        let mut names = BTreeSet::new();
+        !list.iter().all(|container| container["name"].as_str().is_some_and(|name| names.insert(name)))
+    })
 }
 
-/// Something in the workload has no value that every reader agrees on, so nobody can say what changed.
-pub(super) fn cannot_record(workload: &Workload<'_>) -> Diagnostic {
-    let message = format!("what is injected into {} cannot be recorded, so undo will not know it", workload.title());
-    let warning = Diagnostic::warning(Code::NoRecord, message).at(workload.own_place(), "this workload");
-    warning.help(
-        "readers disagree about some value in it (a key that stands twice, or a tag that Kubernetes does not know), or \
-         containers have no name",
-    )
+/// Something in the workload has no value that every reader agrees on, so nobody can say what changed. That is refused
+/// where a record says already what was injected.
+pub(super) fn cannot_record(workload: &Workload<'_>, has_record: bool) -> Diagnostic {
+    let why = "readers disagree about some value in it (a key that stands twice, or a tag that Kubernetes does not know), \
+               or containers have no name, or the same";
+    let title = workload.title();
+    let problem = if has_record {
+        let message = format!("what is injected into {title} cannot be recorded any more");
+        Diagnostic::error(Code::NoRecord, message)
+            .help(format!("{why}; `podgraft undo` takes out what the record says"))
+    } else {
+        let message = format!("what is injected into {title} cannot be recorded, so undo will not know it");
+        Diagnostic::warning(Code::NoRecord, message).help(why)
+    };
+    problem.at(workload.own_place(), "this workload")
 }
 
 /// Of what a policy puts there, not of what it finds.

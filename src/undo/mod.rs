@@ -109,9 +109,13 @@ pub fn strip(
             .iter()
             .filter_map(|one| Some((own.iter().position(|node| *node == one.node)?, &one.record)))
             .collect();
-        let further = places::edits_of(&text, kinds, &records).map_err(Obstacle::Wrong)?;
+        let (further, is_as_it_was) = places::edits_of(&text, kinds, &records).map_err(Obstacle::Wrong)?;
         let original = spliced(&text, &further)?;
         if !has_same_values(&text, &original) {
+            // Beside what somebody changed since, the places are not where they were.
+            if !is_as_it_was {
+                return Ok(Stripped { edits, text, taken });
+            }
             let at = recorded.iter().find(|one| one.record.text.is_some()).map_or(tree.roots()[0], |one| one.at);
             return Err(Obstacle::Forged(at));
         }
@@ -125,13 +129,38 @@ fn spliced(text: &str, edits: &[Edit]) -> Result<String, Obstacle> {
     String::from_utf8(splice(text.as_bytes(), edits)).map_err(|_| Obstacle::Wrong("it is not UTF-8".to_owned()))
 }
 
-/// What a record says about text changes no value, whoever wrote the record.
+/// What a record says about text changes no value, whoever wrote the record; items of a list may change places.
 fn has_same_values(undone: &str, original: &str) -> bool {
     let values = |text: &str| -> Option<Vec<Value>> {
         let tree = parse(text).ok()?;
-        tree.roots().iter().map(|&root| to_value(&tree, root).ok()).collect()
+        Some(tree.roots().iter().map(|&root| loosely(&tree, root)).collect())
     };
     matches!((values(undone), values(original)), (Some(undone), Some(original)) if undone == original)
+}
+
+/// A value without the order of its lists. What has none that readers agree on, as a mapping with one key twice, becomes
+/// a list of what it holds.
+fn loosely(tree: &Tree<'_>, id: NodeId) -> Value {
+    match to_value(tree, id) {
+        Ok(value) => in_any_order(value),
+        Err(_) if tree.kind(id).is_collection() => tree.children(id).map(|inner| loosely(tree, inner)).collect(),
+        Err(_) => Value::from(tree.slice(id)),
+    }
+}
+
+fn in_any_order(mut value: Value) -> Value {
+    match &mut value {
+        Value::Array(items) => {
+            items.iter_mut().for_each(|item| *item = in_any_order(item.take()));
+            items.sort_by_cached_key(Value::to_string);
+        }
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|field| *field = in_any_order(field.take()));
+            fields.sort_keys();
+        }
+        _ => {}
+    }
+    value
 }
 
 fn check(tree: &Tree<'_>, text: &str, drafts: &[(NodeId, Draft<'_>)]) -> Result<(), Obstacle> {

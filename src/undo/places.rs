@@ -77,16 +77,21 @@ fn trimmed(line: usize, is: &str, was: &str) -> TextPlace {
     (line, start, is[..is.len() - end].to_owned(), was[..was.len() - end].to_owned())
 }
 
-/// The edits that the records' places are on a text. Where somebody changed the object since, what cannot be found
-/// without doubt is left.
-pub(super) fn edits_of(text: &str, kinds: &PodKinds, records: &[(usize, &Record)]) -> Result<Vec<Edit>, String> {
+/// The edits that the records' places are on a text, and whether every object is as it was when they were noted. Where
+/// somebody changed it since, what cannot be found without doubt is left.
+pub(super) fn edits_of(
+    text: &str,
+    kinds: &PodKinds,
+    records: &[(usize, &Record)],
+) -> Result<(Vec<Edit>, bool), String> {
     let regions = regions_of(text, kinds)?;
-    let mut edits = Vec::new();
+    let (mut edits, mut are_as_they_were) = (Vec::new(), true);
     for (at, record) in records {
         let (Some(region), Some(texts)) = (regions.get(*at), &record.text) else { continue };
         let own = &text[region.own.start..region.next];
         let is_as_it_was =
             [&text[region.own.clone()], own].iter().any(|own| digest_of_bytes(own.as_bytes()) == texts.of);
+        are_as_they_were &= is_as_it_was;
         for place in &texts.places {
             let found = if is_as_it_was { offset_of(own, place) } else { only_place_of(own, place) };
             edits.extend(found.map(|offset| {
@@ -97,7 +102,7 @@ pub(super) fn edits_of(text: &str, kinds: &PodKinds, records: &[(usize, &Record)
     }
     edits.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
     edits.dedup_by(|next, before| next.at.start < before.at.end);
-    Ok(edits)
+    Ok((edits, are_as_they_were))
 }
 
 fn offset_of(text: &str, (line, column, is, _): &TextPlace) -> Option<usize> {
