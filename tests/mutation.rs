@@ -6,6 +6,7 @@
 mod promises;
 
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 const POLICIES: [&str; 2] = ["testdata/mutation/policy.yaml", "testdata/mutation/companions.yaml"];
@@ -100,7 +101,7 @@ fn manifests_that_went_wrong_are_refused_or_edited_rightly() {
     });
     let texts = texts();
     let mut random = Random(number("SEED", 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let (mut edited, mut refused, mut compared) = (0, 0, 0);
+    let (mut edited, mut refused, mut compared, mut broken) = (0, 0, 0, 0);
     let runs = number("MUTATIONS", 20_000);
     for run in 0..runs {
         let mut lines: Vec<String> =
@@ -110,12 +111,19 @@ fn manifests_that_went_wrong_are_refused_or_edited_rightly() {
                 mutate(&mut lines, &mut random);
             }
         }
-        let kept = promises::check(lines.concat().as_bytes(), &policies[usize::from(run % 4 == 0)]);
+        let text = lines.concat();
+        let checked = || promises::check(text.as_bytes(), &policies[usize::from(run % 4 == 0)]);
+        let Ok(kept) = catch_unwind(AssertUnwindSafe(checked)) else {
+            broken += 1;
+            eprintln!("run {run}, the text:\n{text}the end");
+            continue;
+        };
         refused += usize::from(kept.output.is_none());
         edited += usize::from(kept.edits > 0);
         compared += kept.compared;
     }
     eprintln!("{runs} runs: {edited} edited, {refused} refused, {compared} documents compared by values");
+    assert_eq!(broken, 0, "promises were broken: see the texts above");
     assert!(
         edited > 0 && refused > 0 && compared > 0,
         "the mutations test nothing: {edited} edited, {refused} refused"
