@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Runs each fuzz target for some seconds on one core: fuzz/run.sh SECONDS [TARGET]...
+# FUZZ_SEED=n repeats a series of inputs, without it every run tries others.
 # It needs a nightly compiler and cargo-fuzz. The project has no unsafe code, so no sanitizer is asked for.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +15,7 @@ for target in "$@"; do
   # What is written to stdout and stderr is said again only when a run fails.
   log="fuzz/target/$target.log"
   if nice cargo +nightly fuzz run -s none "$target" -- "${dictionary[@]}" -max_len=16384 -timeout=20 -rss_limit_mb=4096 \
-    -max_total_time="$seconds" -print_final_stats=1 >"$log" 2>&1; then
+    -max_total_time="$seconds" -seed="${FUZZ_SEED:-0}" -print_final_stats=1 >"$log" 2>&1; then
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     coverage=$(grep -o 'cov: [0-9]*' "$log" | tail -n 1)
     echo "$target: $runs runs, $coverage, $(find "fuzz/corpus/$target" -type f | wc -l) inputs kept"
