@@ -21,7 +21,7 @@ use crate::blocks::{Block, Blocks};
 use crate::hold::Hold;
 use crate::output::unbuffered;
 use crate::progress;
-use crate::reread::{Original, PIECE, write_edited};
+use crate::reread::{Original, PIECE, write_edited, write_edited_file};
 use crate::walk::{Input, unreadable};
 
 /// As the main thread has it: parsing goes as deep as the text nests.
@@ -133,10 +133,12 @@ impl Piped {
         let length = self.length;
         let written = match self.text {
             Kept::Gone => Ok(()),
-            Kept::Held(hold) => hold.reader().and_then(|held| write_edited(held, length, edits, threads, &mut stdout)),
+            Kept::Held(hold) => {
+                hold.reader().and_then(|held| write_edited(held, 0..length, edits, threads, &mut stdout))
+            }
             Kept::InFile(original) => {
                 check_unchanged(&original, self.length, name)?;
-                original.reader().and_then(|file| write_edited(file, length, edits, threads, &mut stdout))
+                write_edited_file(&original, edits, threads, &mut stdout)
             }
         };
         unless_closed(written).map_err(|error| not_written(&error))

@@ -1,8 +1,9 @@
 //! A text that is read a second time, to be written with its edits: only these are kept in between.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread::{self, Builder};
 use std::time::SystemTime;
@@ -51,17 +52,47 @@ impl Original {
     }
 }
 
-/// Writes a text of a length with its edits. With more than one thread another reads ahead.
+/// What no edit touches for so many bytes the system copies by itself.
+const LONG: usize = 1 << 20;
+
+/// Writes a file with its edits to another file: what stands before the first and behind the last of them is not looked
+/// at again where that is much.
+pub fn write_edited_file(
+    original: &Original,
+    edits: &[Edit],
+    threads: NonZeroUsize,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let (mut file, length) = (original.reader()?, original.length());
+    let from = edits.first().map_or(length, |edit| edit.at.start);
+    let to = edits.iter().map(|edit| edit.at.end).max().unwrap_or(length);
+    let from = if from < LONG { 0 } else { from };
+    let to = if length - to < LONG { length } else { to };
+    copy(file, from, out)?;
+    if from < to || !edits.is_empty() {
+        let text = file.take((to - from) as u64);
+        write_edited(text, from..to, edits, threads, out)?;
+        file.seek(SeekFrom::Start(to as u64))?;
+    }
+    copy(file, length - to, out)
+}
+
+fn copy(file: &File, length: usize, out: &mut impl Write) -> io::Result<()> {
+    let copied = io::copy(&mut file.take(length as u64), out)?;
+    if copied == length as u64 { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+/// Writes a piece of a text with its edits, which are the whole text's. With more than one thread another reads ahead.
 pub fn write_edited(
     text: impl Read + Send,
-    length: usize,
+    at: Range<usize>,
     edits: &[Edit],
     threads: NonZeroUsize,
     out: &mut impl Write,
 ) -> io::Result<()> {
     // One more than there is, so that the end is seen.
-    let piece = PIECE.min(length + 1);
-    let pieces = Pieces { text, edits, at: 0, written_to: 0, raw: Vec::new(), piece };
+    let piece = PIECE.min(at.len() + 1);
+    let pieces = Pieces { text, edits, at: at.start, written_to: at.start, raw: Vec::new(), piece };
     if threads.get() > 1 && piece == PIECE { write_read_ahead(pieces, out) } else { pieces.write(out) }
 }
 
@@ -194,6 +225,29 @@ mod tests {
                 pieces().write(&mut alone).unwrap();
                 write_read_ahead(pieces(), &mut ahead).unwrap();
                 assert!(alone == wanted && ahead == wanted, "{edits:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_is_written_with_its_edits_however_much_stands_around_them() {
+        let text: Vec<u8> = (0..3 * LONG + 100).map(|at| b'a' + (at % 23) as u8).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&text).unwrap();
+        let original = Original::of(&file).unwrap().unwrap();
+        let edit = |start: usize, end: usize| Edit { at: start..end, text: "new".into() };
+        let places = [0, 1, LONG, 2 * LONG, 2 * LONG + 101, text.len()];
+        let mut sets: Vec<Vec<Edit>> = vec![vec![]];
+        for &from in &places {
+            sets.extend(places.iter().filter(|&&to| to >= from).map(|&to| vec![edit(from, to)]));
+            sets.extend(places.iter().filter(|&&to| to > from).map(|&to| vec![edit(from, from), edit(to, to)]));
+        }
+        for edits in sets {
+            for threads in [1, 2] {
+                let (mut wanted, mut written) = (Vec::new(), Vec::new());
+                podgraft::report::write_spliced(&text, &edits, &mut wanted).unwrap();
+                write_edited_file(&original, &edits, NonZeroUsize::new(threads).unwrap(), &mut written).unwrap();
+                assert!(written == wanted, "{edits:?}");
             }
         }
     }
