@@ -9,7 +9,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::Inventory;
 use crate::options::{Options, TakeOut};
 use crate::record::Texts;
-use crate::record::{Leniency, RECORD};
+use crate::record::{Changed, Leniency, RECORD};
 use crate::report::{Edit, FileReport, splice, splice_text};
 use crate::source::Source;
 use crate::undo::{Obstacle, Recorded, Stripped, objects_of, places_between, read_record, strip};
@@ -42,7 +42,14 @@ impl Chunk<'_, '_> {
             recorded.extend(read_record(&tree, node).ok().flatten().filter(|_| has_record(at)));
         }
         let undo = |recorded: &[Recorded]| strip(&tree, self.setting.kinds, recorded, |_| Leniency::Leave);
+        let changed = |stripped: &Stripped| -> Vec<Changed> {
+            stripped.taken.iter().flat_map(|taken| taken.changed.iter().cloned()).collect()
+        };
+        let changed_before = changed(pair.stripped);
         let compare = |undone: &Stripped| {
+            if let Some(changed) = changed(undone).into_iter().find(|changed| !changed_before.contains(changed)) {
+                return Err(format!("`{}` of {} would be taken for changed", changed.path, changed.policy));
+            }
             places_between(&self.unended(&undone.text, pair, pending), pair.original, self.setting.kinds)
         };
         let matters =

@@ -102,12 +102,14 @@ impl Inverse<'_> {
             }
         }
         for (path, removed) in &effects.removed {
-            let is_gone = self.paths.get(&self.taken.value, path).is_none();
-            if is_gone {
-                self.redo.remove(path);
-                self.paths.insert(&mut self.taken.value, path, removed.was.clone(), removed.after.as_deref());
-            } else {
-                self.note(path);
+            match self.paths.get(&self.taken.value, path) {
+                None => {
+                    self.redo.remove(path);
+                    self.paths.insert(&mut self.taken.value, path, removed.was.clone(), removed.after.as_deref());
+                }
+                // A default that an API server fills in again.
+                Some(there) if *there == removed.was && is_live(&self.taken.value) => self.redo.remove(path),
+                Some(_) => self.note(path),
             }
         }
     }
