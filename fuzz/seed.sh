@@ -1,26 +1,31 @@
 #!/usr/bin/env bash
-# Fills the targets' corpus folders, which git does not keep, from the test data: fuzz/seed.sh [TARGET]...
+# Fills the targets' folders below a corpus, which git does not keep, from the test data: fuzz/seed.sh CORPUS TARGET...
+# FUZZ_SEED leaves out what stands beside the repository, for a series of inputs hangs on these.
 set -euo pipefail
+corpus=$(realpath "$1")
+shift
 cd "$(dirname "$0")"
 
+shared=../../shared
+[ -z "${FUZZ_SEED:-}" ] || shared=
+
 manifests() {
-  find ../testdata ../tests/yaml_files ../../shared/torture -type f -size -16k \
+  find ../testdata ../tests/yaml_files ${shared:+"$shared/torture"} -type f -size -16k \
     \( -name '*.yaml' -o -name '*.yml' -o -name '*.json' \) 2>/dev/null || true
 }
 policies() {
-  find ../policies ../testdata ../../shared/cases -type f -size -16k -name '*policy*.yaml' 2>/dev/null || true
+  find ../policies ../testdata ${shared:+"$shared/cases"} -type f -size -16k -name '*policy*.yaml' 2>/dev/null || true
   find ../policies -type f -name '*.yaml'
 }
 # One input from stdin.
 add() {
-  local new="corpus/$1/new"
+  local new="$corpus/$1/new"
   cat >"$new"
-  mv "$new" "corpus/$1/seed-$(sha256sum "$new" | cut -c 1-16)"
+  mv "$new" "$corpus/$1/seed-$(sha256sum "$new" | cut -c 1-16)"
 }
 
-[ $# -gt 0 ] || set -- parse split policy graft pair expression
 for target in "$@"; do
-  mkdir -p "corpus/$target"
+  mkdir -p "$corpus/$target"
   case "$target" in
     policy) policies ;;
     pair) find ../testdata/cases -name 'input.*' ;;
@@ -38,5 +43,5 @@ for target in "$@"; do
       *) add "$target" <"$file" ;;
     esac
   done
-  echo "$target: $(find "corpus/$target" -type f | wc -l) inputs"
+  echo "$target: $(find "$corpus/$target" -type f | wc -l) inputs"
 done
