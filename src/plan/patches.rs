@@ -303,7 +303,11 @@ impl<'c, 't> Planner<'c, 't> {
         let is_settled = match outcome {
             Err(Stop::Test(_)) => true,
             Err(Stop::Problem(_)) => false,
-            Ok(done) => done.is_empty() || again.value(&again.root()) == self.draft.value(&self.draft.root()),
+            Ok(done) if done.is_empty() => true,
+            // Of what has no value nobody can say that it is the same.
+            Ok(_) => {
+                again.value(&again.root()).is_some_and(|again| self.draft.value(&self.draft.root()) == Some(again))
+            }
         };
         if is_settled {
             return Ok(());
