@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::yaml::tree::{NodeId, Tree};
-use crate::yaml::value::to_value;
+use crate::yaml::value::{key_text, to_value};
 
 /// A part of the draft.
 #[derive(Debug, Clone, PartialEq)]
@@ -184,6 +184,14 @@ impl<'t> Draft<'t> {
         }
     }
 
+    /// A key as the value has it: that of `y: 1` is "true".
+    pub fn key_in_value(&self, key: &Key) -> Option<String> {
+        match key {
+            Key::Node(node) => key_text(self.tree, *node),
+            Key::New(text) => Some(text.to_string()),
+        }
+    }
+
     /// The items of a list; empty for anything else.
     pub fn items(&self, part: &Part) -> Vec<Part> {
         match part {
@@ -325,9 +333,12 @@ impl<'t> Draft<'t> {
                     let is_merge =
                         |field: &&Field| matches!(field.key, Key::Node(node) if self.tree.is_merge_key(node));
                     let own = fields.iter().filter(|field| !is_merge(field));
-                    let pairs =
-                        own.map(|field| Some((self.key_text(&field.key)?.to_owned(), self.value(&field.value)?)));
+                    let count = own.clone().count();
+                    let pairs = own.map(|field| Some((self.key_in_value(&field.key)?, self.value(&field.value)?)));
                     let mut map: Map<String, Value> = pairs.collect::<Option<_>>()?;
+                    if map.len() < count {
+                        return None; // two keys that are one to JSON
+                    }
                     if let Some(origin) = origin.filter(|_| fields.iter().any(|field| is_merge(&field))) {
                         let Value::Object(all) = to_value(self.tree, origin).ok()? else { return None };
                         let merged = all

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::draft::{Draft, Field, Key, Opened, Part};
 use crate::yaml::tree::NodeId;
-use crate::yaml::value::to_value;
+use crate::yaml::value::{key_text, to_value};
 
 /// The operations that turn the input's object into the draft's; empty when nothing changes. Who carries them out later
 /// may have another object by then: an item of a list is found by its place, so what has a name is tested for it first, and a text for what it was.
@@ -63,13 +63,13 @@ impl Patcher<'_, '_> {
         // First, for a key that goes may come again in another place.
         for (key, _) in tree.entries(origin).filter(|(key, _)| !fields.iter().any(|field| field.key == Key::Node(*key)))
         {
-            let Some(text) = tree.scalar(key) else { continue };
-            path.push(text.to_owned());
+            let Some(text) = key_text(tree, key) else { continue };
+            path.push(text);
             self.operations.push(PatchOperation::Remove(RemoveOperation { path: pointer(path) }));
             path.pop();
         }
         for field in fields {
-            let Some(key) = self.draft.key_text(&field.key).map(str::to_owned) else { continue };
+            let Some(key) = self.draft.key_in_value(&field.key) else { continue };
             path.push(key);
             match field.key {
                 Key::New(_) => {

@@ -176,8 +176,9 @@ fn merge_sources(tree: &Tree<'_>, value: NodeId) -> Vec<NodeId> {
     vec![value]
 }
 
-/// A key as JSON has it: `8080` and `yes` are the strings "8080" and "true", as for `kubectl`.
-fn key_text(tree: &Tree<'_>, key: NodeId) -> Option<String> {
+/// A key as JSON has it: `8080` and `yes` are the strings "8080" and "true", as for `kubectl`. `None` for what is
+/// no key there.
+pub fn key_text(tree: &Tree<'_>, key: NodeId) -> Option<String> {
     match scalar_value(tree, tree.follow(key)).ok()? {
         Value::String(text) => Some(text),
         Value::Bool(value) => Some(value.to_string()),
