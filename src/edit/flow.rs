@@ -54,8 +54,13 @@ pub(super) fn sequence(lowering: &mut Lowering<'_, '_>, origin: NodeId, items: &
 
 fn collection(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: Vec<Slot>) -> Result<(), CannotWrite> {
     let tree = lowering.tree;
-    // `[a: b]` and `[?]` hold mappings without brackets of their own, which nothing may be put beside.
-    let is_bare = |node: NodeId| tree.kind(node).is_flow() && !tree.slice(node).starts_with(['{', '[']);
+    // `[a: b]`, `[{a: b}: c]` and `[?]` hold mappings without brackets of their own, which nothing may be put beside.
+    let begins_with_key = |node: NodeId| {
+        tree.children(node).next().is_some_and(|key| tree.start_with_properties(key) <= tree.span(node).start)
+    };
+    let is_bare = |node: NodeId| {
+        tree.kind(node).is_flow() && (!tree.slice(node).starts_with(['{', '[']) || begins_with_key(node))
+    };
     if is_bare(origin) || tree.children(origin).any(is_bare) {
         return Err(CannotWrite { node: origin, why: "is a pair without brackets" });
     }
