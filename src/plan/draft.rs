@@ -176,14 +176,6 @@ impl<'t> Draft<'t> {
         })
     }
 
-    /// The text of a key.
-    pub fn key_text<'k>(&'k self, key: &'k Key) -> Option<&'k str> {
-        match key {
-            Key::Node(node) => self.tree.scalar(*node),
-            Key::New(text) => Some(text),
-        }
-    }
-
     /// A key as the value has it: that of `y: 1` is "true".
     pub fn key_in_value(&self, key: &Key) -> Option<String> {
         match key {

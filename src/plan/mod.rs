@@ -232,10 +232,7 @@ impl<'r, 't> Run<'r, 't> {
             None => Ok(()),
         };
         if self.is_recording && !can_record && planned.draft.is_changed() {
-            let problem = recording::cannot_record(self.workload, self.earlier.is_some());
-            if !planned.diagnostics.contains(&problem) {
-                planned.diagnostics.push(problem);
-            }
+            planned.diagnostics.push(recording::cannot_record(self.workload, self.earlier.is_some()));
         }
         if let Err(refusal) = marked {
             planned.diagnostics.push(refusal_diagnostic(&refusal, self.workload));
