@@ -403,12 +403,11 @@ impl<'a> Chunk<'a, '_> {
         for one in pending {
             let node = one.workload.object.node;
             let first = self.report.edits.len();
-            let own: Vec<Edit> =
-                edits.iter().filter(|(own, _)| *own == node).flat_map(|(_, edits)| edits).cloned().collect();
+            let own = edits.iter().find(|(own, _)| *own == node).map_or(&[][..], |(_, edits)| edits);
             let in_file =
                 own.iter().map(|edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text.clone() });
             self.report.edits.extend(in_file);
-            self.place(one.companions, &one.workload, (&own, first..self.report.edits.len()));
+            self.place(one.companions, &one.workload, (own, first..self.report.edits.len()));
             self.report.needed.extend(one.record.iter().flat_map(generated));
             let is_injected = matches!(one.wanted, Wanted::Draft(_)) && first < self.report.edits.len();
             self.report.has_unrecorded |= is_injected && one.record.is_none();
