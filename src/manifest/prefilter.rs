@@ -140,7 +140,7 @@ impl<'a> Root<'a> {
 
     fn take_kind(&mut self, value: &'a [u8], kinds: &PodKinds) -> Option<()> {
         let kind = bare_word(value, ALPHANUMERIC)?;
-        if self.kind.is_some() || kind.ends_with(b"List") {
+        if self.kind.is_some() || kind.ends_with(b"List") || goes_on(value) {
             return None;
         }
         (self.kind, self.is_known) = (Some(kind), kinds.has_kind(kind));
@@ -173,6 +173,13 @@ fn line_of(text: &[u8]) -> &[u8] {
 
 fn is_blank_or_comment(line: &[u8]) -> bool {
     matches!(line.trim_ascii_start().first(), None | Some(b'#'))
+}
+
+/// The value may be continued by the line below it, the next that is not blank.
+fn goes_on(value: &[u8]) -> bool {
+    let below = &value[line_of(value).len()..];
+    let start = below.iter().position(|byte| !byte.is_ascii_whitespace());
+    start.is_some_and(|at| below[at - 1] != b'\n' && below[at] != b'#')
 }
 
 /// Line breaks that some readers see and a search for `\n` does not: a bare CR, NEL, LS, PS; and a byte order mark.
@@ -245,6 +252,7 @@ mod tests {
         assert!(is_let_through("---\n\n# nothing\n"));
         assert!(is_let_through("a: 1\n"));
         assert!(is_let_through("apiVersion: v1\nkind: Service\n"));
+        assert!(is_let_through("kind: ConfigMap\n\n  # c\nmetadata: {}\n"));
         assert!(!is_let_through("apiVersion: serving.knative.dev/v1\nkind: Service\n"));
         assert!(!is_let_through("apiVersion: \"v1\"\nkind: Service\n"));
     }
@@ -314,6 +322,8 @@ mod tests {
             "%YAML 1.1\n",
             "\u{feff}kind: x\n",
             "kind : Pod\n",
+            "kind: od\n c\n List\n",
+            "kind: od\n\n  \n List",
         ] {
             assert!(!is_let_through(text), "{text:?}");
         }
