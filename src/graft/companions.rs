@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::CannotWrite;
 use crate::edit::companion::{Beside, extend_list};
 use crate::manifest::pod::Workload;
 use crate::plan;
@@ -53,14 +54,23 @@ fn in_folder_of(workload: &Workload<'_>, mut companion: Companion) -> Companion 
     companion
 }
 
-/// Where the edits of the workload give the text a last line end, it needs no further one.
-fn behind_own(mut text: CompanionText, workload: &Workload<'_>, own: &[Edit]) -> CompanionText {
+/// Behind the edits of the workload, of which the last may stand behind lines of blanks. Where they give the text a last
+/// line end, it needs no further one.
+fn behind_own(mut text: CompanionText, workload: &Workload<'_>, own: &[Edit]) -> Result<CompanionText, CannotWrite> {
     let whole = workload.tree.text();
     let is_line_end = |edit: &Edit| edit.at.start == whole.len() && matches!(&*edit.text, "\n" | "\r\n");
     if text.room.iter().any(is_line_end) && splice(whole.as_bytes(), own).ends_with(b"\n") {
         text.room.retain(|edit| !is_line_end(edit));
     }
-    text
+    let behind = own.last().map_or(0, |edit| edit.at.end);
+    let at = text.edit.at.start;
+    if behind > at && whole[at..behind].trim_ascii().is_empty() {
+        if !whole[..behind].ends_with('\n') {
+            return Err(CannotWrite { node: workload.object.node, why: "ends in a line of blanks without a line end" });
+        }
+        text.edit.at = behind..behind;
+    }
+    Ok(text)
 }
 
 impl Chunk<'_, '_> {
@@ -77,7 +87,7 @@ impl Chunk<'_, '_> {
         let beside = self.beside(workload);
         for companion in companions {
             let companion = in_folder_of(workload, companion);
-            match self.text_of(beside, &companion, workload).map(|text| behind_own(text, workload, own)) {
+            match self.text_of(beside, &companion, (workload, own)) {
                 Ok(text) => self.pending.push(Pending {
                     beside,
                     placed: PlacedCompanion {
@@ -102,10 +112,11 @@ impl Chunk<'_, '_> {
         &self,
         beside: Beside,
         companion: &Companion,
-        workload: &Workload<'_>,
+        (workload, own): (&Workload<'_>, &[Edit]),
     ) -> Result<CompanionText, Box<Diagnostic>> {
         self.refuse_doubt(workload)?;
-        beside.write(workload.tree, &companion.object).map_err(|refusal| {
+        let written = beside.write(workload.tree, &companion.object);
+        written.and_then(|text| behind_own(text, workload, own)).map_err(|refusal| {
             let message = format!(
                 "the {} cannot be written behind {}: what stands here {}",
                 companion.name,
@@ -113,7 +124,9 @@ impl Chunk<'_, '_> {
                 refusal.why
             );
             let problem = Diagnostic::error(Code::CannotEdit, message).at(workload.place(refusal.node), "here");
-            Box::new(problem.help("write it in block style, `key: value` lines and `- item` lines"))
+            Box::new(
+                problem.help("write it in block style, `key: value` lines and `- item` lines, each with its line end"),
+            )
         })
     }
 
