@@ -1,12 +1,12 @@
 //! A value and its record in, the value without what the record says out, and what it takes to put it back.
 
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::fold::Redo;
 use super::live::{fits, is_live};
 use super::path::{Paths, split_last};
-use super::{Effects, Joined, Record, digest};
+use super::{Effects, Joined, Record, Removed, digest};
 
 /// What happens to what somebody changed since it was put there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl Inverse<'_> {
                 }
             }
         }
-        for (path, removed) in &effects.removed {
+        for (path, removed) in by_place(&effects.removed) {
             match self.paths.get(&self.taken.value, path) {
                 None => {
                     self.redo.remove(path);
@@ -150,6 +150,22 @@ impl Inverse<'_> {
             Unjoined::Changed => self.note(path),
         }
     }
+}
+
+/// What was removed, each behind what it stood behind.
+fn by_place(all: &BTreeMap<String, Removed>) -> Vec<(&String, &Removed)> {
+    let (mut order, mut seen) = (Vec::with_capacity(all.len()), BTreeSet::new());
+    for path in all.keys() {
+        let mut back = Vec::new();
+        let mut next = path.clone();
+        while let Some((path, removed)) = all.get_key_value(&next).filter(|(path, _)| seen.insert(*path)) {
+            back.push((path, removed));
+            let Some(before) = &removed.after else { break };
+            next = format!("{}/{before}", split_last(path).0);
+        }
+        order.extend(back.into_iter().rev());
+    }
+    order
 }
 
 /// What was made or filled and is empty now: inner ones first, for a longer path sorts behind its beginning. Of several
