@@ -6,7 +6,9 @@ mod authors;
 mod check;
 mod companions;
 mod detail;
+mod left_alone;
 mod lint;
+mod outlined;
 pub mod passing;
 pub mod prove;
 mod record_refusals;
@@ -33,7 +35,7 @@ use crate::plan::draft::Draft;
 use crate::plan::patch::patch_of;
 use crate::plan::{self, Planned, plan};
 use crate::policy::Policy;
-use crate::report::{Companion, Edit, FileReport, Outcome, PolicyReport, Skip, WorkloadReport};
+use crate::report::{Companion, Edit, FileReport, Outcome, Skip, WorkloadReport};
 use crate::source::{Lines, Source};
 use crate::yaml::doubt::{Doubt, Place, find_doubt, find_doubt_in_tree};
 use crate::yaml::parse::parse;
@@ -43,7 +45,8 @@ use crate::yaml::tree::{NodeId, Tree};
 use authors::authors;
 use check::check;
 use companions::Pending;
-use refusals::{not_rendered, parse_problem, refuse_encoding, refuse_root, refuse_workload, untyped};
+use outlined::Outlines;
+use refusals::{not_rendered, parse_problem, refuse_encoding, refuse_root, untyped};
 pub use runs::Run;
 use runs::on_threads;
 use settle::Settling;
@@ -154,6 +157,7 @@ fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
     let mut report = FileReport::default();
     let mut lines = Lines::new(run.text, run.first_line);
     let mut written = Written::default();
+    let mut outlines = Outlines::default();
     let mut pods = PodWords::of(run.text);
     let mut glances = if has_odd_breaks(run.text) { None } else { Some(Glances::of(run.text)) };
     let mut chunks = chunks(run.text);
@@ -171,10 +175,10 @@ fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
             && matches!(glance, Glance::LetThrough { kind: Some(_), .. })
             && pods.stand_in(&chunk);
         let first_problem = report.diagnostics.len();
-        let (lines, written, report) = (&mut lines, &mut written, &mut report);
+        let (lines, written, outlines, report) = (&mut lines, &mut written, &mut outlines, &mut report);
         let doubt = OnceCell::new();
         let pending = Vec::new();
-        Chunk { place, bytes: chunk.text, setting, lines, written, report, first_problem, doubt, pending }
+        Chunk { place, bytes: chunk.text, setting, lines, written, outlines, report, first_problem, doubt, pending }
             .run(glance, may_hold_pods);
     }
     report
@@ -193,6 +197,7 @@ struct Chunk<'a, 'l> {
     setting: Setting<'a>,
     lines: &'l mut Lines<'a>,
     written: &'l mut Written,
+    outlines: &'l mut Outlines,
     report: &'l mut FileReport,
     /// The number of problems that stand in the report before this chunk's.
     first_problem: usize,
@@ -237,11 +242,13 @@ impl<'a> Chunk<'a, '_> {
             }
             return;
         }
-        match parse(text) {
+        let Some(parsed) = (if is_strict { self.parse(&source) } else { Some(parse(text)) }) else { return };
+        match parsed {
             Ok(tree) => {
                 self.report.documents += tree.roots().len();
                 self.objects(&tree, &source);
             }
+            Err(_) if is_strict && self.is_right_in_outline(&source) => {}
             Err(error) => {
                 self.report.documents += 1;
                 self.report.objects += 1;
@@ -338,16 +345,6 @@ impl<'a> Chunk<'a, '_> {
         None
     }
 
-    /// What every policy comes to, where the workload is not looked at any further.
-    fn left_alone(&mut self, workload: &Workload<'_>) -> Option<Vec<PolicyReport>> {
-        if !self.is_wanted(workload) {
-            return Some(self.all(|| Outcome::Skipped(Skip::because("not among those of --workload"))));
-        }
-        let refused = refuse_workload(workload)?;
-        self.report.diagnostics.push(refused);
-        Some(self.all(|| Outcome::Failed))
-    }
-
     fn workload<'t>(&mut self, workload: &Workload<'t>, drafts: &mut Vec<(NodeId, Draft<'t>)>, edits: &mut Vec<Edit>) {
         let first = self.report.edits.len() + edits.len();
         let (mut metrics_port, mut ephemeral, mut companions) = (None, Vec::new(), Vec::new());
@@ -358,6 +355,9 @@ impl<'a> Chunk<'a, '_> {
         let mut policies = self.left_alone(workload).unwrap_or_else(|| {
             let setting = self.setting;
             let planned = plan(workload, setting.policies, setting.options, setting.inventory, None);
+            if let Some(refused) = self.refused_pod(workload, &planned.policies) {
+                return refused;
+            }
             let Planned {
                 draft, policies, diagnostics, needs, ephemeral_containers, companions: generated, steps, ..
             } = planned;
@@ -413,26 +413,8 @@ impl<'a> Chunk<'a, '_> {
         }
     }
 
-    fn all(&self, outcome: impl Fn() -> Outcome) -> Vec<PolicyReport> {
-        let report = |policy: &Policy| PolicyReport {
-            policy: Arc::from(policy.identity.as_str()),
-            outcome: outcome(),
-            rules: Vec::new(),
-            is_older: false,
-        };
-        self.setting.policies.iter().map(report).collect()
-    }
-
     fn line_of(&mut self, tree: &Tree<'_>, node: NodeId) -> usize {
-        self.lines.line_at(self.place.in_run + tree.span(node).start)
-    }
-
-    fn is_wanted(&self, workload: &Workload<'_>) -> bool {
-        let patterns = &self.setting.options.workloads;
-        patterns.is_empty()
-            || patterns
-                .iter()
-                .any(|pattern| pattern.matches(&workload.object.kind, workload.namespace.as_deref(), &workload.name))
+        self.lines.line_at(self.place.in_run + tree.start(node))
     }
 
     fn without_template(&mut self, object: &Object, tree: &Tree<'_>) {

@@ -173,22 +173,18 @@ impl View<'_, '_> {
     }
 
     fn filter(&self, filter: &Filter, hooks: Hooks) -> Verdict {
-        let checks = [
-            self.check_kind(&filter.kinds),
-            self.check_name(&filter.names),
-            self.check_hooks(filter.hooks.unwrap_or(hooks)),
-            self.check_selector(filter.selector.as_ref(), self.workload.pod_metadata(), "selector", "the pod template"),
-            self.check_selector(
-                filter.workload_selector.as_ref(),
-                self.workload.metadata(),
-                "workloadSelector",
-                "the workload",
-            ),
-            self.check_annotations(&filter.annotations),
-            self.check_images(&filter.images),
-            self.check_sample(filter.sample.as_ref()),
-        ];
-        if let Some(reason) = checks.into_iter().flatten().next() {
+        let workload = self.workload;
+        let (pod, own) = (workload.pod_metadata(), workload.metadata());
+        let failed = self
+            .check_kind(&filter.kinds)
+            .or_else(|| self.check_name(&filter.names))
+            .or_else(|| self.check_hooks(filter.hooks.unwrap_or(hooks)))
+            .or_else(|| self.check_selector(filter.selector.as_ref(), pod, "selector", "the pod template"))
+            .or_else(|| self.check_selector(filter.workload_selector.as_ref(), own, "workloadSelector", "the workload"))
+            .or_else(|| self.check_annotations(&filter.annotations))
+            .or_else(|| self.check_images(&filter.images))
+            .or_else(|| self.check_sample(filter.sample.as_ref()));
+        if let Some(reason) = failed {
             return Verdict::Fails(Box::new(reason));
         }
         let own = self.check_namespace(filter);
@@ -282,9 +278,12 @@ impl View<'_, '_> {
     }
 
     fn check_images(&self, images: &[GlobMatcher]) -> Option<Skip> {
+        if images.is_empty() {
+            return None;
+        }
         let containers = self.workload.containers();
         let mut own = containers.iter().filter(|container| !self.base.left_out.contains(&container.node));
-        let holds = images.is_empty() || own.any(|container| matches_any(images, container.image));
+        let holds = own.any(|container| matches_any(images, container.image));
         (!holds).then(|| {
             let at = containers.first().and_then(|container| self.span_in(Some(container.node), "image"));
             Skip::because(format!("images wants {}, no container has it", list(images))).found_at(at)

@@ -1,9 +1,11 @@
 //! One large text on one thread and on several: what comes of it is the same, down to every line number.
 
+use podgraft::diagnostic::Code;
 use podgraft::graft::{Options, graft, graft_on_threads};
 use podgraft::inventory::Inventory;
 use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
+use podgraft::report::FileReport;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -37,6 +39,17 @@ kind: ConfigMap
 kind: ConfigMap
 ";
 
+/// A workload that no policy selects, with a pod that is no YAML.
+const BROKEN_POD: &str = "---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: broken, namespace: team-1}
+spec:
+  template:
+    spec:
+      containers: a: b: c
+";
+
 fn policies() -> Vec<Policy> {
     let (policies, problems) = read(vec![PolicyFile { name: "policy.yaml".into(), text: POLICY.to_owned() }], &[]);
     assert!(problems.is_empty(), "{problems:?}");
@@ -58,5 +71,23 @@ fn what_comes_of_a_text_does_not_depend_on_the_number_of_threads() {
         let several =
             format!("{:?}", graft_on_threads(threads, &name, text.as_bytes(), &policies, &options, &inventory));
         assert!(several == one, "{threads} threads");
+    }
+}
+
+#[test]
+fn what_is_wrong_in_a_pod_that_no_policy_selects_is_nothing_wherever_it_stands() {
+    let sample = include_str!("../benches/sample.yaml");
+    let (name, policies) = (Arc::from("all.yaml"), policies());
+    let texts = [BROKEN_POD.to_owned(), [BROKEN_POD, &sample.repeat(30), BROKEN_POD].concat()];
+    for text in texts {
+        let run = |options| graft(&name, text.as_bytes(), &policies, &options);
+        let broken =
+            |report: &FileReport| report.diagnostics.iter().filter(|problem| problem.code == Code::NotYaml).count();
+        let report = run(Options::default());
+        assert_eq!(broken(&report), 0, "{:?}", report.diagnostics);
+        let documents = text.matches("name: broken").count();
+        assert_eq!(report.workloads.iter().filter(|workload| workload.name == "broken").count(), documents);
+        assert_eq!(broken(&run(Options { views: true, ..Options::default() })), documents);
+        assert_eq!(broken(&run(Options { parse_all: true, ..Options::default() })), documents);
     }
 }

@@ -1,5 +1,9 @@
-//! Where the fast parser answers, the complete one answers the same; no tree of either makes a walk of it panic.
+//! Where the fast parser answers, the complete one answers the same, also where it passes over a pod's `spec`; no tree of
+//! either makes a walk of it panic.
 #![no_main]
+
+#[path = "../../tests/yaml_files/outline.rs"]
+mod outline;
 
 use libfuzzer_sys::fuzz_target;
 use podgraft::yaml::doubt::find_doubt_in_tree;
@@ -14,6 +18,7 @@ fuzz_target!(|text: &str| {
             Err(error) => panic!("accepted by the fast parser only: {error:?}"),
         }
     }
+    outline::check(text);
     let Ok(tree) = complete else { return };
     let _ = find_doubt_in_tree(&tree);
     for &root in tree.roots() {

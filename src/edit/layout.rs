@@ -59,7 +59,7 @@ impl Votes {
 
 /// The column at which a node's content begins, in bytes from the start of its line. A byte order mark takes no column.
 pub fn column(tree: &Tree<'_>, id: NodeId) -> usize {
-    column_of(tree.text(), tree.span(id).start)
+    column_of(tree.text(), tree.start(id))
 }
 
 /// The column of an offset.

@@ -15,6 +15,7 @@ use crate::source::Source;
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::check::check;
+use super::refusals::refuse_pod;
 use super::settle::merge;
 use super::{Chunk, Setting};
 
@@ -132,7 +133,7 @@ impl Chunk<'_, '_> {
 
     /// Takes note of what policies generate for a workload, and writes nothing.
     pub(super) fn foresee(&mut self, workload: &Workload<'_>) {
-        if self.left_alone(workload).is_some() {
+        if self.left_alone(workload).is_some() || refuse_pod(workload).is_some() {
             return;
         }
         let Setting { policies, options, inventory, .. } = self.setting;

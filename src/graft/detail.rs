@@ -25,7 +25,7 @@ impl Chunk<'_, '_> {
         let start = self.place.start;
         let document = start..start + self.bytes.len();
         let is_alone = workload.tree.roots().first() == Some(&workload.object.node);
-        let span = workload.tree.span(workload.object.node);
+        let extent = |span: Range<usize>| start + span.start..start + span.end;
         WorkloadReport {
             api_version: workload.object.api_version.clone(),
             kind: workload.object.kind.clone(),
@@ -34,7 +34,10 @@ impl Chunk<'_, '_> {
             name: workload.name.clone(),
             line: self.line_of(workload.tree, workload.object.node),
             // The other items of a list are other objects, perhaps Secrets.
-            extent: if is_alone { document.clone() } else { start + span.start..start + span.end },
+            extent: match is_alone {
+                true => document.clone(),
+                false => extent(workload.tree.span(workload.object.node)),
+            },
             document,
             edits,
             view: self.setting.options.views.then(|| Box::new(view_of(workload))),

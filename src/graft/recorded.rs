@@ -24,7 +24,7 @@ use crate::yaml::tree::{NodeId, Tree};
 use super::Chunk;
 use super::check::check;
 use super::record_refusals::{changed_since, explain, unreadable, without_record};
-use super::refusals::untyped;
+use super::refusals::{refuse_pod, untyped};
 use super::retire::generated;
 
 static ANNOTATION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RECORD.as_bytes()));
@@ -78,10 +78,15 @@ pub(super) struct Pair<'p, 't> {
 }
 
 impl<'a> Chunk<'a, '_> {
+    /// Whether what an earlier run did is written here.
+    pub(super) fn has_recorded(&self) -> bool {
+        ANNOTATION.find(self.bytes).is_some()
+    }
+
     /// Whether what an earlier run did is written here, or what this one does is to be.
     pub(super) fn has_records(&self) -> bool {
         self.setting.options.record && self.setting.options.marker
-            || ANNOTATION.find(self.bytes).is_some()
+            || self.has_recorded()
             || self.setting.options.take_out.is_undo() && MARKED.find(self.bytes).is_some()
     }
 
@@ -225,6 +230,9 @@ impl<'a> Chunk<'a, '_> {
             return Pending::same(workload, Vec::new());
         }
         let mut planned = plan(&workload, self.setting.policies, self.setting.options, self.setting.inventory, None);
+        if let Some(policies) = self.refused_pod(&workload, &planned.policies) {
+            return Pending::same(workload, policies);
+        }
         self.add_room(planned.record.as_mut(), pair, &workload, None);
         self.report.needs.append(planned.needs);
         self.add_diagnostics(planned.diagnostics);
@@ -246,6 +254,10 @@ impl<'a> Chunk<'a, '_> {
     ) -> Pending<'t> {
         if let Some(policies) = self.left_alone(&workload) {
             return Pending::same(workload, policies);
+        }
+        if let Some(refused) = refuse_pod(&workload) {
+            self.report.diagnostics.push(refused);
+            return Pending::same(workload, self.all(|| Outcome::Failed));
         }
         let (one, taken) = (&pair.recorded[recorded], &pair.stripped.taken[recorded]);
         let earlier = Earlier { record: one.record.clone(), current: one.value.clone(), taken: taken.clone() };

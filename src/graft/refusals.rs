@@ -31,7 +31,7 @@ pub(super) fn refuse_root(tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagno
                 problem.at(source.place(tree.span(value)), "readers disagree about this").help("write the kind out"),
             );
         }
-        let start = tree.span(root).start;
+        let start = tree.start(root);
         let line = source.text[..start].rfind('\n').map_or(0, |at| at + 1);
         if tree.kind(root).is_collection() && source.text[line..].starts_with("---") {
             let problem = Diagnostic::error(
@@ -44,13 +44,20 @@ pub(super) fn refuse_root(tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagno
     None
 }
 
+/// A key that stands twice where selection reads.
 pub(super) fn refuse_workload(workload: &Workload<'_>) -> Option<Diagnostic> {
+    let key = workload.duplicate_key()?;
+    Some(duplicate(workload.place(key), workload.tree.scalar(key).unwrap_or_default()))
+}
+
+/// A pod that nothing can be put into.
+pub(super) fn refuse_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
     if let Some(node) = workload.malformed_containers() {
         let message = format!("the containers of {} are no list of mappings", workload.title());
         let problem = Diagnostic::error(Code::Invalid, message).at(workload.place(node), "this is something else");
         return Some(problem.help("write them as a list: `- name: NAME` and the other fields below it"));
     }
-    let key = workload.duplicate_key()?;
+    let key = workload.duplicate_key_in_pod()?;
     Some(duplicate(workload.place(key), workload.tree.scalar(key).unwrap_or_default()))
 }
 

@@ -27,6 +27,7 @@ pub struct Workload<'t> {
     pub name: String,
     /// As stated, or as given for the run.
     pub namespace: Option<String>,
+    /// Empty where the tree is an outline.
     containers: Vec<Container<'t>>,
 }
 
@@ -101,7 +102,7 @@ impl<'t> Workload<'t> {
             (None, None) => String::new(),
         };
         let namespace = text("namespace").or(default_namespace).map(str::to_owned);
-        let containers = read_containers(tree, pod_spec);
+        let containers = if tree.is_outline() { Vec::new() } else { read_containers(tree, pod_spec) };
         Ok(Workload { tree, source, object, pod_kind, template, pod_spec, name, namespace, containers })
     }
 
@@ -156,6 +157,7 @@ impl<'t> Workload<'t> {
 
     /// The containers in the order in which they stand: init containers, then app containers.
     pub fn containers(&self) -> &[Container<'t>] {
+        self.tree.want_all();
         &self.containers
     }
 
@@ -170,21 +172,26 @@ impl<'t> Workload<'t> {
         })
     }
 
-    /// The second of two equal keys, where selection reads or an edit may pass.
+    /// The second of two equal keys, where selection reads: around the pod's `spec`.
     pub fn duplicate_key(&self) -> Option<NodeId> {
         let tree = self.tree;
         let mut on_the_way = vec![self.object.node];
         for key in &self.pod_kind.path {
             on_the_way.extend(on_the_way.last().and_then(|&node| tree.get(node, key)));
         }
-        on_the_way.push(self.pod_spec);
         for metadata in [self.metadata(), self.pod_metadata()].into_iter().flatten() {
             on_the_way.push(metadata);
             on_the_way.extend(["labels", "annotations"].iter().filter_map(|key| tree.get(metadata, key)));
         }
-        let containers = self.containers.iter().map(|container| container.node);
-        let mut mappings = on_the_way.into_iter().chain(containers);
-        mappings.find_map(|node| tree.duplicate_key(tree.follow(node)))
+        on_the_way.into_iter().find_map(|node| tree.duplicate_key(tree.follow(node)))
+    }
+
+    /// The second of two equal keys in the pod's `spec`, where an edit may pass.
+    pub fn duplicate_key_in_pod(&self) -> Option<NodeId> {
+        let containers = self.containers().iter().map(|container| container.node);
+        std::iter::once(self.pod_spec)
+            .chain(containers)
+            .find_map(|node| self.tree.duplicate_key(self.tree.follow(node)))
     }
 }
 

@@ -104,7 +104,8 @@ fn leave_out_items(workload: &Workload<'_>, holder: NodeId, list: &str, ours: &[
 fn leave_out_containers(workload: &Workload<'_>, inject: &Inject, base: &mut Base) {
     let init = inject.init_containers.iter().map(|(item, _)| item);
     let ours: Vec<&Item> = init.chain(inject.sidecars.iter().map(|(item, ..)| item)).collect();
-    if ours.is_empty() {
+    // Who asks for containers asks an outline for too much, whatever is left out.
+    if ours.is_empty() || workload.tree.is_outline() {
         return;
     }
     for container in workload.containers() {

@@ -27,6 +27,7 @@ pub mod reconcile;
 pub mod recording;
 mod same;
 mod together;
+mod unselected;
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +48,8 @@ use draft::{Draft, Refusal};
 use planner::Planner;
 pub use planner::explain as explain_refusal;
 use recording::{Earlier, Notes, Recording, Turn, is_older, outcome_since, report_dropped, turns};
+pub use unselected::left_alone;
+use unselected::{no_container, no_rule};
 
 pub use crate::record::MARKER;
 
@@ -399,33 +402,6 @@ fn apply_rule<'p, 't>(subject: Subject<'p, 't>, rule: &'p Rule, planned: &mut Pl
     applied.notes.extend(notes);
     applied.done.extend(done);
     applied.problems.extend(problems);
-}
-
-fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
-    let choice = &rule.containers;
-    let names: Vec<&str> = choice.names.iter().map(|glob| glob.glob().glob()).collect();
-    let wanted = match &choice.names_from_annotation {
-        Some(key) if workload.has_annotation(key) => format!(" (annotation `{key}` names others)"),
-        _ if names.is_empty() => String::new(),
-        _ => format!(" (wants {})", names.join(", ")),
-    };
-    let own: Vec<&str> = workload.containers().iter().map(|container| container.name).collect();
-    let at = workload.tree.get(workload.pod_spec, "containers").map(|containers| workload.tree.span(containers));
-    let skip = Skip::because(format!("matched, no container{wanted}")).found_at(at);
-    let hint = format!("its containers are {}", own.join(", "));
-    Skip { is_near_miss: true, hint: (!own.is_empty() && !wanted.is_empty()).then_some(hint), ..skip }
-}
-
-/// Why none of the rules applies.
-fn no_rule(skips: Vec<(&Rule, Skip)>) -> Skip {
-    let is_near_miss = skips.iter().any(|(_, skip)| skip.is_near_miss);
-    let near = skips.iter().find(|(_, skip)| skip.hint.is_some()).or(skips.first());
-    let near = near.map(|(_, skip)| skip.clone()).unwrap_or_default();
-    let reasons = skips.into_iter().map(|(rule, skip)| match &rule.name {
-        Some(name) => format!("{name}: {}", skip.reason),
-        None => skip.reason,
-    });
-    Skip { reason: reasons.collect::<Vec<_>>().join("; "), is_near_miss, ..near }
 }
 
 /// `failurePolicy`: the run fails, or the workload is left alone with a warning.

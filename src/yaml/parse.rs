@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-pub use super::fast::Change;
+pub use super::fast::{Change, Outline};
 use super::tree::Tree;
 use super::{fast, granit};
 
@@ -40,6 +40,12 @@ pub fn parse(text: &str) -> Result<Tree<'_>, ParseError> {
 /// Parses a text if it is one document of the plain YAML that programs write; `None` says nothing about the text.
 pub fn parse_fast(text: &str) -> Option<Tree<'_>> {
     if is_too_long(text) { None } else { fast::parse(text) }
+}
+
+/// Parses a text like [`parse_fast`], but for what stands in the `spec` of a pod template, where that can be passed over:
+/// it becomes a mapping without entries, of which [`Tree::was_asked_for_unread`] says whether anybody looked at it.
+pub fn parse_outline(text: &str) -> Option<Outline<'_>> {
+    if is_too_long(text) { None } else { fast::parse_outline(text) }
 }
 
 /// Parses a text that came from a parsed one by changes: bytes of the old text, in order, and how many stand there

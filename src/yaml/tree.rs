@@ -11,6 +11,7 @@
 //! Properties (anchor, tag) stand before the span.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::fast::Mark;
 
@@ -86,6 +87,9 @@ pub(crate) struct Node {
 /// `extra` of a scalar whose value is its text between the quotes, byte for byte.
 pub(crate) const VERBATIM: u32 = u32::MAX;
 
+/// `unread` of a tree that has all nodes; no node has this id.
+pub(super) const ALL_READ: u32 = u32::MAX;
+
 /// An anchor and a tag in front of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Properties {
@@ -111,6 +115,26 @@ pub struct Tree<'a> {
     pub(super) marks: Vec<Mark>,
     /// Of a text that was read again: nodes that were taken from the tree before.
     pub(super) taken: Vec<Taken>,
+    /// Of an outline: a mapping that was not read, or [`ALL_READ`].
+    pub(super) unread: u32,
+    /// Somebody looked for what it holds, or where it ends.
+    pub(super) was_asked: Asked,
+}
+
+/// Whether somebody asked, whoever else looks at the tree.
+#[derive(Debug, Default)]
+pub(super) struct Asked(AtomicBool);
+
+impl Asked {
+    fn note(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Clone for Asked {
+    fn clone(&self) -> Self {
+        Asked(AtomicBool::new(self.0.load(Ordering::Relaxed)))
+    }
 }
 
 /// Nodes of another tree that were taken over, with all their descendants but those of the ones that were still open.
@@ -144,6 +168,39 @@ impl<'a> Tree<'a> {
             is_plain: false,
             marks: Vec::new(),
             taken: Vec::new(),
+            unread: ALL_READ,
+            was_asked: Asked::default(),
+        }
+    }
+
+    /// Whether something of the document was passed over.
+    pub fn is_outline(&self) -> bool {
+        self.unread != ALL_READ
+    }
+
+    /// Whether an outline was asked for something that was passed over, so that the answers were wrong.
+    pub fn was_asked_for_unread(&self) -> bool {
+        self.was_asked.0.load(Ordering::Relaxed)
+    }
+
+    /// Takes note that somebody asks for what may have been passed over.
+    pub fn want_all(&self) {
+        self.was_asked.note();
+    }
+
+    /// Takes note where something of these nodes was not read.
+    #[inline(always)]
+    fn ask(&self, first: u32, after: u32) {
+        if self.unread != ALL_READ {
+            self.ask_outline(first, after);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask_outline(&self, first: u32, after: u32) {
+        if (first..after).contains(&self.unread) {
+            self.was_asked.note();
         }
     }
 
@@ -164,6 +221,7 @@ impl<'a> Tree<'a> {
 
     /// All nodes in document order.
     pub fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        self.ask(0, u32::MAX);
         let end = u32::try_from(self.nodes.len()).expect("a text under 4 GiB has fewer nodes than bytes");
         (0..end).map(NodeId)
     }
@@ -178,12 +236,20 @@ impl<'a> Tree<'a> {
     }
 
     /// The content's bytes, see the module's text.
+    #[inline(always)]
     pub fn span(&self, id: NodeId) -> Range<usize> {
         let node = self.node(id);
+        self.ask(id.0, node.after);
         node.start as usize..node.end as usize
     }
 
+    /// Where the content begins.
+    pub fn start(&self, id: NodeId) -> usize {
+        self.node(id).start as usize
+    }
+
     /// The content as it is written.
+    #[inline]
     pub fn slice(&self, id: NodeId) -> &'a str {
         &self.text[self.span(id)]
     }
@@ -195,18 +261,21 @@ impl<'a> Tree<'a> {
 
     /// The node and all that it holds, in document order.
     pub fn within(&self, id: NodeId) -> impl Iterator<Item = NodeId> + use<> {
+        self.ask(id.0, self.node(id).after);
         (id.0..self.node(id).after).map(NodeId)
     }
 
     /// The direct children; of a mapping keys and values in turn.
     pub fn children(&self, id: NodeId) -> Children<'_, 'a> {
         let node = self.node(id);
+        self.ask(id.0, id.0 + 1);
         let end = if node.kind.is_collection() { node.after } else { id.0 + 1 };
         Children { tree: self, next: id.0 + 1, end }
     }
 
     /// The key and value of every entry of a mapping, as written: aliases and `<<` are not followed.
     pub fn entries(&self, id: NodeId) -> Entries<'_, 'a> {
+        self.ask(id.0, id.0 + 1);
         let end = if self.kind(id).is_mapping() { self.node(id).after } else { id.0 + 1 };
         Entries(Children { tree: self, next: id.0 + 1, end })
     }
@@ -228,7 +297,7 @@ impl<'a> Tree<'a> {
         if node.extra != VERBATIM {
             return Some(&self.decoded[node.extra as usize]);
         }
-        let span = self.span(id);
+        let span = node.start as usize..node.end as usize;
         let quoted = matches!(node.kind, Kind::SingleQuoted | Kind::DoubleQuoted);
         Some(if quoted { &self.text[span.start + 1..span.end - 1] } else { &self.text[span] })
     }

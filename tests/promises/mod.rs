@@ -70,7 +70,25 @@ pub fn check(text: &[u8], policies: &[Policy]) -> Kept {
     if report.edits.len() % 4 == 1 {
         check_undo(text, policies);
     }
+    if text.len() % 4 == 1 {
+        check_parse_all(text, policies, &report);
+    }
     Kept { output: Some(output), edits: report.edits.len(), compared }
+}
+
+/// What is let through or passed over would have made no difference.
+fn check_parse_all(text: &[u8], policies: &[Policy], report: &FileReport) {
+    let options = Options { patches: true, parse_all: true, ..Options::default() };
+    let whole = graft(&Arc::from("input.yaml"), text, policies, &options);
+    if !errors(&whole).is_empty() {
+        return;
+    }
+    assert_eq!(whole.edits, report.edits, "{}", String::from_utf8_lossy(text));
+    let outcomes = |report: &FileReport| {
+        let of = |workload: &WorkloadReport| format!("{} {} {:?}", workload.kind, workload.name, workload.policies);
+        report.workloads.iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(outcomes(&whole), outcomes(report), "{}", String::from_utf8_lossy(text));
 }
 
 /// What is injected with a record changes nothing the second time, and undo gives the bytes back.

@@ -7,19 +7,23 @@
 //! here is narrower than YAML's, never wider: in doubt it gives up.
 //!
 //! This file has the lines and the indentation; [`scalar`], [`folding`], [`block_scalar`] and [`flow`] have what stands
-//! on a line; [`again`] reads an edited text around its edits.
+//! on a line; [`again`] reads an edited text around its edits, [`outline`] passes over
+//! what nobody may ask for.
 
 mod again;
 mod block_scalar;
 mod characters;
 mod flow;
 mod folding;
+mod outline;
 mod scalar;
 
 use super::tree::{Kind, Node, NodeId, Tree, VERBATIM};
 pub use again::Change;
 use again::NOTHING_DUE;
 pub(super) use again::{Mark, parse_again};
+pub use outline::Outline;
+pub(super) use outline::parse_outline;
 use scalar::Scanned;
 
 /// Far below the complete parser's limit, so that both agree on what is too deep.
@@ -114,6 +118,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Moves to the next line if nothing or a comment is left of this one.
+    #[inline(always)]
     fn skip_rest(&mut self, at: usize) -> bool {
         self.next = match self.byte(at) {
             b'\n' => at + 1,
@@ -213,6 +218,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    #[inline(always)]
     fn read_entry(&mut self, at: usize, key: Scanned, colon: usize) -> Option<()> {
         if colon - at > MAX_KEY {
             return None;

@@ -1,0 +1,292 @@
+//! A document without what stands in its pod template's `spec`, which most policies ask nothing about: the lines there
+//! are passed over, each only looked at for what could go on behind its end.
+//!
+//! A line is passed over where it stands deeper than the `spec` and all that begins on it ends on it, text in quotes and
+//! brackets above all. So the first line that stands less deep is the next one behind the `spec` to every reader. In any
+//! doubt the whole document is read. What is wrong with YAML that is passed over is not found.
+
+use std::ops::Range;
+
+use super::super::tree::{ALL_READ, Kind, Tree, VERBATIM};
+use super::{Open, Parser, characters};
+
+/// How much deeper than its `spec` a bracket or a quote may begin; real lines are far shorter.
+const MAX_LINE: usize = 4000;
+
+/// What a line that is passed over comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Passed {
+    /// Nothing of it goes on but plain text.
+    Whole,
+    /// It ends with `|` or `>`: what is deeper than this column is text.
+    Text(usize),
+}
+
+/// A document of which perhaps only the outline was read so far.
+pub struct Outline<'a> {
+    /// What was read.
+    pub tree: Tree<'a>,
+    /// Where reading goes on if something was passed over and somebody wants it.
+    rest: Option<State>,
+}
+
+/// The parser's state where it began to pass over.
+struct State {
+    open: Vec<Open>,
+    next: usize,
+    end: u32,
+    due: Option<usize>,
+    nodes: usize,
+    decoded: usize,
+    marks: usize,
+}
+
+/// The outline of a text with at most one document, or all of it where there is nothing to pass over or a doubt; `None`
+/// where the parser does not know what it reads.
+pub(in crate::yaml) fn parse_outline(text: &str) -> Option<Outline<'_>> {
+    if !characters::are_known(text) {
+        return None;
+    }
+    let mut parser = Parser::new(text);
+    parser.skip_separator()?;
+    let mut rest = None;
+    let mut is_first = true;
+    while parser.read_next()? {
+        if is_first && parser.begins_pod_spec() {
+            is_first = false;
+            let state = parser.state();
+            match parser.pass_over() {
+                Some(()) => rest = Some(state),
+                None => parser.go_back(&state),
+            }
+        }
+    }
+    Some(Outline { tree: parser.finish(), rest })
+}
+
+impl<'a> Outline<'a> {
+    /// The whole document; `None` where the parser does not know it.
+    pub fn read_on(self) -> Option<Tree<'a>> {
+        let Some(state) = self.rest else { return Some(self.tree) };
+        let tree = self.tree;
+        let mut parser = Parser { bytes: tree.text.as_bytes(), tree, open: Vec::new(), next: 0, end: 0, due: None };
+        parser.go_back(&state);
+        while parser.read_next()? {}
+        Some(parser.finish())
+    }
+}
+
+impl Parser<'_> {
+    /// Whether the line that was read last is the key `spec` in the mapping under `template`, and nothing else.
+    fn begins_pod_spec(&self) -> bool {
+        if self.due.is_none() {
+            return false;
+        }
+        let text = |id: usize| self.tree.nodes.get(id).map(|node| &self.bytes[node.start as usize..node.end as usize]);
+        let Some(mapping) = self.open.last().filter(|open| !open.is_sequence).map(|open| open.id as usize) else {
+            return false;
+        };
+        let is_under_template = mapping.checked_sub(1).and_then(text) == Some(b"template");
+        is_under_template && self.tree.nodes.len().checked_sub(1).and_then(text) == Some(b"spec")
+    }
+
+    fn state(&self) -> State {
+        State {
+            open: self.open.clone(),
+            next: self.next,
+            end: self.end,
+            due: self.due,
+            nodes: self.tree.nodes.len(),
+            decoded: self.tree.decoded.len(),
+            marks: self.tree.marks.len(),
+        }
+    }
+
+    fn go_back(&mut self, state: &State) {
+        self.open.clone_from(&state.open);
+        (self.next, self.end, self.due) = (state.next, state.end, state.due);
+        self.tree.nodes.truncate(state.nodes);
+        self.tree.decoded.truncate(state.decoded);
+        self.tree.marks.truncate(state.marks);
+        self.tree.roots.clear();
+        self.tree.unread = ALL_READ;
+    }
+
+    /// Passes over the block mapping that begins behind a key; `None` where there is none, or a doubt.
+    fn pass_over(&mut self) -> Option<()> {
+        let parent = self.open.last()?.column;
+        let first = self.next_line().filter(|first| first.at - first.start > parent)?;
+        if self.is_dash(first.at) || self.scan_scalar(first.at)?.colon.is_none() {
+            return None;
+        }
+        let region = first.start..self.skip_deeper(parent, first.start, false);
+        self.end_on_their_lines(region.clone())?;
+        self.next = region.end;
+        let end = region.start + self.bytes[region].trim_ascii_end().len();
+        self.tree.unread = self.push(Kind::BlockMapping, first.at, end, VERBATIM);
+        Some(())
+    }
+
+    /// Where the first line begins, from `next` on, that is not deeper than a column: neither are comments of a text.
+    fn skip_deeper(&self, column: usize, mut next: usize, is_text: bool) -> usize {
+        while next < self.bytes.len() {
+            if !characters::begins_with_spaces(self.bytes, next, column + 1) {
+                match self.byte(characters::skip_indentation(self.bytes, next)) {
+                    b'\n' | b'\r' => {}
+                    b'#' if !is_text => {}
+                    _ => break,
+                }
+            }
+            next = (self.line_end(next) + 1).min(self.bytes.len());
+        }
+        next
+    }
+
+    /// Whether all that begins on a line ends on it. Only text in quotes and in brackets, and text below `|` and `>`, may
+    /// go on where lines say something else; so only lines with these are looked at.
+    fn end_on_their_lines(&self, region: Range<usize>) -> Option<()> {
+        let bytes = &self.bytes[..region.end];
+        let mut passed = region.start;
+        let mut specials = Specials { bytes, quote: region.start, other: region.start };
+        while let Some(found) = specials.next_from(passed) {
+            let start = memchr::memrchr(b'\n', &bytes[passed..found]).map_or(passed, |at| passed + at + 1);
+            let at = characters::skip_indentation(bytes, start);
+            let end = self.line_end(at).min(region.end);
+            passed = end + 1;
+            if let Passed::Text(column) = pass_line(&bytes[at..end], at - start)? {
+                passed = self.skip_deeper(column, passed, true);
+            }
+        }
+        Some(())
+    }
+}
+
+/// The bytes that may begin what goes on over lines. Both places are at or behind the last that was given.
+struct Specials<'b> {
+    bytes: &'b [u8],
+    quote: usize,
+    other: usize,
+}
+
+impl Specials<'_> {
+    /// The first one at or behind a place.
+    fn next_from(&mut self, from: usize) -> Option<usize> {
+        let rest = self.bytes.get(from..)?;
+        let end = self.bytes.len();
+        if self.quote <= from {
+            self.quote = memchr::memchr3(b'"', b'\'', b'[', rest).map_or(end, |at| from + at);
+        }
+        if self.other <= from {
+            self.other = memchr::memchr3(b'{', b'|', b'>', rest).map_or(end, |at| from + at);
+        }
+        Some(self.quote.min(self.other)).filter(|&first| first < end)
+    }
+}
+
+/// Looks at a line without its indentation.
+fn pass_line(line: &[u8], indentation: usize) -> Option<Passed> {
+    if line.len() > MAX_LINE {
+        return None;
+    }
+    // Where a key stands, or the dash of an item: text below it is deeper.
+    let mut column = indentation;
+    let mut at = 0;
+    while line.get(at) == Some(&b'-') && matches!(line.get(at + 1), None | Some(b' ' | b'\r')) {
+        column = indentation + at;
+        at = skip_blanks(line, at + 1);
+    }
+    let mut is_key_possible = true;
+    loop {
+        let begin = at;
+        let end = match line.get(at) {
+            None | Some(b'\r' | b'#') => return Some(Passed::Whole),
+            Some(quote @ (b'"' | b'\'')) => end_of_quoted(line, at + 1, *quote)?,
+            Some(b'[' | b'{') => end_of_brackets(line, at)?,
+            Some(b'|' | b'>') => return ends_with_text(&line[at + 1..]).then_some(Passed::Text(column)),
+            // Properties, aliases, `? ` keys, directives, and what may not begin text.
+            Some(b'&' | b'*' | b'!' | b'?' | b'%' | b'@' | b'`' | b'\t' | b',' | b']' | b'}') => return None,
+            Some(_) => match end_of_plain(line, at)? {
+                Some(colon) => colon,
+                None => return Some(Passed::Whole),
+            },
+        };
+        at = skip_blanks(line, end);
+        match line.get(at) {
+            None | Some(b'\r') => return Some(Passed::Whole),
+            Some(b'#') if at > end => return Some(Passed::Whole),
+            Some(b':') if is_key_possible && matches!(line.get(at + 1), None | Some(b' ' | b'\r')) => {
+                // Nothing but dashes may stand before a key.
+                column = if begin == 0 { column } else { indentation + begin };
+                is_key_possible = false;
+                at = skip_blanks(line, at + 1);
+            }
+            Some(_) => return None,
+        }
+    }
+}
+
+fn skip_blanks(line: &[u8], from: usize) -> usize {
+    from + line[from..].iter().take_while(|&&byte| byte == b' ').count()
+}
+
+/// Behind the quote that ends a text; `None` where an escape stands in it, or no end on this line.
+fn end_of_quoted(line: &[u8], from: usize, quote: u8) -> Option<usize> {
+    let found = from + memchr::memchr2(quote, b'\\', &line[from..])?;
+    let is_end = line[found] == quote && line.get(found + 1) != Some(&quote);
+    // In single quotes a backslash is text, which is rare.
+    is_end.then_some(found + 1)
+}
+
+/// Behind the bracket that ends brackets; `None` for anything but plain and quoted text in them.
+fn end_of_brackets(line: &[u8], from: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut at = from;
+    while let Some(&byte) = line.get(at) {
+        at += 1;
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            b'"' | b'\'' if !can_begin_in_brackets(&line[from..at - 1]) => return None,
+            b'"' | b'\'' => at = end_of_quoted(line, at, byte)?,
+            b'#' | b'\\' | b'\t' | b'&' | b'*' | b'!' | b'?' => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A quote within words is text.
+fn can_begin_in_brackets(before: &[u8]) -> bool {
+    match before.trim_ascii_end() {
+        [.., b'[' | b'{' | b','] => true,
+        [rest @ .., b':'] => rest.len() + 1 < before.len(),
+        _ => false,
+    }
+}
+
+/// The `:` behind a plain key, or `None` in it where the text goes on to the end of the line.
+fn end_of_plain(line: &[u8], from: usize) -> Option<Option<usize>> {
+    let mut at = from;
+    loop {
+        at = characters::find_stop(line, at);
+        match line.get(at) {
+            Some(b':') if matches!(line.get(at + 1), None | Some(b' ' | b'\r')) => return Some(Some(at)),
+            Some(b'#') if line[at - 1] == b' ' => return Some(None),
+            Some(b'\t') => return None,
+            None | Some(b'\r') => return Some(None),
+            Some(_) => at += 1,
+        }
+    }
+}
+
+/// Whether a block scalar's head has no number, with nothing but a comment behind it.
+fn ends_with_text(head: &[u8]) -> bool {
+    let head = head.strip_prefix(b"-").or_else(|| head.strip_prefix(b"+")).unwrap_or(head);
+    let rest = skip_blanks(head, 0);
+    matches!(head.get(rest), None | Some(b'\r')) || head[rest] == b'#' && rest > 0
+}
