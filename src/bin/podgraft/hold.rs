@@ -5,21 +5,24 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 
-/// So much is kept in memory.
-pub const IN_MEMORY: usize = 256 << 20;
-
 /// Memory is taken in pieces of this size: a growing one would be copied, and be there twice.
 const PIECE: usize = 1 << 20;
 
 /// See the module's text.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Hold {
     pieces: Vec<Vec<u8>>,
     length: usize,
+    most: usize,
     file: Option<BufWriter<File>>,
 }
 
 impl Hold {
+    /// Empty; more bytes than these go to a file.
+    pub fn in_memory_up_to(most: usize) -> Self {
+        Hold { pieces: Vec::new(), length: 0, most, file: None }
+    }
+
     /// Reads all of it.
     ///
     /// # Errors
@@ -49,7 +52,7 @@ impl Write for Hold {
         if let Some(file) = &mut self.file {
             return file.write(bytes);
         }
-        if self.length + bytes.len() > IN_MEMORY {
+        if self.length + bytes.len() > self.most {
             let mut file = self.spill()?;
             file.write_all(bytes)?;
             self.file = Some(file);
@@ -117,8 +120,9 @@ mod tests {
 
     #[test]
     fn what_is_held_comes_out_as_it_went_in_from_memory_and_from_a_file() {
-        for length in [0, 10, 3 * PIECE + 5, IN_MEMORY + 5] {
-            let mut hold = Hold::default();
+        let most = 5 * PIECE;
+        for length in [0, 10, 3 * PIECE + 5, most + 5] {
+            let mut hold = Hold::in_memory_up_to(most);
             let line = b"0123456789abcdef-";
             let mut left = length;
             while left > 0 {
@@ -126,7 +130,7 @@ mod tests {
                 hold.write_all(part).unwrap();
                 left -= part.len();
             }
-            assert_eq!(hold.file.is_some(), length > IN_MEMORY);
+            assert_eq!(hold.file.is_some(), length > most);
             let mut out = Vec::new();
             hold.reader().unwrap().read_to_end(&mut out).unwrap();
             assert_eq!(out.len(), length);

@@ -159,5 +159,5 @@ fn mirrored(place: &InputPlace) -> PathBuf {
 
 pub fn release_piped(piped: Piped, files: &[GraftedFile], threads: NonZeroUsize) -> Result<(), Vec<Diagnostic>> {
     let Some(file) = files.first() else { return Ok(()) };
-    piped.release(&file.input.name, &file.report.edits, threads).map_err(|problem| vec![problem])
+    piped.release(&file.input.name, threads).map_err(|problem| vec![problem])
 }

@@ -1,8 +1,8 @@
 //! One text of any size from its reader to stdout: read in blocks, grafted on several threads, put together in order.
 //!
 //! A named file is read a second time when the run has succeeded, so only its edits are kept in between. What can be
-//! read only once is kept in a [`Hold`], or with `--stream` goes to stdout as it comes. What comes of either is
-//! [`Piped`].
+//! read only once is kept in a [`Hold`] beside them, or with `--stream` goes to stdout as it comes. What comes of either
+//! is [`Piped`].
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,6 +18,7 @@ use podgraft::report::text::shorten;
 use podgraft::report::{Edit, FileReport};
 
 use crate::blocks::{Block, Blocks};
+use crate::edits::KeptEdits;
 use crate::hold::Hold;
 use crate::output::unbuffered;
 use crate::progress;
@@ -26,6 +27,9 @@ use crate::walk::{Input, unreadable};
 
 /// As the main thread has it: parsing goes as deep as the text nests.
 const STACK: usize = 8 << 20;
+
+/// So much of a text that can be read only once is kept in memory.
+const IN_MEMORY: usize = 256 << 20;
 
 /// So many finished blocks may wait for one before them.
 const MOST_WAITING: usize = 16;
@@ -45,6 +49,7 @@ pub struct Piped {
     /// Its bytes.
     pub length: usize,
     text: Kept,
+    edits: KeptEdits,
 }
 
 /// Where a text is, to be read again.
@@ -72,7 +77,7 @@ pub fn pipe(
     let sink = match (release, original) {
         (Release::Immediately, _) => Sink::Stdout(BufWriter::with_capacity(PIECE, io::stdout())),
         (Release::AtTheEnd, Some(original)) => Sink::Original(original),
-        (Release::AtTheEnd, None) => Sink::Hold(Hold::default()),
+        (Release::AtTheEnd, None) => Sink::Hold(Hold::in_memory_up_to(IN_MEMORY)),
     };
     let line = Line {
         blocks: Mutex::new(Blocks::new(source)),
@@ -128,17 +133,18 @@ impl Piped {
     ///
     /// # Errors
     /// When the input's file is another by now, or stdout takes nothing.
-    pub fn release(self, name: &str, edits: &[Edit], threads: NonZeroUsize) -> Result<(), Diagnostic> {
+    pub fn release(self, name: &str, threads: NonZeroUsize) -> Result<(), Diagnostic> {
         let mut stdout = unbuffered().map_err(|error| not_written(&error))?;
         let length = self.length;
         let written = match self.text {
             Kept::Gone => Ok(()),
             Kept::Held(hold) => {
-                hold.reader().and_then(|held| write_edited(held, 0..length, edits, threads, &mut stdout))
+                let read = self.edits.read().and_then(|edits| Ok((hold.reader()?, edits)));
+                read.and_then(|(held, edits)| write_edited(held, 0..length, edits, threads, &mut stdout))
             }
             Kept::InFile(original) => {
                 check_unchanged(&original, self.length, name)?;
-                write_edited_file(&original, edits, threads, &mut stdout)
+                write_edited_file(&original, self.edits, threads, &mut stdout)
             }
         };
         unless_closed(written).map_err(|error| not_written(&error))
@@ -231,6 +237,7 @@ struct Order {
     waiting: BTreeMap<usize, (Block, FileReport)>,
     sink: Sink,
     report: FileReport,
+    edits: KeptEdits,
     settling: Settling,
     length: usize,
     has_errors: bool,
@@ -245,8 +252,17 @@ enum Sink {
 
 impl Order {
     fn new(sink: Sink) -> Self {
-        let (report, settling) = (FileReport::default(), Settling::default());
-        Order { next: 0, waiting: BTreeMap::new(), sink, report, settling, length: 0, has_errors: false, fault: None }
+        Order {
+            next: 0,
+            waiting: BTreeMap::new(),
+            sink,
+            report: FileReport::default(),
+            edits: KeptEdits::default(),
+            settling: Settling::default(),
+            length: 0,
+            has_errors: false,
+            fault: None,
+        }
     }
 
     fn stop(&mut self, fault: Fault) {
@@ -269,19 +285,20 @@ impl Order {
         progress::add(block.text.len());
         self.settling.settle(&mut report);
         self.has_errors |= report.diagnostics.iter().any(Diagnostic::is_error);
+        let edits = std::mem::take(&mut report.edits);
         let written = match &mut self.sink {
             Sink::Original(original) if report.asks_for_facts => {
                 // Nothing of the rest is needed: all of it is read again.
                 (self.length, self.fault) = (original.length(), Some(Fault::Unknown));
                 Ok(())
             }
-            Sink::Original(_) => Ok(()),
+            Sink::Original(_) => self.edits.add(&edits),
             Sink::Stdout(_) if self.has_errors => {
                 self.fault = Some(Fault::Refused);
                 Ok(())
             }
-            Sink::Hold(hold) => hold.write_all(&block.text),
-            Sink::Stdout(out) => write_spliced(block, std::mem::take(&mut report.edits), out),
+            Sink::Hold(hold) => hold.write_all(&block.text).and_then(|()| self.edits.add(&edits)),
+            Sink::Stdout(out) => write_spliced(block, edits, out),
         };
         self.report.append(report);
         shorten(&mut self.report);
@@ -304,7 +321,7 @@ impl Order {
                 Kept::Gone
             }
         };
-        Ok((self.report, Piped { length: self.length, text }))
+        Ok((self.report, Piped { length: self.length, text, edits: self.edits }))
     }
 }
 

@@ -10,6 +10,8 @@ use std::time::SystemTime;
 
 use podgraft::report::Edit;
 
+use crate::edits::KeptEdits;
+
 /// A file is read and written in pieces of as many bytes: they stay in the cache in between.
 pub const PIECE: usize = 256 << 10;
 
@@ -59,21 +61,20 @@ const LONG: usize = 1 << 20;
 /// at again where that is much.
 pub fn write_edited_file(
     original: &Original,
-    edits: &[Edit],
+    edits: KeptEdits,
     threads: NonZeroUsize,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let (mut file, length) = (original.reader()?, original.length());
-    let from = edits.first().map_or(length, |edit| edit.at.start);
-    let to = edits.iter().map(|edit| edit.at.end).max().unwrap_or(length);
+    if edits.is_empty() {
+        return copy(file, length, out);
+    }
+    let Range { start: from, end: to } = edits.extent();
     let from = if from < LONG { 0 } else { from };
     let to = if length - to < LONG { length } else { to };
     copy(file, from, out)?;
-    if from < to || !edits.is_empty() {
-        let text = file.take((to - from) as u64);
-        write_edited(text, from..to, edits, threads, out)?;
-        file.seek(SeekFrom::Start(to as u64))?;
-    }
+    write_edited(file.take((to - from) as u64), from..to, edits.read()?, threads, out)?;
+    file.seek(SeekFrom::Start(to as u64))?;
     copy(file, length - to, out)
 }
 
@@ -82,17 +83,17 @@ fn copy(file: &File, length: usize, out: &mut impl Write) -> io::Result<()> {
     if copied == length as u64 { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// Writes a piece of a text with its edits, which are the whole text's. With more than one thread another reads ahead.
+/// Writes a piece of a text with its edits, whose places are the whole text's. With more than one thread another reads ahead.
 pub fn write_edited(
     text: impl Read + Send,
     at: Range<usize>,
-    edits: &[Edit],
+    edits: impl Iterator<Item = io::Result<Edit>> + Send,
     threads: NonZeroUsize,
     out: &mut impl Write,
 ) -> io::Result<()> {
     // One more than there is, so that the end is seen.
     let piece = PIECE.min(at.len() + 1);
-    let pieces = Pieces { text, edits, at: at.start, written_to: at.start, raw: Vec::new(), piece };
+    let pieces = Pieces::new(text, edits, at.start, piece)?;
     if threads.get() > 1 && piece == PIECE { write_read_ahead(pieces, out) } else { pieces.write(out) }
 }
 
@@ -100,7 +101,7 @@ fn modified(metadata: &Metadata) -> Option<SystemTime> {
     metadata.modified().ok()
 }
 
-fn write_read_ahead<R: Read + Send>(mut pieces: Pieces<'_, R>, out: &mut impl Write) -> io::Result<()> {
+fn write_read_ahead<R: Read + Send, E: Edits + Send>(mut pieces: Pieces<R, E>, out: &mut impl Write) -> io::Result<()> {
     let is_written = thread::scope(|scope| {
         let (give, given) = sync_channel(AHEAD);
         let (give_back, given_back) = channel::<Vec<u8>>();
@@ -131,11 +132,17 @@ fn write_read_ahead<R: Read + Send>(mut pieces: Pieces<'_, R>, out: &mut impl Wr
     if is_written { Ok(()) } else { pieces.write(out) }
 }
 
+/// Edits in their order, as they are read.
+trait Edits: Iterator<Item = io::Result<Edit>> {}
+
+impl<E: Iterator<Item = io::Result<Edit>>> Edits for E {}
+
 /// A text with its edits, piece by piece.
-struct Pieces<'e, R> {
+struct Pieces<R, E> {
     text: R,
-    /// Those that are not written yet.
-    edits: &'e [Edit],
+    /// The first that is not written yet, and those behind it.
+    next: Option<Edit>,
+    edits: E,
     /// So much of the text is read.
     at: usize,
     /// So much of it is written, or replaced.
@@ -146,7 +153,13 @@ struct Pieces<'e, R> {
     piece: usize,
 }
 
-impl<R: Read> Pieces<'_, R> {
+impl<R: Read, E: Edits> Pieces<R, E> {
+    /// From this place of the text on, in pieces of so many bytes.
+    fn new(text: R, mut edits: E, at: usize, piece: usize) -> io::Result<Self> {
+        let next = edits.next().transpose()?;
+        Ok(Pieces { text, next, edits, at, written_to: at, raw: Vec::new(), piece })
+    }
+
     fn write(mut self, out: &mut impl Write) -> io::Result<()> {
         let mut piece = Vec::new();
         while self.read_into(&mut piece)? {
@@ -164,23 +177,24 @@ impl<R: Read> Pieces<'_, R> {
         self.at = end;
         let is_here = |edit: &Edit| edit.at.start < end || is_last && edit.at.start == end;
         if self.written_to <= start
-            && if is_last { self.edits.is_empty() } else { !self.edits.first().is_some_and(is_here) }
+            && if is_last { self.next.is_none() } else { !self.next.as_ref().is_some_and(is_here) }
         {
             return Ok(!is_last);
         }
         std::mem::swap(piece, &mut self.raw);
         piece.clear();
         let mut from = self.written_to.max(start);
-        while let Some((edit, rest)) = self.edits.split_first().filter(|(edit, _)| is_here(edit)) {
+        while let Some(edit) = self.next.take_if(|edit| is_here(edit)) {
             piece.extend_from_slice(&self.raw[from - start..edit.at.start - start]);
             piece.extend_from_slice(edit.text.as_bytes());
-            (from, self.edits) = (edit.at.end, rest);
+            from = edit.at.end;
+            self.next = self.edits.next().transpose()?;
         }
         if from < end {
             piece.extend_from_slice(&self.raw[from - start..]);
         }
         self.written_to = from.max(end);
-        if is_last && (from > end || !self.edits.is_empty()) {
+        if is_last && (from > end || self.next.is_some()) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         Ok(!is_last)
@@ -220,7 +234,7 @@ mod tests {
             for edits in sets.iter().filter(|edits| edits.iter().all(|edit| edit.at.end <= length)) {
                 let mut wanted = Vec::new();
                 podgraft::report::write_spliced(text, edits, &mut wanted).unwrap();
-                let pieces = || Pieces { text, edits, at: 0, written_to: 0, raw: Vec::new(), piece: PIECE };
+                let pieces = || Pieces::new(text, edits.iter().cloned().map(Ok), 0, PIECE).unwrap();
                 let (mut alone, mut ahead) = (Vec::new(), Vec::new());
                 pieces().write(&mut alone).unwrap();
                 write_read_ahead(pieces(), &mut ahead).unwrap();
@@ -246,7 +260,9 @@ mod tests {
             for threads in [1, 2] {
                 let (mut wanted, mut written) = (Vec::new(), Vec::new());
                 podgraft::report::write_spliced(&text, &edits, &mut wanted).unwrap();
-                write_edited_file(&original, &edits, NonZeroUsize::new(threads).unwrap(), &mut written).unwrap();
+                let mut kept = KeptEdits::default();
+                kept.add(&edits).unwrap();
+                write_edited_file(&original, kept, NonZeroUsize::new(threads).unwrap(), &mut written).unwrap();
                 assert!(written == wanted, "{edits:?}");
             }
         }
@@ -255,7 +271,7 @@ mod tests {
     #[test]
     fn a_file_that_ends_before_its_edits_do_is_an_error() {
         let edits = [Edit { at: 5..9, text: "x".into() }];
-        let pieces = Pieces { text: &b"abc"[..], edits: &edits, at: 0, written_to: 0, raw: Vec::new(), piece: PIECE };
+        let pieces = Pieces::new(&b"abc"[..], edits.into_iter().map(Ok), 0, PIECE).unwrap();
         assert!(pieces.write(&mut Vec::new()).is_err());
     }
 }
