@@ -1,4 +1,5 @@
-//! Speed of both parsers on Helm-style manifests: `cargo bench --bench parse`. `PODGRAFT_BENCH` names another input.
+//! Speed of both parsers on Helm-style manifests, beside what `serde_yaml` needs to read them into values: `cargo bench
+//! --bench parse`. `PODGRAFT_BENCH` names another input.
 
 use divan::Bencher;
 use divan::counter::BytesCount;
@@ -35,6 +36,16 @@ fn complete(bencher: Bencher) {
     bencher.counter(BytesCount::of_str(&**INPUT)).bench(|| {
         for text in &*DOCUMENTS {
             divan::black_box(parse_with_granit(text).is_ok());
+        }
+    });
+}
+
+/// A measure of the machine: these figures are known of others.
+#[divan::bench(sample_count = 3)]
+fn serde_yaml_values(bencher: Bencher) {
+    bencher.counter(BytesCount::of_str(&**INPUT)).bench(|| {
+        for text in &*DOCUMENTS {
+            divan::black_box(serde_yaml::from_str::<serde_yaml::Value>(text).is_ok());
         }
     });
 }
