@@ -244,3 +244,48 @@ fn a_stream_knows_what_came_before_and_refuses_what_comes_too_late() {
         assert!(said.contains("too-late") || said.contains("missing-object"), "{said}");
     }
 }
+
+#[test]
+fn what_an_object_of_another_kind_needs_stays() {
+    let agent = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  inject: {env: [{name: AGENT, value: 'on'}]}
+  generate:
+  - resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: agent, namespace: shop}, data: {level: info}}
+";
+    let newer = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: newer}
+spec:
+  inject: {podSpec: {tolerations: [{key: x, operator: Exists}]}}
+";
+    let cart = workload("cart");
+    // Behind a key without a value a new line begins for whatever is put there.
+    let text = format!("{}---\n{cart}        resources:", workload("orders"));
+    let folder = folder(&[("all.yaml", &text)]);
+    fs::write(folder.path().join("agent.yaml"), agent).expect("the folder is writable");
+    fs::write(folder.path().join("newer.yaml"), newer).expect("the folder is writable");
+    let run = |args: &[&str]| {
+        let output = podgraft(folder.path(), &[args, &["-q", "manifests/all.yaml"]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("it is text")
+    };
+    run(&["apply", "--in-place", "-p", "agent.yaml"]);
+    let file = folder.path().join("manifests/all.yaml");
+    let injected = fs::read_to_string(&file).expect("it was written");
+    // podgraft does not know the first one any more, which still needs the object behind it.
+    let unknown = injected.replacen("kind: Deployment", "kind: Rollout", 1);
+    // Somebody took the last line end away only after the injection.
+    let without_room = unknown.replace(",\"room\":{\"unended\":true}", "");
+    assert!(without_room.len() < unknown.len());
+    for text in [unknown, without_room] {
+        fs::write(&file, text).expect("the folder is writable");
+        let undone = run(&["undo"]);
+        assert!(undone.contains("level: info") && undone.trim_end().ends_with("resources:"), "{undone}");
+        run(&["apply", "--in-place", "-p", "newer.yaml"]);
+        assert!(fs::read_to_string(&file).expect("it was written").contains("operator: Exists"));
+        assert_eq!(run(&["undo"]), undone);
+    }
+}

@@ -18,36 +18,80 @@ use crate::options::Options;
 use crate::plan::companions::MANAGED_BY;
 use crate::plan::draft::{Draft, Opened, Part};
 use crate::record::live::as_created;
-use crate::record::{Record, digest};
+use crate::record::{RECORD, Record, digest};
 use crate::report::{Change, Edit, FileReport, Generated, Outcome, PolicyReport, Room, WorkloadReport, splice};
 use crate::source::Source;
-use crate::undo::compose;
+use crate::undo::{compose, read_record};
 use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
+
+use super::record_refusals::unreadable;
 
 /// A file of a run: its name, its text, and what came of it.
 pub type RunFile<'f> = (Arc<str>, &'f [u8], &'f mut FileReport);
 
 /// Takes the objects out that no workload of the run needs any more. All that the run does beside is in the reports.
 pub fn retire(files: &mut [RunFile<'_>], options: &Options) {
-    let needed: BTreeSet<(String, String)> =
+    let is_refused =
+        |files: &[RunFile<'_>]| files.iter().any(|(.., report)| report.diagnostics.iter().any(Diagnostic::is_error));
+    let mut needed: BTreeSet<(String, String)> =
         files.iter().flat_map(|(.., report)| &report.needed).map(Generated::key).collect();
-    let mut dropped: BTreeMap<String, Vec<Generated>> = BTreeMap::new();
-    for one in files.iter().flat_map(|(.., report)| &report.dropped).filter(|one| !needed.contains(&one.key())) {
-        dropped.entry(one.name.clone()).or_default().push(one.clone());
-    }
+    let all_dropped = |files: &[RunFile<'_>], needed: &BTreeSet<_>| {
+        let mut dropped: BTreeMap<String, Vec<Generated>> = BTreeMap::new();
+        for one in files.iter().flat_map(|(.., report)| &report.dropped).filter(|one| !needed.contains(&one.key())) {
+            dropped.entry(one.name.clone()).or_default().push(one.clone());
+        }
+        dropped
+    };
+    // Where an object stays because others need it, it may stand elsewhere than where room was made for it.
+    let has_room = options.take_out.is_undo() && files.iter().any(|(.., report)| report.room.unended);
     // Where a policy failed, what it still needs is not known.
-    let is_refused = files.iter().any(|(.., report)| report.diagnostics.iter().any(Diagnostic::is_error));
-    if dropped.is_empty() || is_refused {
+    if is_refused(files) || all_dropped(files, &needed).is_empty() && !has_room {
+        return;
+    }
+    let kinds = PodKinds::of(options);
+    for (name, text, report) in files.iter_mut() {
+        match needed_by_others(name, text, &kinds) {
+            Ok(more) => needed.extend(more.iter().map(Generated::key)),
+            Err(problem) => report.diagnostics.push(problem),
+        }
+    }
+    let dropped = all_dropped(files, &needed);
+    if is_refused(files) || dropped.is_empty() && !has_room {
         return;
     }
     let names = needed.into_iter().map(|(name, _)| name).collect();
-    let retiring = Retiring { dropped, needed: names, kinds: PodKinds::of(options), options };
+    let retiring = Retiring { dropped, needed: names, kinds, options };
     for (name, text, report) in files {
         retiring.file(name, text, report);
     }
+}
+
+/// What objects of kinds that podgraft does not know have from an earlier run, which did: their documents are let through
+/// unread.
+fn needed_by_others(name: &Arc<str>, text: &[u8], kinds: &PodKinds) -> Result<Vec<Generated>, Diagnostic> {
+    let mut needed = Vec::new();
+    for chunk in chunks(text).filter(|chunk| memmem::find(chunk.text, RECORD.as_bytes()).is_some()) {
+        let Some(tree) = std::str::from_utf8(chunk.text).ok().and_then(|text| parse(text).ok()) else { continue };
+        for found in find_objects(&tree, kinds) {
+            let Found::Object(object) = found else { continue };
+            if kinds.find(&object.api_version, &object.kind).is_some() {
+                continue;
+            }
+            match read_record(&tree, object.node) {
+                Ok(one) => needed.extend(one.iter().flat_map(|one| generated(&one.record))),
+                Err((node, why)) => {
+                    let span = tree.span(node);
+                    let whole = String::from_utf8_lossy(text);
+                    let source = Source::new(Arc::clone(name), &whole);
+                    return Err(unreadable(&why, source.place(chunk.start + span.start..chunk.start + span.end)));
+                }
+            }
+        }
+    }
+    Ok(needed)
 }
 
 /// An object that goes, its value, and what a record says of it.
@@ -96,7 +140,7 @@ impl Retiring<'_> {
         }
         gone.sort_by_key(|edit| edit.at.start);
         let left = splice(&output, &gone);
-        let room = self.take_room(&left, report);
+        let room = if is_end_ours(text) { self.take_room(&left, report) } else { Vec::new() };
         let gone = compose(output.len(), &gone, &room);
         report.set_edits(compose(text.len(), &report.edits, &gone));
         add(report, described);
@@ -153,6 +197,13 @@ pub(super) fn unend(text: &str, room: &Room, kinds: &PodKinds) -> Vec<Edit> {
     let block = room.block.as_deref().and_then(|sign| reopen_block(&tree, sign));
     let block = block.map(|edit| Edit { at: edit.at.start + last.start..edit.at.end + last.start, ..edit });
     block.into_iter().chain([Edit { at: unended.len()..text.len(), text: "".into() }]).collect()
+}
+
+/// Whether the last document is a workload with a record, or was generated: behind another one the end is somebody's.
+fn is_end_ours(text: &[u8]) -> bool {
+    let marks = [RECORD, MANAGED_BY.1];
+    let is_marked = |text: &[u8]| marks.iter().any(|mark| memmem::find(text, mark.as_bytes()).is_some());
+    chunks(text).last().is_some_and(|last| is_marked(last.text))
 }
 
 fn is_ours(object: &Value) -> bool {
