@@ -3,6 +3,7 @@
 use podgraft::diagnostic::Code;
 use podgraft::graft::{Options, graft, graft_on_threads};
 use podgraft::inventory::Inventory;
+use podgraft::options::TakeOut;
 use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
 use podgraft::report::FileReport;
@@ -87,6 +88,8 @@ fn what_is_wrong_in_a_pod_that_no_policy_selects_is_nothing_wherever_it_stands()
         assert_eq!(broken(&report), 0, "{:?}", report.diagnostics);
         let documents = text.matches("name: broken").count();
         assert_eq!(report.workloads.iter().filter(|workload| workload.name == "broken").count(), documents);
+        let undo = Options { take_out: TakeOut::All, ..Options::default() };
+        assert_eq!(broken(&graft(&name, text.as_bytes(), &[], &undo)), 0);
         assert_eq!(broken(&run(Options { views: true, ..Options::default() })), documents);
         assert_eq!(broken(&run(Options { parse_all: true, ..Options::default() })), documents);
     }

@@ -26,7 +26,9 @@ impl Chunk<'_, '_> {
         workload: &Workload<'_>,
         planned: &[PolicyReport],
     ) -> Option<Vec<PolicyReport>> {
-        if planned.iter().all(|report| matches!(report.outcome, Outcome::Skipped(_))) {
+        let is_left_alone =
+            |report: &PolicyReport| matches!(&report.outcome, Outcome::Skipped(skip) if !skip.is_selected);
+        if planned.iter().all(is_left_alone) {
             return None;
         }
         let refused = refuse_pod(workload)?;

@@ -61,8 +61,8 @@ impl Chunk<'_, '_> {
     /// Who asks for pictures or findings asks for what is in the pods.
     fn may_pass_over(&self) -> bool {
         let options = self.setting.options;
-        let asks_for_all = options.parse_all || options.views || options.lint || options.take_out.is_undo();
-        !asks_for_all && self.setting.aim == Aim::Edit && !self.has_recorded()
+        let asks_for_all = options.parse_all || options.views || options.lint;
+        !asks_for_all && self.setting.aim == Aim::Edit && !self.has_recorded() && !self.is_to_undo()
     }
 
     /// `None`, and nothing reported, where a policy selects the workload, something is to be said about it, or it cannot

@@ -85,9 +85,12 @@ impl<'a> Chunk<'a, '_> {
 
     /// Whether what an earlier run did is written here, or what this one does is to be.
     pub(super) fn has_records(&self) -> bool {
-        self.setting.options.record && self.setting.options.marker
-            || self.has_recorded()
-            || self.setting.options.take_out.is_undo() && MARKED.find(self.bytes).is_some()
+        self.setting.options.record && self.setting.options.marker || self.has_recorded() || self.is_to_undo()
+    }
+
+    /// Whether an earlier run did something here that is to be undone.
+    pub(super) fn is_to_undo(&self) -> bool {
+        self.setting.options.take_out.is_undo() && MARKED.find(self.bytes).is_some()
     }
 
     pub(super) fn objects_with_records<'t>(&mut self, tree: &'t Tree<'t>, source: &'t Source<'t>)

@@ -45,17 +45,19 @@ pub(super) fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
     let at = workload.tree.get(workload.pod_spec, "containers").map(|containers| workload.tree.span(containers));
     let skip = Skip::because(format!("matched, no container{wanted}")).found_at(at);
     let hint = format!("its containers are {}", own.join(", "));
-    Skip { is_near_miss: true, hint: (!own.is_empty() && !wanted.is_empty()).then_some(hint), ..skip }
+    let hint = (!own.is_empty() && !wanted.is_empty()).then_some(hint);
+    Skip { is_near_miss: true, is_selected: true, hint, ..skip }
 }
 
 /// Why none of the rules applies.
 pub(super) fn no_rule(skips: Vec<(&Rule, Skip)>) -> Skip {
     let is_near_miss = skips.iter().any(|(_, skip)| skip.is_near_miss);
+    let is_selected = skips.iter().any(|(_, skip)| skip.is_selected);
     let near = skips.iter().find(|(_, skip)| skip.hint.is_some()).or(skips.first());
     let near = near.map(|(_, skip)| skip.clone()).unwrap_or_default();
     let reasons = skips.into_iter().map(|(rule, skip)| match &rule.name {
         Some(name) => format!("{name}: {}", skip.reason),
         None => skip.reason,
     });
-    Skip { reason: reasons.collect::<Vec<_>>().join("; "), is_near_miss, ..near }
+    Skip { reason: reasons.collect::<Vec<_>>().join("; "), is_near_miss, is_selected, ..near }
 }

@@ -426,6 +426,8 @@ pub struct Skip {
     /// It was probably meant to apply: a label is spelt nearly as wanted, the workload says that it opts in, or it was
     /// selected and no container was chosen.
     pub is_near_miss: bool,
+    /// It was selected, and no container was chosen.
+    pub is_selected: bool,
     /// What to do where it was meant to apply: ``did you mean `runtime: java`?``.
     pub hint: Option<String>,
     /// The workload says that it opts in.
