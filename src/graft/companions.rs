@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::CannotWrite;
-use crate::edit::companion::{Beside, extend_list};
+use crate::edit::companion::{BLANKS_WITHOUT_END, Beside, extend_list};
 use crate::manifest::pod::Workload;
 use crate::plan;
 use crate::plan::draft::Draft;
@@ -65,10 +65,10 @@ fn behind_own(mut text: CompanionText, workload: &Workload<'_>, own: &[Edit]) ->
     }
     let behind = own.last().map_or(0, |edit| edit.at.end);
     let at = text.edit.at.start;
+    if at < whole.len() && !whole.ends_with('\n') && whole[at..].trim_ascii().is_empty() {
+        return Err(CannotWrite { node: workload.object.node, why: BLANKS_WITHOUT_END });
+    }
     if behind > at && whole[at..behind].trim_ascii().is_empty() {
-        if !whole[..behind].ends_with('\n') {
-            return Err(CannotWrite { node: workload.object.node, why: "ends in a line of blanks without a line end" });
-        }
         text.edit.at = behind..behind;
     }
     Ok(text)
