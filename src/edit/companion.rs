@@ -16,8 +16,8 @@ use super::layout::{Layout, behind_blanks, behind_own_comments, flow_style, line
 use super::lower::{CannotWrite, close_open_block, lower};
 use super::written::Written;
 
-/// Why nothing is written behind an object that ends so: undo could not tell the line from what it takes out.
-pub const BLANKS_WITHOUT_END: &str = "ends in a line of blanks without a line end";
+/// Why nothing is written behind an object that ends so: undo could not tell the blanks from what it takes out.
+pub const BLANKS_WITHOUT_END: &str = "ends in blanks without a line end";
 
 /// Where the objects behind a workload stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,7 +132,7 @@ fn write_item(tree: &Tree<'_>, within: Within, object: &Arc<Value>) -> Result<Co
     let mut edit = edit.ok_or(CannotWrite { node: within.item, why: "has no place behind it" })?;
     let text = tree.text();
     if edit.at.start == text.len() && !text.ends_with('\n') && !tree.kind(within.list).is_flow() {
-        if text.lines().last().is_some_and(|line| line.trim_ascii().is_empty()) {
+        if text.ends_with([' ', '\t']) {
             return Err(CannotWrite { node: within.item, why: BLANKS_WITHOUT_END });
         }
         // With a line end of its own the item may end in a block.
