@@ -11,7 +11,8 @@ BENCH is a folder with `run.sh`, the jobs of the peers and what makes their inpu
     (cd BENCH/peers/krm-go && go build -o FOLDER/krm-inject .)
     pip install ruamel.yaml pyyaml
 
-What is not there is left out. A peer that takes longer than a minute for a run is not tried with more applications.
+What is not there is left out. A peer that takes longer than twenty seconds for a run is not tried with more
+applications.
 """
 import argparse
 import os
