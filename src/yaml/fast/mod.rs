@@ -7,8 +7,7 @@
 //! here is narrower than YAML's, never wider: in doubt it gives up.
 //!
 //! This file has the lines and the indentation; [`scalar`], [`folding`], [`block_scalar`] and [`flow`] have what stands
-//! on a line; [`again`] reads an edited text around its edits, [`outline`] passes over
-//! what nobody may ask for.
+//! on a line; [`again`] reads an edited text around its edits, [`outline`] passes over what nobody may ask for.
 
 mod again;
 mod block_scalar;

@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::super::tree::{ALL_READ, Kind, Tree, VERBATIM};
 use super::{Open, Parser, characters};
 
-/// How much deeper than its `spec` a bracket or a quote may begin; real lines are far shorter.
+/// Of a line that is looked at; real ones are far shorter, and a key may not be longer than 1024 characters.
 const MAX_LINE: usize = 4000;
 
 /// What a line that is passed over comes to.
