@@ -1,6 +1,6 @@
-//! What comes out is what a cluster takes: every workload of the golden outputs and of the built-in policies' is decoded
-//! with the Kubernetes API's own types, and written again. What is wrong does not decode, what is unknown gets lost on
-//! the way; neither may happen to anything that was not so in the input.
+//! Every workload of the golden outputs and of the built-in policies' is decoded with the Kubernetes API's own types, and
+//! written again. What is wrong does not decode, what is unknown gets lost on the way; neither may happen to anything that
+//! was not so in the input.
 //!
 //! The types are those of `k8s-openapi`, as serde sees them; the engine's checks walk their JSON schemas instead.
 
@@ -12,7 +12,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::pairs;
 
 /// Where kinds that are none of Kubernetes' own hold pod templates.
 const TEMPLATES: &[&str] = &[
@@ -135,25 +137,6 @@ fn flatten(value: Value, objects: &mut Vec<Value>) {
 fn identity(object: &Value) -> (String, String, String) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     (text(&object["kind"]), text(&object["metadata"]["namespace"]), text(&object["metadata"]["name"]))
-}
-
-/// Inputs with their outputs.
-fn pairs() -> Vec<(PathBuf, PathBuf)> {
-    let entries = |folder: &Path| -> Vec<PathBuf> {
-        let entries = fs::read_dir(folder).expect("testdata is readable");
-        entries.map(|entry| entry.expect("the entry is readable").path()).collect()
-    };
-    let cases = entries(Path::new("testdata/cases")).iter().flat_map(|area| entries(area)).collect::<Vec<_>>();
-    let case = |folder: &PathBuf| {
-        ["yaml", "json"].map(|end| (folder.join(format!("input.{end}")), folder.join(format!("expected.{end}"))))
-    };
-    let mut pairs: Vec<_> = cases.iter().flat_map(case).collect();
-    let builtins = entries(Path::new("testdata/builtins")).into_iter();
-    let outputs = builtins.filter(|path| path.to_string_lossy().contains(".expected."));
-    pairs.extend(outputs.map(|output| (PathBuf::from("testdata/builtins/input.yaml"), output)));
-    pairs.retain(|(_, output)| output.exists());
-    pairs.sort();
-    pairs
 }
 
 #[test]
