@@ -1,6 +1,6 @@
 //! Every folder of `testdata/cases` is a behaviour: `policy.yaml` and `input.yaml` (or `input.json`) go through the
-//! program with the flags of `args` (or `input.yaml` alone through the command of `command`); its output must be `expected.yaml`, or, where there is none, it must refuse and
-//! print nothing; what it says must be `report.txt`.
+//! program with the flags of `args` (or `input.yaml` alone through the command of `command`); its output must be
+//! `expected.yaml`, or, where there is none, it must refuse and print nothing; what it says must be `report.txt`.
 //!
 //! `BLESS=1 cargo test --test golden` writes what comes out; review the change as if somebody had sent it.
 //! Beyond its output, every folder is held to the promises that hold for all of them.
@@ -11,7 +11,8 @@ mod promises;
 use podgraft::graft::{Options, graft};
 use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
-use podgraft::report::{FileReport, splice};
+use podgraft::report::unified::render;
+use podgraft::report::{FileReport, Paint, ReportedFile, splice};
 use podgraft::yaml::parse::parse;
 use podgraft::yaml::value::to_value;
 use serde_json::{Value, json};
@@ -159,6 +160,39 @@ fn windows_line_ends_stay_windows_line_ends() {
         let output = splice(input.as_bytes(), &report.edits);
         assert_eq!(String::from_utf8_lossy(&output), with_returns(&expected), "{}", case.name());
     }
+}
+
+/// The patch of all cases at once, of each as it is and between documents that do not change.
+#[test]
+fn git_makes_the_output_of_the_diff() {
+    const OTHER: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata:\n  k: v\n";
+    let folder = tempfile::tempdir().expect("there is a temporary folder");
+    let (mut patch, mut after) = (String::new(), Vec::new());
+    for (number, case) in plain_cases().iter().enumerate() {
+        let input = case.input();
+        let between = [OTHER.as_bytes(), b"---\n", &input, b"---\n", OTHER.as_bytes()].concat();
+        let stands_alone = input.starts_with(b"\xef\xbb\xbf") || input.starts_with(b"%") || !input.ends_with(b"\n");
+        let texts = [Some(input.clone()), Some(between).filter(|_| !stands_alone)];
+        for (form, text) in texts.into_iter().flatten().enumerate() {
+            let report = case.graft(&text, &case.policies());
+            let path = format!("{number}-{form}.yaml");
+            let file = ReportedFile { name: &path, path: path.as_bytes(), text: &text, report: &report };
+            patch.push_str(&render(&[file], Paint::Plain));
+            fs::write(folder.path().join(&path), &text).expect("the folder is writable");
+            after.push((format!("{path} of {}", case.name()), path, splice(&text, &report.edits)));
+        }
+    }
+    fs::write(folder.path().join("all.patch"), &patch).expect("the folder is writable");
+    let Ok(git) = Command::new("git").current_dir(&folder).args(["apply", "all.patch"]).output() else {
+        eprintln!("SKIPPED: `git` is not installed");
+        return;
+    };
+    assert!(git.status.success(), "{}", String::from_utf8_lossy(&git.stderr));
+    for (name, path, expected) in &after {
+        let patched = fs::read(folder.path().join(path)).expect("the file is there");
+        assert!(patched == *expected, "{name}: {}", String::from_utf8_lossy(&patched));
+    }
+    assert!(after.len() > 500, "only {} texts", after.len());
 }
 
 #[test]

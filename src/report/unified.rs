@@ -42,7 +42,8 @@ pub fn render_for(reader: Reader, files: &[ReportedFile<'_>], paint: Paint) -> S
 
 fn render_file(file: &ReportedFile<'_>, (reader, paint): (Reader, Paint), diff: &mut String) {
     let lines = Lines::of(file.text);
-    let changes = changes(file, &lines);
+    let mut changes = changes(file, &lines);
+    changes.iter_mut().for_each(|change| put_before_separator(change, &lines));
     if changes.is_empty() {
         return;
     }
@@ -98,6 +99,18 @@ impl Documents {
         let is_plain = document.end < self.total && is_plain_separator(lines.get(document.end));
         document.start..document.end + usize::from(is_plain)
     }
+}
+
+/// A new document behind a `---`, which ends with a `---` of its own, is shown before the first of them. That is the same
+/// text, and the `---` behind is context: a hunk without any is put at the end of the file by `git apply`.
+fn put_before_separator(change: &mut Change, lines: &Lines<'_>) {
+    let Some(before) = change.old.start.checked_sub(1).filter(|_| change.old.is_empty()) else { return };
+    let separator = lines.get(before);
+    if !is_plain_separator(separator) || change.new.last().is_none_or(|last| last.text != separator) {
+        return;
+    }
+    change.new.rotate_right(1);
+    change.old = before..before;
 }
 
 /// A separator that carries no content of the next document.
