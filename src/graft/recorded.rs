@@ -122,7 +122,10 @@ impl<'a> Chunk<'a, '_> {
             match read_record(tree, object.node) {
                 Ok(Some(one)) if self.is_looked_at(object, tree, source) => {
                     self.report.dropped.extend(generated(&one.record));
-                    self.report.room.join(&one.record.room);
+                    if !one.record.room.is_nothing() {
+                        let at = self.place.start + tree.span(object.node).start;
+                        self.report.rooms.push((at, one.record.room.clone()));
+                    }
                     recorded.push(one);
                 }
                 // Who is not looked at needs what it has.

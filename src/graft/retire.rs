@@ -46,7 +46,8 @@ pub fn retire(files: &mut [RunFile<'_>], options: &Options) {
         dropped
     };
     // Where an object stays because others need it, it may stand elsewhere than where room was made for it.
-    let has_room = options.take_out.is_undo() && files.iter().any(|(.., report)| report.room.unended);
+    let has_room = options.take_out.is_undo()
+        && files.iter().any(|(.., report)| report.rooms.iter().any(|(_, room)| room.unended));
     // Where a policy failed, what it still needs is not known.
     if is_refused(files) || all_dropped(files, &needed).is_empty() && !has_room {
         return;
@@ -135,12 +136,18 @@ impl Retiring<'_> {
             let objects: Vec<&Object> = objects.iter().map(|(object, ..)| object).collect();
             gone.extend(remove(&tree, &objects, chunk.start));
         }
-        if gone.is_empty() && report.room.is_nothing() {
+        if gone.is_empty() && report.rooms.is_empty() {
             return;
         }
         gone.sort_by_key(|edit| edit.at.start);
         let left = splice(&output, &gone);
-        let room = if is_end_ours(text) { self.take_room(&left, report) } else { Vec::new() };
+        let rooms = report.rooms.iter().filter_map(|(at, room)| {
+            // Where the workload stands in what is left.
+            let at = offset_behind(&gone, offset_behind(&report.edits, *at));
+            self.take_room(&left, at, room)
+        });
+        let mut room: Vec<Edit> = rooms.flatten().collect();
+        room.sort_by_key(|edit| edit.at.start);
         let gone = compose(output.len(), &gone, &room);
         report.set_edits(compose(text.len(), &report.edits, &gone));
         add(report, described);
@@ -168,15 +175,18 @@ impl Retiring<'_> {
         (gone, changed)
     }
 
-    /// What was done to make room for objects that are gone is undone.
-    fn take_room(&self, left: &[u8], report: &FileReport) -> Vec<Edit> {
-        let Ok(text) = std::str::from_utf8(left) else { return Vec::new() };
-        if report.room.list
-            && let Some(edits) = parse(text).ok().and_then(|tree| unwrap_list(&tree))
+    /// What was done to make room for objects that are gone is undone, in the document of the workload at `at`.
+    fn take_room(&self, left: &[u8], at: usize, room: &Room) -> Option<Vec<Edit>> {
+        let document = chunks(left).take_while(|chunk| chunk.start <= at).last()?;
+        if room.list
+            && let Some(edits) = unwrap_list(&parse(std::str::from_utf8(document.text).ok()?).ok()?)
         {
-            return edits.to_vec();
+            return Some(edits.map(|edit| behind(document.start, edit)).to_vec());
         }
-        unend(text, &report.room, &self.kinds)
+        // Behind another document the end is not the workload's.
+        let is_last = document.start + document.text.len() == left.len();
+        let edits = unend(std::str::from_utf8(document.text).ok().filter(|_| is_last)?, room, &self.kinds);
+        Some(edits.into_iter().map(|edit| behind(document.start, edit)).collect())
     }
 }
 
@@ -199,16 +209,20 @@ pub(super) fn unend(text: &str, room: &Room, kinds: &PodKinds) -> Vec<Edit> {
     block.into_iter().chain([Edit { at: unended.len()..text.len(), text: "".into() }]).collect()
 }
 
-/// Whether the last document is a workload with a record, or was generated: behind another one the end is somebody's.
-fn is_end_ours(text: &[u8]) -> bool {
-    let marks = [RECORD, MANAGED_BY.1];
-    let is_marked = |text: &[u8]| marks.iter().any(|mark| memmem::find(text, mark.as_bytes()).is_some());
-    chunks(text).last().is_some_and(|last| is_marked(last.text))
-}
-
 fn is_ours(object: &Value) -> bool {
     let (key, value) = MANAGED_BY;
     object.pointer("/metadata/labels").and_then(|labels| labels.get(key)?.as_str()) == Some(value)
+}
+
+/// The edit of a text that is part of another.
+fn behind(start: usize, edit: Edit) -> Edit {
+    Edit { at: edit.at.start + start..edit.at.end + start, ..edit }
+}
+
+/// Where in the result something of the text stands that no edit touches.
+fn offset_behind(edits: &[Edit], at: usize) -> usize {
+    let before = edits.iter().take_while(|edit| edit.at.end <= at);
+    before.fold(at, |at, edit| at + edit.text.len() - edit.at.len())
 }
 
 /// Where in the text something of its result stands.
@@ -253,8 +267,7 @@ fn remove(tree: &Tree<'_>, objects: &[&Object], start: usize) -> Vec<Edit> {
     for (list, items) in lists {
         edits.extend(remove_items(tree, list, &items).unwrap_or_default());
     }
-    let in_file = |edit: Edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text };
-    edits.into_iter().map(in_file).collect()
+    edits.into_iter().map(|edit| behind(start, edit)).collect()
 }
 
 fn remove_items(tree: &Tree<'_>, list: NodeId, gone: &[Within]) -> Option<Vec<Edit>> {

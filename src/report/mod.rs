@@ -49,8 +49,8 @@ pub struct FileReport {
     pub companions: Vec<PlacedCompanion>,
     /// Objects that the records of the input name.
     pub dropped: Vec<Generated>,
-    /// What was done to make room for them.
-    pub room: Room,
+    /// What was done to make room for them, each with the byte at which its workload begins.
+    pub rooms: Vec<(usize, Room)>,
     /// Objects that the records of the output name.
     pub needed: Vec<Generated>,
     /// Something was injected that no record of the output tells how to take out.
@@ -83,7 +83,7 @@ impl FileReport {
     pub fn append(&mut self, next: FileReport) {
         let (edits_before, workloads_before) = (self.edits.len(), self.workloads.len());
         self.dropped.extend(next.dropped);
-        self.room.join(&next.room);
+        self.rooms.extend(next.rooms);
         self.needed.extend(next.needed);
         self.has_unrecorded |= next.has_unrecorded;
         self.companions.extend(next.companions.into_iter().map(|mut placed| {
