@@ -108,7 +108,7 @@ pub fn graft_on_threads(
 fn work(threads: NonZeroUsize, text: &[u8], setting: Setting<'_>) -> FileReport {
     let graft_run = |run: Run<'_>| graft_run(run, setting);
     match threads.get() {
-        1 => graft_run(Run { start: 0, text, first_line: 1 }),
+        1 => graft_run(Run { start: 0, text, first_line: 1, has_more: false }),
         _ => on_threads(threads, chunks(text), graft_run),
     }
 }
@@ -170,7 +170,8 @@ fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
                 (chunk, if glances.is_none() { glance(chunk.text, setting.kinds) } else { Glance::Parse })
             }
         };
-        let place = ChunkPlace { in_run: chunk.start, start: run.start + chunk.start };
+        let has_more = run.has_more || !chunks.rest().is_empty();
+        let place = ChunkPlace { in_run: chunk.start, start: run.start + chunk.start, has_more };
         let may_hold_pods = setting.options.details
             && matches!(glance, Glance::LetThrough { kind: Some(_), .. })
             && pods.stand_in(&chunk);
@@ -189,6 +190,8 @@ struct ChunkPlace {
     in_run: usize,
     /// In the file.
     start: usize,
+    /// It is not the file's end.
+    has_more: bool,
 }
 
 struct Chunk<'a, 'l> {

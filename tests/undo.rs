@@ -79,6 +79,36 @@ fn round_trip(name: &str, input: &[u8], policies: &[Policy], options: &Options) 
     true
 }
 
+/// What somebody put behind a file that has records.
+const APPENDED: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: appended}\nspec:\n  containers:\n  - name: app\n    \
+                        image: app:1\n    command:\n    - |\n      run\n";
+
+/// Injects with a record; what stands behind the file later stays as it is, whoever has an end there.
+fn append(name: &str, input: &str, policies: &[Policy]) {
+    let is_open = input.trim_end().ends_with("...");
+    let name: Arc<str> = name.into();
+    let report = graft(&name, input.as_bytes(), policies, &recording());
+    if is_open || has_error(&report) || has_gap(&report) || report.edits.is_empty() {
+        return;
+    }
+    let injected = String::from_utf8(splice(input.as_bytes(), &report.edits)).expect("what was text stays text");
+    let with_more = |text: &str| format!("{text}{}---\n{APPENDED}", if text.ends_with('\n') { "" } else { "\n" });
+    let appended = with_more(&injected);
+    let again = graft(&name, appended.as_bytes(), policies, &recording());
+    let internal = again.diagnostics.iter().find(|problem| problem.code == Code::Internal);
+    assert!(internal.is_none(), "{name}: {internal:?}\n{appended}");
+    let undone = graft(&name, appended.as_bytes(), &[], &undoing());
+    assert!(!has_error(&undone), "{name}: {:?}\n{appended}", undone.diagnostics);
+    let output = splice(appended.as_bytes(), &undone.edits);
+    // A line end behind a block that had none is its value's, so it stays closed.
+    if values(input.as_bytes()) == values(format!("{input}\n").as_bytes()) {
+        assert_eq!(String::from_utf8_lossy(&output), with_more(input), "{name}: from\n{appended}");
+    }
+    let wanted = [input, APPENDED].into_iter().map(|text| values(text.as_bytes()));
+    let wanted: Option<Vec<Value>> = wanted.collect::<Option<Vec<_>>>().map(|values| values.concat());
+    assert_eq!(values(&output), wanted, "{name}: from\n{appended}");
+}
+
 #[test]
 fn every_golden_case_can_be_undone() {
     let mut undone = 0;
@@ -98,6 +128,8 @@ fn every_golden_case_can_be_undone() {
             let (unended, windows) = (text.trim_end(), text.replace('\n', "\r\n"));
             round_trip(&format!("{name} without a last line end"), unended.as_bytes(), &policies, &recording());
             round_trip(&format!("{name} with Windows line ends"), windows.as_bytes(), &policies, &recording());
+            append(&format!("{name} with more behind it"), text, &policies);
+            append(&format!("{name} without a last line end, with more behind it"), unended, &policies);
         }
     }
     assert!(undone > 80, "only {undone} cases were undone");

@@ -12,7 +12,7 @@ use crate::yaml::tree::{Kind, NodeId, Tree};
 
 use super::emit::{Entry, FlowStyle, block_fields, flow_lines, flow_value, needs_line_end};
 use super::flow::json_unit;
-use super::layout::{Layout, behind_blanks, behind_own_comments, flow_style, line_end_at, next_line};
+use super::layout::{Layout, behind_blanks, behind_own_comments, column, flow_style, line_end_at, next_line};
 use super::lower::{CannotWrite, close_open_block, lower};
 use super::written::Written;
 
@@ -60,12 +60,12 @@ impl Beside {
     /// What becomes of the text beside the objects when they are written there.
     pub fn room(self, tree: &Tree<'_>) -> Room {
         let text = tree.text();
-        let is_last = |node: NodeId| behind_own_comments(text, line_behind(tree, node), 0) == text.len();
+        let is_last = |node: NodeId, column| behind_own_comments(text, line_behind(tree, node), column) == text.len();
         let (node, is_line_made) = match self {
             Beside::NewList(_) => return Room { list: true, ..Room::default() },
-            Beside::Documents(root) => (root, tree.roots().len() == 1 || is_last(root)),
+            Beside::Documents(root) => (root, tree.roots().len() == 1 || is_last(root, 0)),
             Beside::InList(within) => {
-                (within.item, !tree.kind(within.list).is_flow() && tree.span(within.item).end == text.len())
+                (within.item, !tree.kind(within.list).is_flow() && is_last(within.item, column(tree, within.list)))
             }
         };
         if !is_line_made || text.ends_with('\n') {

@@ -66,6 +66,16 @@ pub(super) fn close_open_block(tree: &Tree<'_>, within: NodeId) -> Option<Edit> 
     })
 }
 
+/// Whether a tag says of a value what it is.
+fn is_true_of(tag: &str, value: &Value) -> bool {
+    match tag {
+        "tag:yaml.org,2002:str" => value.is_string(),
+        "tag:yaml.org,2002:seq" => value.is_array(),
+        "tag:yaml.org,2002:map" => value.is_object(),
+        _ => false,
+    }
+}
+
 /// What a part stands in.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Around {
@@ -133,7 +143,7 @@ impl Lowering<'_, '_> {
             self.edits.push(edit);
             return Ok(());
         }
-        if self.tree.tag(of).is_some_and(|tag| !(tag == "tag:yaml.org,2002:str" && value.is_string())) {
+        if self.tree.tag(of).is_some_and(|tag| !is_true_of(tag, value)) {
             return Err(CannotWrite { node: of, why: "has a tag that would speak of the new value" });
         }
         self.write_instead(of, value, around)
@@ -212,19 +222,15 @@ impl Lowering<'_, '_> {
         if text.as_bytes().get(key_end + blanks) != Some(&b':') {
             return Err(CannotWrite { node: key, why: "is not written as `key: value`" });
         }
-        let colon = key_end + blanks + 1;
-        let start = self.tree.start_with_properties(value);
-        if start == self.tree.span(value).start {
-            // Comments between the key and a value on another line would be lost with it.
-            let has_comment = text[colon..start.max(colon)].contains('#');
-            return if has_comment {
-                Err(CannotWrite { node: value, why: "has a comment before it" })
-            } else {
-                Ok(colon)
-            };
+        let start = self.tree.span(value).start;
+        let head = self.behind_properties(key, value);
+        let head =
+            head.ok_or(CannotWrite { node: value, why: "has an anchor or a tag in another line than its key" })?;
+        // Comments between the key and a value on another line would be lost with it.
+        if text[head..start.max(head)].contains('#') {
+            return Err(CannotWrite { node: value, why: "has a comment before it" });
         }
-        let span = self.tree.span(value);
-        Ok(text[..span.start].trim_end().len().max(colon))
+        Ok(head)
     }
 
     /// Puts a text in the place of a range. What goes on further lines is put behind a comment that ends the range's line.

@@ -69,14 +69,12 @@ impl Lowering<'_, '_> {
         let text = self.tree.text();
         let (key_end, span) = (self.tree.span(key).end, self.tree.span(value));
         let start = line_start(text, span.start);
-        let is_below = start > key_end && self.tree.start_with_properties(value) == span.start;
-        if !is_below || !text[start..span.start].bytes().all(|byte| byte == b' ') {
+        if start <= key_end || !text[start..span.start].bytes().all(|byte| byte == b' ') {
             return false;
         }
-        let between = &text[key_end..start];
-        if !between.starts_with(':') || !between.contains('#') {
+        let Some(head) = self.behind_properties(key, value).filter(|&head| text[head..start].contains('#')) else {
             return false;
-        }
+        };
         let end = self.end_of(key, value);
         match new.trim_start_matches('\r').strip_prefix('\n') {
             Some(lines) if text[..end].ends_with('\n') => {
@@ -86,10 +84,30 @@ impl Lowering<'_, '_> {
             Some(lines) => self.edits.push(Edit { at: start..end, text: lines.into() }),
             None if new.contains('\n') => return false,
             None => {
-                self.edits.push(Edit { at: key_end + 1..key_end + 1, text: new.into() });
+                self.edits.push(Edit { at: head..head, text: new.into() });
                 self.edits.push(Edit { at: start..end, text: "".into() });
             }
         }
         true
+    }
+
+    /// Behind the `:` of a field and, in the same line, its value's anchor and tag; `None` where more than comments stands
+    /// between that and the value.
+    pub(super) fn behind_properties(&self, key: NodeId, value: NodeId) -> Option<usize> {
+        let text = self.tree.text();
+        let key_end = self.tree.span(key).end;
+        let colon = key_end + text[key_end..].len() - text[key_end..].trim_start_matches([' ', '\t']).len();
+        let head = text[colon..].starts_with(':').then_some(colon + 1)?;
+        let (first, start) = (self.tree.start_with_properties(value), self.tree.span(value).start);
+        let end = match first == start {
+            true => head,
+            false => {
+                let line = text[first..start].split(['\r', '\n']).next()?;
+                let comment = line.find(" #").or_else(|| line.find("\t#")).unwrap_or(line.len());
+                first + line[..comment].trim_end().len()
+            }
+        };
+        let is_comment = |line: &str| line.trim_start().is_empty() || line.trim_start().starts_with('#');
+        text[end..start.max(end)].lines().all(is_comment).then_some(end)
     }
 }

@@ -65,7 +65,8 @@ impl<'p> Passing<'p> {
         let text = &run.text[part.start..end];
         let foreseen = foresee(NonZeroUsize::MIN, &self.name, text, self.policies, self.options, &self.inventory);
         foreseen.into_iter().for_each(|companion| self.inventory.add_companion(companion));
-        let part = Run { start: run.start + part.start, text, first_line: part.first_line };
+        let has_more = run.has_more || end < run.text.len();
+        let part = Run { start: run.start + part.start, text, first_line: part.first_line, has_more };
         graft_part(&self.name, part, self.policies, self.options, &self.inventory)
     }
 }

@@ -41,7 +41,9 @@ impl Chunk<'_, '_> {
         for (at, node) in objects_of(&tree, self.setting.kinds).into_iter().enumerate() {
             recorded.extend(read_record(&tree, node).ok().flatten().filter(|_| has_record(at)));
         }
-        let undo = |recorded: &[Recorded]| strip(&tree, self.setting.kinds, recorded, |_| Leniency::Leave);
+        let undo = |recorded: &[Recorded]| {
+            strip(&tree, self.setting.kinds, recorded, self.place.has_more, |_| Leniency::Leave)
+        };
         let changed = |stripped: &Stripped| -> Vec<Changed> {
             stripped.taken.iter().flat_map(|taken| taken.changed.iter().cloned()).collect()
         };

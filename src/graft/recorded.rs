@@ -99,10 +99,11 @@ impl<'a> Chunk<'a, '_> {
     {
         let found = find_objects(tree, self.setting.kinds);
         let Some(recorded) = self.read_records(tree, source, &found) else { return };
-        let stripped = match strip(tree, self.setting.kinds, &recorded, |policy| self.leniency(policy)) {
-            Ok(stripped) => stripped,
-            Err(obstacle) => return self.report.diagnostics.push(explain(obstacle, tree, source, &recorded)),
-        };
+        let stripped =
+            match strip(tree, self.setting.kinds, &recorded, self.place.has_more, |policy| self.leniency(policy)) {
+                Ok(stripped) => stripped,
+                Err(obstacle) => return self.report.diagnostics.push(explain(obstacle, tree, source, &recorded)),
+            };
         let Some(original) = self.original(tree, source, &recorded, &stripped) else { return };
         let pair = Pair { tree, source, recorded: &recorded, stripped: &stripped, original: &original };
         let pending = self.plan_all(&pair, found);
@@ -177,7 +178,7 @@ impl<'a> Chunk<'a, '_> {
         if changed.all(|changed| strictly(&changed.policy) == self.leniency(&changed.policy)) {
             return Some(stripped.text.clone());
         }
-        match strip(tree, self.setting.kinds, recorded, strictly) {
+        match strip(tree, self.setting.kinds, recorded, self.place.has_more, strictly) {
             Ok(original) => Some(original.text),
             Err(obstacle) => {
                 self.report.diagnostics.push(explain(obstacle, tree, source, recorded));

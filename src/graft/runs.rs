@@ -22,6 +22,8 @@ pub struct Run<'a> {
     pub text: &'a [u8],
     /// The line of the whole text on which it begins, from 1.
     pub first_line: usize,
+    /// It is not the end of the whole text.
+    pub has_more: bool,
 }
 
 struct Runs<'a> {
@@ -36,7 +38,8 @@ impl<'a> Runs<'a> {
         let (index, first_line) = (self.next, self.first_line);
         self.next += 1;
         self.first_line += memchr::memchr_iter(b'\n', run.text).count();
-        Some((index, Run { start: run.start, text: run.text, first_line }))
+        let has_more = !self.chunks.rest().is_empty();
+        Some((index, Run { start: run.start, text: run.text, first_line, has_more }))
     }
 }
 

@@ -80,7 +80,8 @@ pub fn objects_of(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<NodeId> {
     find_objects(tree, kinds).into_iter().map(node).collect()
 }
 
-/// Takes out all that the records say, as if nothing had ever been injected.
+/// Takes out all that the records say, as if nothing had ever been injected. Where there is more text behind the
+/// document, it keeps its last line end, whatever it had when it was the last.
 ///
 /// # Errors
 /// See [`Obstacle`].
@@ -88,6 +89,7 @@ pub fn strip(
     tree: &Tree<'_>,
     kinds: &PodKinds,
     recorded: &[Recorded],
+    has_more: bool,
     leniency: impl Fn(&str) -> Leniency,
 ) -> Result<Stripped, Obstacle> {
     let (mut edits, mut taken, mut drafts) = (Vec::new(), Vec::new(), Vec::new());
@@ -109,11 +111,12 @@ pub fn strip(
             .iter()
             .filter_map(|one| Some((own.iter().position(|node| *node == one.node)?, &one.record)))
             .collect();
-        let (further, is_as_it_was) = places::edits_of(&text, kinds, &records).map_err(Obstacle::Wrong)?;
+        let (mut further, is_as_it_was) = places::edits_of(&text, kinds, &records).map_err(Obstacle::Wrong)?;
+        let was_last = has_more && places::keep_line_end(&text, &mut further);
         let original = spliced(&text, &further)?;
         if !has_same_values(&text, &original) {
-            // Beside what somebody changed since, the places are not where they were.
-            if !is_as_it_was {
+            // Beside what somebody changed since, the places are not where they were; and a last line end may be a value's.
+            if !is_as_it_was || was_last {
                 return Ok(Stripped { edits, text, taken });
             }
             let at = recorded.iter().find(|one| one.record.text.is_some()).map_or(tree.roots()[0], |one| one.at);

@@ -105,6 +105,24 @@ pub(super) fn edits_of(
     Ok((edits, are_as_they_were))
 }
 
+/// Makes edits that take a text's last line end leave it. Whether there are any.
+pub(super) fn keep_line_end(text: &str, edits: &mut Vec<Edit>) -> bool {
+    let line_end = if text.ends_with("\r\n") { "\r\n" } else { "\n" };
+    let Some(last) = edits.last_mut().filter(|last| text.ends_with('\n') && last.at.end == text.len()) else {
+        return false;
+    };
+    let before = if last.text.is_empty() { &text[..last.at.start] } else { &*last.text };
+    if before.ends_with('\n') {
+        return false;
+    }
+    let kept: String = [&*last.text, line_end].concat();
+    match text[last.at.clone()] == kept {
+        true => drop(edits.pop()),
+        false => last.text = kept.into(),
+    }
+    true
+}
+
 fn offset_of(text: &str, (line, column, is, _): &TextPlace) -> Option<usize> {
     let start: usize = text.split_inclusive('\n').take(*line).map(str::len).sum();
     let at = start.checked_add(*column)?;

@@ -23,6 +23,8 @@ pub struct Block {
     pub first_line: usize,
     /// Its bytes.
     pub text: Vec<u8>,
+    /// It is not the end of the whole text.
+    pub has_more: bool,
 }
 
 /// Cuts what a reader gives.
@@ -70,8 +72,8 @@ impl<R: Read> Blocks<R> {
         }
         let Block { index, start, first_line, .. } = self.next;
         let lines = memchr::memchr_iter(b'\n', &text).count();
-        self.next = Block { index: index + 1, start: start + end, first_line: first_line + lines, text: Vec::new() };
-        Ok(Some(Block { index, start, first_line, text }))
+        self.next = Block { index: index + 1, start: start + end, first_line: first_line + lines, ..Block::default() };
+        Ok(Some(Block { index, start, first_line, text, has_more: !self.rest.is_empty() }))
     }
 }
 
@@ -87,6 +89,7 @@ mod tests {
         let (mut joined, mut count) = (Vec::new(), 0);
         while let Some(block) = blocks.next(Vec::new()).unwrap() {
             assert_eq!((block.index, block.start), (count, joined.len()));
+            assert_eq!(block.has_more, joined.len() + block.text.len() < text.len());
             assert_eq!(block.first_line, 1 + joined.iter().filter(|&&byte| byte == b'\n').count());
             assert!(count == 0 || block.text.starts_with(b"---\na"));
             joined.extend(block.text);

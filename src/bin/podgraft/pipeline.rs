@@ -203,7 +203,8 @@ impl<G: Fn(Run<'_>) -> FileReport> Line<G> {
                     return self.has_moved.notify_all();
                 }
             };
-            let part = Run { start: block.start, first_line: block.first_line, text: &block.text };
+            let Block { start, first_line, has_more, .. } = block;
+            let part = Run { start, first_line, has_more, text: &block.text };
             let report = (self.graft)(part);
             let mut order = lock(&self.order);
             order.put(block, report, |buffer| lock(&self.buffers).push(buffer));
