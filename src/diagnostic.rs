@@ -132,9 +132,9 @@ codes! {
     NotRendered = "not-rendered",
     /// The file's encoding is not UTF-8. kubectl reads UTF-16, so a workload may be in it: convert it first.
     NotUtf8 = "not-utf8",
-    /// A document nests deeper than podgraft reads.
+    /// A document nests deeper than podgraft reads, or a patch would make one that does.
     TooDeep = "too-deep",
-    /// A document is larger than podgraft reads (4 GiB).
+    /// A document is larger than podgraft reads (4 GiB), or a policy larger or more than it carries out.
     TooLong = "too-long",
     /// An alias `*name` has no anchor `&name` before it in its document.
     UnknownAlias = "unknown-alias",

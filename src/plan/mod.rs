@@ -14,6 +14,7 @@ mod ephemeral;
 mod expand;
 mod faults;
 mod forbidden;
+mod growth;
 mod intact;
 pub mod metrics;
 mod needs;

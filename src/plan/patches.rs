@@ -10,6 +10,7 @@ use crate::manifest::pod::Container;
 use crate::policy::{PatchEntry, PatchScope};
 
 use super::draft::{OpenId, Opened, Part};
+use super::growth::{Growth, TooMuch};
 use super::order;
 use super::planner::{Planner, Step};
 
@@ -70,7 +71,7 @@ impl<'c, 't> Planner<'c, 't> {
 
     /// All of a patch, or nothing of it.
     fn patch(&mut self, target: &Target<'t>, entry: &PatchEntry) -> Step {
-        let before = self.draft.clone();
+        let (before, growth) = (self.draft.clone(), self.growth);
         let (identity, faults) = (self.identity(), self.faults());
         let done = match self.carry_out(target, entry) {
             Ok(done) if !done.is_empty() => done,
@@ -90,7 +91,7 @@ impl<'c, 't> Planner<'c, 't> {
         };
         let allowed = self
             .refuse_another(&identity, entry)
-            .and_then(|()| self.refuse_endless(target, entry))
+            .and_then(|()| self.refuse_endless(target, entry, growth))
             .and_then(|()| self.refuse_new_faults(&faults, entry));
         if allowed.is_err() {
             // The next patch is judged for itself.
@@ -195,6 +196,7 @@ impl<'c, 't> Planner<'c, 't> {
         if !is_new_item && there.and_then(|part| self.draft.value(&part)).as_ref() == Some(value) {
             return Ok(false);
         }
+        self.grow(target, path, value, entry)?;
         let id = self.open_parents(target, parents, last, entry)?;
         let changed = match self.draft.opened(id) {
             Opened::Mapping { .. } => self.draft.set(id, last, value.clone(), self.order(target, parents)),
@@ -216,6 +218,21 @@ impl<'c, 't> Planner<'c, 't> {
         };
         changed.map_err(|refusal| Stop::Problem(self.refused(&refusal)))?;
         Ok(true)
+    }
+
+    /// Copies of copies double with every line.
+    fn grow(&mut self, target: &Target<'t>, path: &[String], value: &Value, entry: &PatchEntry) -> Result<(), Stop> {
+        let template = self.workload.pod_kind.path.len();
+        let above = match target {
+            Target::Workload => 0,
+            Target::PodTemplate => template,
+            Target::Container(_) => template + 3,
+        };
+        let Err(TooMuch { code, why }) = self.growth.put(above + path.len(), value) else { return Ok(()) };
+        let title = (title(target, entry), self.workload.title());
+        let message = format!("{} on {} would make the object {why} at `{}`", title.0, title.1, pointer(path));
+        let help = "copy less: only what is needed, and nothing into itself";
+        Err(Stop::Problem(Box::new(self.problem(code, message, &entry.item).help(help))))
     }
 
     fn take(&mut self, target: &Target<'t>, path: &[String], entry: &PatchEntry) -> Done {
@@ -296,9 +313,12 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// The next run would find the result of this one: nothing must come of it again.
-    fn refuse_endless(&mut self, target: &Target<'t>, entry: &PatchEntry) -> Step {
+    fn refuse_endless(&mut self, target: &Target<'t>, entry: &PatchEntry, growth: Growth) -> Step {
         let after = self.draft.clone();
+        // The next run may put as much again.
+        let grown = std::mem::replace(&mut self.growth, growth);
         let outcome = self.carry_out(target, entry);
+        self.growth = grown;
         let again = self.go_on_with(after);
         let is_settled = match outcome {
             Err(Stop::Test(_)) => true,

@@ -13,6 +13,7 @@ use crate::report::Change;
 
 use super::draft::{Draft, OpenId, Part, Refusal, WhyNot};
 use super::expand::Expanded;
+use super::growth::Growth;
 use super::recording::Notes;
 use super::{Subject, order};
 
@@ -36,6 +37,8 @@ pub(super) struct Planner<'c, 't> {
     /// What was added or changed, for the report.
     pub done: Vec<Change>,
     pub problems: Vec<Diagnostic>,
+    /// How much patches have put there.
+    pub growth: Growth,
     /// For the record, where there is one.
     pub notes: Notes,
     is_recording: bool,
@@ -65,6 +68,7 @@ impl<'c, 't> Planner<'c, 't> {
             opened: None,
             done: vec![],
             problems: vec![],
+            growth: Growth::default(),
             notes: Notes::default(),
             is_recording,
         }

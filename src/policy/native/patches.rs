@@ -9,6 +9,7 @@ use super::types::{Operation, OperationKind, Patch};
 use crate::diagnostic::Code;
 use crate::policy::PatchEntry;
 use crate::policy::document::Document;
+use crate::yaml::parse::MAX_DEPTH;
 use crate::yaml::value::{Path, Step};
 
 /// Everything of the patches that is no value, where `${...}` has no place.
@@ -114,6 +115,13 @@ impl Reader<'_, '_> {
     }
 
     fn check_pointer(&mut self, text: &str, at: &Path) {
+        // What it makes would be deeper than any document that is read.
+        if text.matches('/').count() > MAX_DEPTH {
+            let message = format!("`{}` names more than {MAX_DEPTH} levels", at.name());
+            let help = "no manifest nests so deep; name a place that is there";
+            self.problems.push(self.document.error(Code::TooDeep, at, message).help(help));
+            return;
+        }
         if PointerBuf::parse(text.to_owned()).is_err() {
             let message = format!("`{text}` is no JSON pointer");
             let help = "write `/` before every key: `/metadata/annotations`; a `/` in a key is `~1`, a `~` is `~0`";

@@ -1,0 +1,77 @@
+//! How much the patches of a policy may put into one workload: their text is short, and what it comes to need not be.
+
+use serde_json::Value;
+
+use crate::diagnostic::Code;
+use crate::yaml::parse::MAX_DEPTH;
+
+/// Bytes for all patches of a policy on one workload. An API server takes objects of up to 3 MiB.
+const MOST: usize = 16 << 20;
+/// What a value takes beside its text.
+const OF_A_VALUE: usize = 64;
+
+/// What was put somewhere so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Growth {
+    bytes: usize,
+}
+
+/// Why no more can be put.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TooMuch {
+    pub code: Code,
+    /// Goes behind "would make the object".
+    pub why: String,
+}
+
+impl Growth {
+    /// Counts a value that goes to a place so many levels deep.
+    pub fn put(&mut self, level: usize, value: &Value) -> Result<(), TooMuch> {
+        let mut deepest = 0;
+        let bytes = size(value, level, &mut deepest);
+        if deepest > MAX_DEPTH {
+            return Err(TooMuch { code: Code::TooDeep, why: format!("nest deeper than {MAX_DEPTH} levels") });
+        }
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > MOST {
+            return Err(TooMuch { code: Code::TooLong, why: format!("more than {} MiB larger", MOST >> 20) });
+        }
+        Ok(())
+    }
+}
+
+/// Levels are those of mappings and lists, as the parser counts them.
+fn size(value: &Value, level: usize, deepest: &mut usize) -> usize {
+    let inner = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(entries) => entries.iter().map(|entry| size(entry, level + 1, deepest)).sum(),
+        Value::Object(map) => map.iter().map(|(key, entry)| key.len() + size(entry, level + 1, deepest)).sum(),
+    };
+    let is_collection = value.is_array() || value.is_object();
+    *deepest = (*deepest).max(level + usize::from(is_collection));
+    inner + OF_A_VALUE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_are_counted_with_their_texts_until_it_is_too_much() {
+        let half = json!("x".repeat(MOST / 2));
+        let mut growth = Growth::default();
+        assert_eq!(growth.put(1, &half), Ok(()));
+        assert_eq!(growth.put(1, &half).unwrap_err().code, Code::TooLong);
+        let many = json!(vec![0; MOST / OF_A_VALUE]);
+        assert_eq!(Growth::default().put(1, &many).unwrap_err().code, Code::TooLong);
+    }
+
+    #[test]
+    fn levels_are_those_of_the_whole_object() {
+        let nested = (0..100).fold(json!("x"), |inner, _| json!([inner]));
+        assert_eq!(Growth::default().put(MAX_DEPTH - 100, &nested), Ok(()));
+        assert_eq!(Growth::default().put(MAX_DEPTH - 99, &nested).unwrap_err().code, Code::TooDeep);
+    }
+}
