@@ -12,6 +12,7 @@ pub mod dangers;
 pub mod debug;
 pub mod diagnostic;
 pub mod edit;
+pub mod glob;
 pub mod graft;
 pub mod inventory;
 pub mod krm;

@@ -1,6 +1,7 @@
 //! What the user says for a whole run, beside the policies.
 
 use crate::dangers::Danger;
+use crate::glob::{self, Of};
 
 /// What holds for a whole run, whatever the file.
 #[derive(Debug, Clone)]
@@ -172,10 +173,7 @@ impl WorkloadPattern {
         let &[kind, namespace, name] = parts.as_slice() else {
             return Err("write it as kind/namespace/name".to_owned());
         };
-        let glob = |text: &str| {
-            let built = globset::GlobBuilder::new(text).case_insensitive(true).build();
-            built.map(|glob| glob.compile_matcher()).map_err(|error| error.to_string())
-        };
+        let glob = |text: &str| glob::compile(text, Of::TextOfAnyCase);
         Ok(WorkloadPattern { kind: glob(kind)?, namespace: glob(namespace)?, name: glob(name)? })
     }
 

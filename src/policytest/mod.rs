@@ -6,12 +6,12 @@ mod read;
 pub mod table;
 pub mod types;
 
-use globset::Glob;
 use similar::TextDiff;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::glob::{self, Of};
 use crate::report::{Change, Outcome, PolicyReport, WorkloadReport};
 
 pub use read::{KIND, read};
@@ -134,7 +134,7 @@ fn in_results(wanted: &ExpectedResult, ran: &Ran) -> Verdict {
 }
 
 fn fits(glob: &str, text: &str) -> bool {
-    glob == text || Glob::new(glob).is_ok_and(|glob| glob.compile_matcher().is_match(text))
+    glob == text || glob::compile(glob, Of::Text).is_ok_and(|glob| glob.is_match(text))
 }
 
 fn words(changes: &[Change]) -> String {

@@ -45,6 +45,7 @@ fn read_line(line: &str) -> Option<(GlobSet, Vec<String>)> {
     let whole = if is_rooted { bare.to_owned() } else { format!("**/{bare}") };
     let mut globs = GlobSetBuilder::new();
     let mut add = |glob: &str| {
+        crate::glob::check(glob).ok()?;
         let built = GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build().ok()?;
         globs.add(built);
         Some(())

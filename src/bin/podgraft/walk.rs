@@ -7,8 +7,9 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use globset::{Glob, GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
 use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::glob::{self, Of};
 use walkdir::{DirEntry, WalkDir};
 
 /// Files that kustomize, kpt and Helm keep beside manifests.
@@ -110,7 +111,7 @@ struct PathGlob {
 
 impl PathFilter {
     /// Compiles the globs.
-    pub fn new(include: &[String], exclude: &[String]) -> Result<Self, globset::Error> {
+    pub fn new(include: &[String], exclude: &[String]) -> Result<Self, String> {
         let compile = |globs: &[String]| globs.iter().map(|glob| PathGlob::new(glob)).collect::<Result<_, _>>();
         Ok(PathFilter { include: compile(include)?, exclude: compile(exclude)? })
     }
@@ -125,10 +126,9 @@ impl PathFilter {
 }
 
 impl PathGlob {
-    fn new(text: &str) -> Result<Self, globset::Error> {
+    fn new(text: &str) -> Result<Self, String> {
         let plain = text.strip_prefix("./").unwrap_or(text).trim_end_matches('/');
-        let glob: Glob = GlobBuilder::new(plain).literal_separator(true).build()?;
-        Ok(PathGlob { matcher: glob.compile_matcher(), is_path: plain.contains('/') })
+        Ok(PathGlob { matcher: glob::compile(plain, Of::Path)?, is_path: plain.contains('/') })
     }
 
     fn fits(&self, relative: &Path) -> bool {

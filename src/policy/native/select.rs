@@ -1,12 +1,13 @@
 //! `match`, `exclude` and `containers`: globs compiled, label selectors as requirements.
 
-use globset::{Glob, GlobMatcher};
+use globset::GlobMatcher;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 use super::Reader;
 use super::types;
 use crate::diagnostic::Code;
+use crate::glob;
 use crate::policy::{
     ContainerChoice, ContainerList, Filter, KindPattern, LabelSelector, Mark, Operator, Opt, OptFrom, Requirement,
     Sample, names,
@@ -53,10 +54,9 @@ impl Reader<'_, '_> {
 
     /// `*` also goes over `/`: images have paths.
     fn glob(&mut self, glob: &str, at: &Path) -> Option<GlobMatcher> {
-        match Glob::new(glob) {
-            Ok(glob) => Some(glob.compile_matcher()),
-            Err(error) => {
-                let message = format!("`{glob}` is no glob: {}", error.kind());
+        match glob::compile(glob, glob::Of::Text) {
+            Ok(matcher) => Some(matcher),
+            Err(message) => {
                 self.bad(at, message, "`*` is any text, `?` one character, `[ab]` one of them, `{a,b}` either");
                 None
             }

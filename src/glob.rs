@@ -1,0 +1,93 @@
+//! Globs, compiled: each within bounds, for the crate calls itself for every brace, and panics where the regular
+//! expression that it makes is too large.
+
+use globset::{GlobBuilder, GlobMatcher};
+
+/// Longest glob, in bytes.
+const MAX_LENGTH: usize = 4096;
+/// How deep braces may nest. People nest two.
+const MAX_BRACES: usize = 16;
+/// Characters of a glob that an error shows.
+const SHOWN: usize = 200;
+
+/// What a glob is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// A text: `*` also goes over `/`.
+    Text,
+    /// A text without regard to case.
+    TextOfAnyCase,
+    /// A path: `*` stays within a folder.
+    Path,
+}
+
+/// Compiles a glob.
+///
+/// # Errors
+/// That it is no glob, and why.
+pub fn compile(text: &str, of: Of) -> Result<GlobMatcher, String> {
+    let compiled = check(text).and_then(|()| {
+        let mut builder = GlobBuilder::new(text);
+        builder.literal_separator(of == Of::Path).case_insensitive(of == Of::TextOfAnyCase);
+        builder.build().map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+    });
+    compiled.map_err(|why| {
+        let shown: String = text.chars().take(SHOWN).collect();
+        let dots = if shown.len() < text.len() { "..." } else { "" };
+        format!("`{shown}{dots}` is no glob: {why}")
+    })
+}
+
+/// Whether a glob is within bounds.
+///
+/// # Errors
+/// What is too much.
+pub fn check(text: &str) -> Result<(), String> {
+    if text.len() > MAX_LENGTH {
+        return Err(format!("it is longer than {MAX_LENGTH} bytes"));
+    }
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    if deepest > MAX_BRACES { Err(format!("its braces nest more than {MAX_BRACES} deep")) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn braces_nest_only_so_deep() {
+        let nested = |depth: usize| format!("{}a{}", "{".repeat(depth), "}".repeat(depth));
+        assert!(compile(&nested(MAX_BRACES), Of::Text).is_ok_and(|glob| glob.is_match("a")));
+        for depth in [MAX_BRACES + 1, 300, 100_000] {
+            assert!(compile(&nested(depth), Of::Text).is_err(), "{depth}");
+        }
+    }
+
+    /// The crate panics where it cannot compile what it made.
+    #[test]
+    fn whatever_is_within_bounds_compiles() {
+        let deep = |inner: &str| format!("{}{inner}{}", "{".repeat(MAX_BRACES), "}".repeat(MAX_BRACES));
+        for part in ["a", "?", "*", "**/", "[!a]", "[a-z]", "{a,b}", "é", "[!é]", ",", "\u{10ffff}"] {
+            let text = part.repeat((MAX_LENGTH - 2 * MAX_BRACES) / part.len());
+            for text in [deep(&text), text] {
+                for of in [Of::Text, Of::TextOfAnyCase, Of::Path] {
+                    let _ = compile(&text, of);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_star_goes_over_slashes_in_texts_alone() {
+        let fits = |of| compile("a*", of).is_ok_and(|glob| glob.is_match("a/b"));
+        assert!(fits(Of::Text) && fits(Of::TextOfAnyCase) && !fits(Of::Path));
+    }
+}
