@@ -80,12 +80,38 @@ pub fn matches(text: &str, pattern: &str) -> Result<bool, String> {
     Ok(regex(pattern)?.is_match(text))
 }
 
-/// All that a regular expression fits, at most `most` of them.
+/// All that a regular expression fits, at most `most` of them. Each further search may look at all that is left of the
+/// text, however little it finds: `pay` is given that length first, and what it says ends the search.
 ///
 /// # Errors
-/// What is no regular expression.
-pub fn find_all(text: &str, pattern: &str, most: usize) -> Result<Vec<String>, String> {
-    Ok(regex(pattern)?.find_iter(text).take(most).map(|found| found.as_str().to_owned()).collect())
+/// What is no regular expression; within, what `pay` says.
+pub fn find_all<E>(
+    text: &str,
+    pattern: &str,
+    most: usize,
+    mut pay: impl FnMut(usize) -> Result<(), E>,
+) -> Result<Result<Vec<String>, E>, String> {
+    let regex = regex(pattern)?;
+    let mut found = Vec::new();
+    let mut matches = regex.find_iter(text);
+    while found.len() < most
+        && let Some(next) = matches.next()
+    {
+        found.push(next.as_str().to_owned());
+        if found.len() < most
+            && let Err(stop) = pay(text.len() - next.end())
+        {
+            return Ok(Err(stop));
+        }
+    }
+    Ok(Ok(found))
+}
+
+/// Sixty-fourths of a step for each byte that a search looks at: the engine goes through the pattern for each of them,
+/// counted parts as often as they are counted.
+pub fn weight(pattern: &str) -> usize {
+    const MOST: usize = 4 * 64;
+    if pattern.contains('{') { MOST } else { (2 * pattern.len()).clamp(1, MOST) }
 }
 
 /// A pattern that compiles to more could take seconds for a text.
@@ -160,6 +186,21 @@ mod tests {
     #[test]
     fn a_checksum_is_that_of_sha256sum() {
         assert_eq!(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+
+    /// `a*b` looks to the end for each `a`.
+    #[test]
+    fn every_search_is_paid_by_what_is_left() {
+        let text = "a".repeat(100);
+        let mut paid = 0;
+        let found = find_all(&text, "a*b|a", usize::MAX, |left| {
+            paid += left;
+            Ok::<(), ()>(())
+        });
+        assert_eq!((found.unwrap().unwrap().len(), paid), (100, 99 * 100 / 2));
+        let stopped = find_all(&text, "a*b|a", usize::MAX, |left| if left < 90 { Err(left) } else { Ok(()) });
+        assert_eq!(stopped.unwrap(), Err(89));
+        assert_eq!(find_all(&text, "a", 1, |_| Err(())).unwrap().unwrap(), ["a"]);
     }
 
     #[test]

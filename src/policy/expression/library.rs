@@ -144,16 +144,17 @@ fn matches<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
 
 fn find<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     let (text, pattern) = searched(&args)?;
-    let found = functions::find_all(&text, &pattern, 1);
-    let found = found.map_err(|why| ExecutionError::function_error("find", why))?;
+    let found = functions::find_all(&text, &pattern, 1, spend);
+    let found = found.map_err(|why| ExecutionError::function_error("find", why))??;
     returned(found.into_iter().next().unwrap_or_default())
 }
 
 fn find_all<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     let most = most_arg(&args, 2)?.unwrap_or(usize::MAX);
     let (text, pattern) = searched(&args)?;
-    let found = functions::find_all(&text, &pattern, most);
-    returned(found.map_err(|why| ExecutionError::function_error("findAll", why))?)
+    let weight = functions::weight(&pattern);
+    let found = functions::find_all(&text, &pattern, most, |left| spend(1 + left.saturating_mul(weight) / 64));
+    returned(found.map_err(|why| ExecutionError::function_error("findAll", why))??)
 }
 
 fn replace<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
