@@ -1,4 +1,4 @@
-//! Environment variables: set, append, prepend, merge, remove, and the order that `$(X)` needs.
+//! Environment variables: set, append, prepend, merge, remove.
 //! <https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/>
 
 use serde_json::Value;
@@ -11,43 +11,12 @@ use crate::policy::{EnvChange, EnvOp, Position};
 
 use super::draft::Part;
 use super::env_from::Hidden;
+use super::env_order::references;
 use super::order;
 use super::planner::{Planner, Step};
 
-/// The entries of a policy, one that uses `$(X)` of another behind that one; otherwise in the policy's order.
-pub(super) fn in_order_of_use(changes: &[EnvChange]) -> Vec<&EnvChange> {
-    let mut waiting: Vec<&EnvChange> = changes.iter().collect();
-    let mut ordered = Vec::with_capacity(waiting.len());
-    while !waiting.is_empty() {
-        let is_free = |change: &EnvChange| {
-            let used = value_of(change).map(references).unwrap_or_default();
-            !waiting.iter().any(|other| other.name != change.name && used.contains(&other.name.as_str()))
-        };
-        // In a circle nobody is free: the first goes, and is refused where it is placed.
-        let at = waiting.iter().position(|change| is_free(change)).unwrap_or(0);
-        ordered.push(waiting.remove(at));
-    }
-    ordered
-}
-
 pub(super) fn value_of(change: &EnvChange) -> Option<&str> {
     change.item.value.get("value").and_then(Value::as_str)
-}
-
-/// The names that a value uses as `$(NAME)`; `$$(NAME)` is text.
-fn references(value: &str) -> Vec<&str> {
-    let mut names = Vec::new();
-    let mut rest = value;
-    while let Some(at) = rest.find('$') {
-        rest = &rest[at + 1..];
-        if let Some(escaped) = rest.strip_prefix('$') {
-            rest = escaped;
-        } else if let Some((name, behind)) = rest.strip_prefix('(').and_then(|inner| inner.split_once(')')) {
-            names.push(name);
-            rest = behind;
-        }
-    }
-    names
 }
 
 /// A variable of a container as it stands in the draft.
@@ -241,12 +210,12 @@ impl<'t> Planner<'_, 't> {
         if used.is_empty() {
             return Ok(());
         }
-        let variables = self.variables(container);
+        let list = self.env_list(container);
+        let first_of = |name| self.draft.positions_by(list.as_ref()?, "name", name).first().copied();
         let has_sources = self.container_part(container).is_some_and(|part| self.draft.get(&part, "envFrom").is_some());
         let own = value_of(change).map(references).unwrap_or_default();
         for name in used.into_iter().filter(|name| own.contains(name)) {
-            let stands = variables.iter().position(|(_, own)| own.as_deref() == Some(name));
-            let is_set = match stands {
+            let is_set = match first_of(name) {
                 Some(at) => at < index,
                 None => has_sources || is_service_variable(name),
             };
@@ -346,11 +315,5 @@ mod tests {
         let merge = change(EnvOp::MergeKeys, ",");
         assert_eq!(joined("a=1,b=2", "b=9,c=3", &merge), "a=1,b=2,c=3");
         assert_eq!(joined("a=1,b=2,c=3", "b=9,c=3", &merge), "a=1,b=2,c=3");
-    }
-
-    #[test]
-    fn references_are_names_in_parentheses_that_are_not_escaped() {
-        assert_eq!(references("a$(X)b$$(Y)$(Z"), ["X"]);
-        assert_eq!(references("$(A),$(B)"), ["A", "B"]);
     }
 }

@@ -10,6 +10,7 @@ mod containers;
 pub mod draft;
 mod env;
 mod env_from;
+mod env_order;
 mod ephemeral;
 mod expand;
 mod faults;

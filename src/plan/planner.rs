@@ -163,7 +163,7 @@ impl<'c, 't> Planner<'c, 't> {
         for item in &inject.env_from {
             self.attempt(|planner| planner.env_from(container, item));
         }
-        for change in super::env::in_order_of_use(&inject.env) {
+        for change in super::env_order::in_order_of_use(&inject.env) {
             self.attempt(|planner| planner.env(container, change));
         }
         for item in &inject.volume_mounts {
