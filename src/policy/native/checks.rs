@@ -1,6 +1,7 @@
 //! What an API server would refuse, seen when the policy is read: names, ports, mounts, variables.
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 use super::Reader;
 use crate::diagnostic::Code;
@@ -56,15 +57,14 @@ impl Reader<'_, '_> {
     }
 
     fn check_unique(&mut self, paths: &[Path], key: &str) {
-        let mut seen: Vec<String> = Vec::new();
+        let mut seen = BTreeSet::new();
         for path in paths {
             let at = path.key(key);
             let text = self.document_text(&at);
             let identity = if key == "mountPath" { text.trim_end_matches('/') } else { &text };
-            if seen.iter().any(|other| other == identity) {
+            if !seen.insert(identity.to_owned()) {
                 self.invalid(&at, format!("`{key}` `{text}` stands twice"));
             }
-            seen.push(identity.to_owned());
         }
     }
 }

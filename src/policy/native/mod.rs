@@ -1,6 +1,7 @@
 //! `podgraft.dev/v1alpha1 InjectionPolicy` to the internal [`Policy`]: checked against the schema of its types,
 //! parameters filled in, checked again, translated.
 
+mod bounds;
 pub mod checks;
 mod checksums;
 pub mod expand;
@@ -44,6 +45,9 @@ pub fn declared(document: &Document<'_>) -> Vec<String> {
 
 /// The policy, or all that is wrong with it.
 pub fn translate(mut document: Document<'_>, given: &Given<'_>) -> Result<Policy, Vec<Diagnostic>> {
+    if let Some(problem) = bounds::check(&document) {
+        return Err(vec![problem]);
+    }
     let mut problems = check_words(&document);
     none_of(&mut problems)?;
     let declared = document.value.pointer("/spec/params").cloned().unwrap_or_else(|| Value::Array(Vec::new()));

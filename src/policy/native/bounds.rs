@@ -1,0 +1,56 @@
+//! How many items a policy may have. The plan compares items with what is there, each with each, so a hundred thousand of
+//! them would keep a run busy for hours, and a text that is not long would do for that.
+
+use serde_json::Value;
+
+use super::rules;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::document::Document;
+use crate::yaml::value::Path;
+
+/// Items of all `inject` of a policy together: entries of lists, keys of mappings, operations of patches.
+const MAX_ITEMS: usize = 5_000;
+/// Entries of `patches`: each is judged by all of its result.
+const MAX_PATCHES: usize = 500;
+
+/// Refuses more items than a policy may have, at the list or mapping that goes over.
+pub(super) fn check(document: &Document<'_>) -> Option<Diagnostic> {
+    let mut items = 0;
+    let mut patches = 0;
+    for inject in rules::injects(document) {
+        for (key, value) in inject.get(&document.value).and_then(Value::as_object).into_iter().flatten() {
+            items += count(key, value);
+            if items > MAX_ITEMS {
+                return Some(too_many(document, &inject.key(key), MAX_ITEMS, "items under `inject`"));
+            }
+            if key == "patches" {
+                patches += value.as_array().map_or(0, Vec::len);
+            }
+            if patches > MAX_PATCHES {
+                return Some(too_many(document, &inject.key(key), MAX_PATCHES, "patches"));
+            }
+        }
+    }
+    None
+}
+
+/// What stands in one key of `inject`; that of patches and of a pod spec is deeper.
+fn count(key: &str, value: &Value) -> usize {
+    let inner = |value: &Value| match value {
+        Value::Array(entries) => entries.len(),
+        Value::Object(map) => map.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
+    };
+    let below: usize = match (key, value) {
+        ("patches", Value::Array(patches)) => patches.iter().filter_map(|patch| patch.get("patch")).map(inner).sum(),
+        ("podSpec" | "defaults", Value::Object(map)) => map.values().map(inner).sum(),
+        _ => 0,
+    };
+    inner(value) + below
+}
+
+fn too_many(document: &Document<'_>, at: &Path, most: usize, what: &str) -> Diagnostic {
+    let message = format!("the policy has more than {most} {what}");
+    let help = "a policy is read by people: make several of it, or put what it holds into a ConfigMap";
+    document.key_error(Code::TooLong, at, message).help(help)
+}
