@@ -236,6 +236,91 @@ fn expressions_that_would_run_for_hours_are_refused() {
 }
 
 #[test]
+fn searches_that_look_to_the_end_each_time_are_refused() {
+    let condition =
+        "  matchConditions: [{name: a, expression: \"pod.annotations.x.findAll('a*a*a*b|a').size() > 0\"}]\n";
+    let policy = POLICY.replace("  inject:", &format!("{condition}  inject:"));
+    let with = |text: &str| {
+        let template = format!("template:\n    metadata: {{annotations: {{x: '{text}'}}}}\n");
+        deployment("a", "").replace("template:\n", &template)
+    };
+    assert_refused(&apply_with(&policy, &with(&"a".repeat(40_000)), &[]), "it takes too long");
+    // Words of a text of some kilobytes are found.
+    let words = policy.replace("a*a*a*b|a", "[a-z]+");
+    assert_done(&apply_with(&words, &with(&"some words ".repeat(400)), &[]));
+}
+
+fn patching(operations: &str) -> String {
+    let head = POLICY.split("    volumes:").next().expect("there is a head");
+    format!("{head}    patches:\n    - patchType: JSONPatch\n      scope: PodTemplate\n      patch:\n{operations}")
+}
+
+#[test]
+fn a_pointer_of_a_hundred_thousand_parts_is_refused() {
+    for depth in [300, 100_000] {
+        let add = format!("      - {{op: add, path: {}, value: x}}\n", "/a".repeat(depth));
+        assert_refused(&apply_with(&patching(&add), &deployment("a", ""), &[]), "names more than 256 levels");
+    }
+    // The template is two levels deep itself.
+    let add = format!("      - {{op: add, path: {}, value: x}}\n", "/a".repeat(256));
+    assert_refused(&apply_with(&patching(&add), &deployment("a", ""), &[]), "nest deeper than 256 levels");
+}
+
+#[test]
+fn copies_that_double_are_refused() {
+    let copies = |count| -> String {
+        let line = |level| format!("      - {{op: copy, from: /metadata, path: /metadata/annotations/x{level}}}\n");
+        (0..count).map(line).collect()
+    };
+    let text = deployment("a", "    metadata: {annotations: {x: y}}\n");
+    // Fewer are refused as well: the next run would double them all again.
+    for (count, words) in [(14, "would change its own result again"), (100, "more than 16 MiB larger")] {
+        assert_refused(&apply_with(&patching(&copies(count)), &text, &[]), words);
+    }
+    let deeper: String = (0..300)
+        .map(|level| format!("      - {{op: copy, from: /metadata, path: /metadata{}}}\n", "/x".repeat(level + 1)))
+        .collect();
+    let output = apply_with(&patching(&deeper), &text, &[]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn globs_that_nest_too_deep_are_refused() {
+    for (depth, words) in
+        [(17, "nest more than 16 deep"), (260, "nest more than 16 deep"), (100_000, "longer than 4096")]
+    {
+        let glob = format!("{}a{}", "{".repeat(depth), "}".repeat(depth));
+        let policy = POLICY.replace("  inject:", &format!("  match: {{names: ['{glob}']}}\n  inject:"));
+        assert_refused(&apply_with(&policy, &deployment("a", ""), &[]), words);
+        if depth < 1000 {
+            for args in [["--include", &glob], ["--exclude", &glob], ["--workload", &format!("*/*/{glob}")]] {
+                assert_refused(&apply_with(POLICY, &deployment("a", ""), &args), words);
+            }
+        }
+    }
+}
+
+#[test]
+fn variables_of_a_policy_that_use_each_other_are_done_soon() {
+    let count = MANY.min(3_000);
+    let entry = |number| format!("    - {{name: V{number}, value: $(V{})}}\n", number + 1);
+    let chain: String = (0..count).map(entry).collect();
+    let policy = POLICY.replace("    env: [{name: AGENT, value: 'on'}]\n", "    env:\n");
+    let policy = format!("{policy}{chain}    - {{name: V{count}, value: x}}\n");
+    assert_done(&apply_with(&policy, &deployment("a", ""), &[]));
+}
+
+#[test]
+fn policies_with_too_many_items_are_refused() {
+    let items = |count| -> String { (0..count).map(|number| format!("      a{number}: x\n")).collect() };
+    for count in [5_001, 200_000] {
+        let policy = format!("{POLICY}    podAnnotations:\n{}", items(count));
+        assert_refused(&apply_with(&policy, &deployment("a", ""), &[]), "more than 5000 items under `inject`");
+    }
+    assert_done(&apply_with(&format!("{POLICY}    podAnnotations:\n{}", items(2_000)), &deployment("a", ""), &[]));
+}
+
+#[test]
 fn stdin_that_never_holds_a_document_ends_with_it() {
     let folder = TempDir::new().expect("there is a folder for temporary files");
     fs::write(folder.path().join("policy.yaml"), POLICY).expect("it can be written");
