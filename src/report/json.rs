@@ -19,6 +19,9 @@ pub enum Verdict {
     Refused,
 }
 
+/// How every report begins.
+pub const BEGINNING: &str = "{\n  \"apiVersion\": \"podgraft.dev/v1alpha1\",\n  \"kind\": \"Report\",";
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report<'a> {

@@ -147,3 +147,99 @@ fn a_hidden_name_that_is_a_hard_link_is_not_written_through() {
     assert_eq!(place.read("precious"), "keep me");
     assert!(place.read("m/a.yaml").contains("AGENT"));
 }
+
+#[test]
+fn a_report_takes_the_place_of_nothing_that_the_run_reads() {
+    let place = Place::new();
+    place.write("m/a.yaml", deployment("a"));
+    place.write("context/c.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n");
+    let policy = place.read("policy.yaml");
+    let config = "apiVersion: podgraft.dev/v1alpha1\nkind: Config\npolicies: [policy.yaml]\n";
+    place.write("podgraft.yaml", config);
+    symlink("m/a.yaml", place.path("link.yaml")).unwrap();
+    fs::hard_link(place.path("m/a.yaml"), place.path("hard.yaml")).unwrap();
+    let reports = ["m/a.yaml", "link.yaml", "hard.yaml", "./m/../policy.yaml", "context/c.yaml", "podgraft.yaml"];
+    for report in reports {
+        for command in
+            [&["apply", "-i"][..], &["apply"], &["diff"], &["check"], &["explain"], &["apply", "-o", "json-patch"]]
+        {
+            let args = [command, &["-p", "policy.yaml", "--context", "context", "--report", report, "m"]].concat();
+            assert_refused(&place.run(&args), &format!("`{report}` is read by this run and would be overwritten"));
+        }
+        assert_eq!(place.read("m/a.yaml"), deployment("a"));
+        assert_eq!(place.read("policy.yaml"), policy);
+        assert_eq!(place.read("podgraft.yaml"), config);
+        assert!(place.read("context/c.yaml").contains("ConfigMap"));
+    }
+    // What fails before anything is read takes nothing with it.
+    place.write("podgraft.yaml", "kind: [\n");
+    assert_exit(&place.run(&["apply", "-p", "policy.yaml", "--report", "podgraft.yaml", "m"]), 2);
+    assert_eq!(place.read("podgraft.yaml"), "kind: [\n");
+    place.write("old.yaml", &policy);
+    let args =
+        ["diff", "--no-config", "-p", "policy.yaml", "--against-policy", "old.yaml", "--report", "old.yaml", "m"];
+    assert_refused(&place.run(&args), "`old.yaml` is read by this run");
+    assert_eq!(place.read("old.yaml"), policy);
+    assert!(place.leftovers().is_empty());
+}
+
+#[test]
+fn a_report_takes_the_place_of_an_earlier_one_and_of_no_result() {
+    let place = Place::new();
+    place.write("m/a.yaml", deployment("a"));
+    for _ in 0..2 {
+        assert_exit(&place.run(&["apply", "-q", "-p", "policy.yaml", "--report", "m/report.json", "m"]), 0);
+        assert!(place.read("m/report.json").contains("\"kind\": \"Report\""));
+    }
+    let args = ["apply", "-q", "-p", "policy.yaml", "--output-dir", "out", "--report", "out/a.yaml", "m"];
+    for _ in 0..2 {
+        assert_refused(&place.run(&args), "the report and `m/a.yaml` would both be written to");
+        fs::create_dir_all(place.path("out")).unwrap();
+    }
+}
+
+#[test]
+fn a_folder_of_results_takes_the_place_of_nothing_that_the_run_reads() {
+    let place = Place::new();
+    place.write("m/policy.yaml", deployment("a"));
+    place.write("m/z.yaml", deployment("z"));
+    let policy = place.read("policy.yaml");
+    let args = ["apply", "-q", "-p", "policy.yaml", "--output-dir", ".", "m"];
+    assert_refused(&place.run(&args), "`./policy.yaml` is read by this run and would be overwritten");
+    assert_eq!(place.read("policy.yaml"), policy);
+    assert!(!place.path("z.yaml").exists());
+}
+
+#[test]
+fn a_folder_of_results_is_written_whole_or_not_at_all() {
+    let place = Place::new();
+    for name in ["m/a.yaml", "m/b.yaml", "m/sub/c.yaml"] {
+        place.write(name, deployment("a"));
+    }
+    let args = ["apply", "-q", "-p", "policy.yaml", "--output-dir", "out", "m"];
+    let refused = |words: &str| {
+        assert_refused(&place.run(&args), words);
+        assert!(!place.path("out/a.yaml").exists());
+        assert!(place.leftovers().is_empty());
+        fs::remove_dir_all(place.path("out")).unwrap();
+    };
+    place.write("out/b.yaml/keep", "me");
+    refused("`out/b.yaml` is a folder, where a file is to be written");
+    place.write("out/sub", "a file");
+    refused("`out/sub` is no folder");
+    place.write("victim/keep", "me");
+    fs::create_dir(place.path("out")).unwrap();
+    symlink("../victim", place.path("out/sub")).unwrap();
+    refused("`out/sub` is a symbolic link that leads out of the folder of results");
+    assert!(!place.path("victim/c.yaml").exists());
+    // A link that stays inside is followed, as is one to the folder itself.
+    fs::create_dir_all(place.path("real/other")).unwrap();
+    symlink("other", place.path("real/sub")).unwrap();
+    symlink("real", place.path("out")).unwrap();
+    assert_exit(&place.run(&args), 0);
+    assert!(place.read("real/other/c.yaml").contains("AGENT"));
+    place.write("n/x/a.yaml", deployment("x"));
+    place.write("o/x", deployment("x"));
+    let args = ["apply", "-q", "-p", "policy.yaml", "--output-dir", "both", "n", "o/x"];
+    assert_refused(&place.run(&args), "`both/x` would be both a file and a folder of the results");
+}

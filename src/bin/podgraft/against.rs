@@ -23,12 +23,12 @@ const SET: &str = "against";
 pub fn graft_against(run: &args::Run, old: &[PathBuf], wish: Wish<'_>) -> Result<Grafted, clap::Error> {
     let run = &match settings::complete(run, Role::CommandLine) {
         Ok(run) => run,
-        Err(problems) => return Ok(Grafted::refused(problems)),
+        Err(problems) => return Ok(Grafted::refused(run, problems)),
     };
     let filter = check_usage(run, wish.purpose)?;
     let old_run = &match with_policies(run, old) {
         Ok(run) => run,
-        Err(problems) => return Ok(Grafted::refused(problems)),
+        Err(problems) => return Ok(refused(run, old, problems)),
     };
     let Walk { inputs, mut problems, .. } = walk(&run.paths, &filter);
     let texts = read_texts(inputs, run.output.threads, &mut problems);
@@ -36,9 +36,10 @@ pub fn graft_against(run: &args::Run, old: &[PathBuf], wish: Wish<'_>) -> Result
     let before = graft_given(old_run, copies(&texts), wish, Vec::new());
     if before.problems.iter().any(Diagnostic::is_error) {
         problems.extend(before.problems);
-        return Ok(Grafted::refused(problems));
+        return Ok(refused(run, old, problems));
     }
-    let after = graft_given(run, copies(&texts), wish, problems);
+    let mut after = graft_given(run, copies(&texts), wish, problems);
+    after.reads.add(old);
     if after.problems.iter().any(Diagnostic::is_error) {
         return Ok(after);
     }
@@ -46,6 +47,12 @@ pub fn graft_against(run: &args::Run, old: &[PathBuf], wish: Wish<'_>) -> Result
     let recorded = recorded.files.into_iter().map(|file| (file.input, splice(&file.text, &file.report.edits)));
     let upgrade = graft_given(&recording(run), recorded.collect(), wish, Vec::new());
     Ok(compare(&before.files, after, &upgrade.files))
+}
+
+fn refused(run: &args::Run, old: &[PathBuf], problems: Vec<Diagnostic>) -> Grafted {
+    let mut refused = Grafted::refused(run, problems);
+    refused.reads.add(old);
+    refused
 }
 
 /// The run with other policies; what is said of parameters and policies that these do not have goes.

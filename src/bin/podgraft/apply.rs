@@ -83,7 +83,7 @@ fn component(args: &args::Apply, grafted: &Grafted) -> Result<(), Vec<Diagnostic
     let folder = args.output_dir.as_deref().unwrap_or(Path::new("."));
     refuse_own_input(folder, &grafted.files)?;
     let component = patches::component(&grafted.reported())?;
-    write_component(folder, component, &grafted.files)
+    write_component(folder, component, &grafted.reads)
 }
 
 /// An object that an earlier run wrote there would be taken for one of the manifests, and not be written again.

@@ -20,6 +20,7 @@ mod policies;
 mod policy_test;
 mod progress;
 mod publish;
+mod reads;
 mod reread;
 mod review;
 mod run;

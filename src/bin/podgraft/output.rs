@@ -1,5 +1,6 @@
 //! The result to where it goes: standard output, over the files, or into a folder.
 
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -10,6 +11,7 @@ use podgraft::patches::{Component, GENERATED};
 use podgraft::report::{Edit, FileReport, splice, write_spliced};
 
 use crate::pipeline::Piped;
+use crate::reads::Reads;
 use crate::stream::join;
 use crate::walk::{Input, InputPlace};
 use crate::write::{NewFile, Replacement, create, replace, sweep};
@@ -69,9 +71,9 @@ fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
 }
 
 /// Writes all files, or, on any problem that can be seen before, none.
-pub fn write_result(target: Target<'_>, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+pub fn write_result(target: Target<'_>, files: &[GraftedFile], reads: &Reads) -> Result<(), Vec<Diagnostic>> {
     match target.output_dir {
-        Some(folder) => write_tree(folder, files),
+        Some(folder) => write_tree(folder, files, reads),
         None if target.in_place => write_in_place(files),
         None => print_stream(files).map_err(|problem| vec![problem]),
     }
@@ -129,23 +131,37 @@ fn write_in_place(files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
     replace(&changed.collect::<Vec<_>>())
 }
 
-fn write_tree(folder: &Path, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+fn write_tree(folder: &Path, files: &[GraftedFile], reads: &Reads) -> Result<(), Vec<Diagnostic>> {
     let new = files.iter().map(|file| NewFile {
         name: &file.input.name,
         path: folder.join(mirrored(&file.input.place)),
         text: file.spliced(),
     });
-    let inputs: Vec<PathBuf> = files.iter().filter_map(|file| file.input.path()).collect();
-    create(&new.collect::<Vec<_>>(), &inputs)
+    create(folder, &new.collect::<Vec<_>>(), &reads.originals())
+}
+
+/// The report among the results: one of them would be lost.
+pub fn check_apart(target: Target<'_>, report: Option<&Path>, files: &[GraftedFile]) -> Option<Diagnostic> {
+    let (folder, report) = (target.output_dir?, absolute(report?)?);
+    let is_report = |file: &&GraftedFile| absolute(&folder.join(mirrored(&file.input.place))).as_ref() == Some(&report);
+    let file = files.iter().find(is_report)?;
+    let message = format!("the report and `{}` would both be written to `{}`", file.input.name, report.display());
+    Some(Diagnostic::error(Code::File, message).help("give --report another file"))
+}
+
+/// With the real path of its folder, as far as that is there.
+fn absolute(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = fs::canonicalize(folder).or_else(|_| std::path::absolute(folder)).ok()?;
+    Some(folder.join(path.file_name()?))
 }
 
 /// A kustomize Component into its folder.
-pub fn write_component(folder: &Path, component: Component, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+pub fn write_component(folder: &Path, component: Component, reads: &Reads) -> Result<(), Vec<Diagnostic>> {
     let new = |name: &'static str, text: String| NewFile { name, path: folder.join(name), text: text.into_bytes() };
     let mut all = vec![new("kustomization.yaml", component.kustomization)];
     all.extend(component.generated.map(|text| new(GENERATED, text)));
-    let inputs: Vec<PathBuf> = files.iter().filter_map(|file| file.input.path()).collect();
-    create(&all, &inputs)
+    create(folder, &all, &reads.originals())
 }
 
 /// Where a file stands in the folder of results.

@@ -22,10 +22,11 @@ use podgraft::select::kinds::unknown_kinds;
 use crate::args::{self, Cli, DebugFormat};
 use crate::facts::{Sources, gather};
 use crate::grafting::{graft_texts, pipe_text};
-use crate::output::{GraftedFile, Target, print, release_piped, write_result};
+use crate::output::{GraftedFile, Target, check_apart, print, release_piped, write_result};
 use crate::pipeline::{Piped, Release};
 use crate::policies::{self, Loaded, builtin_names, stdin_readers};
 use crate::progress;
+use crate::reads::Reads;
 use crate::settings::{self, Role};
 use crate::show::Voice;
 use crate::texts::{Text, keep_for_facts, named, read_texts, texts_of};
@@ -54,6 +55,8 @@ pub struct Grafted {
     pub problems: Vec<Diagnostic>,
     /// The `podgraft.yaml` that was read.
     configuration: Option<PathBuf>,
+    /// What was read, and must not be written over.
+    pub reads: Reads,
     /// Where the result is, when the one text was not kept.
     piped: Option<Piped>,
 }
@@ -118,12 +121,13 @@ pub fn reads_stdin(paths: &[PathBuf]) -> bool {
 /// Writes the result, or says why there is none.
 pub fn conclude(mut grafted: Grafted, output: &args::Output, target: Target<'_>) -> Exit {
     let voice = Voice::new(output);
+    grafted.problems.extend(check_apart(target, output.report.as_deref(), &grafted.files));
     if let Some(exit) = refuse(&grafted, output, voice) {
         return exit;
     }
     let written = match grafted.piped.take() {
         Some(piped) => release_piped(piped, &grafted.files, number(output.threads)),
-        None => write_result(target, &grafted.files),
+        None => write_result(target, &grafted.files, &grafted.reads),
     };
     if let Err(problems) = written {
         write_report(output, &grafted, &problems, Verdict::Refused).unwrap_or_else(|problem| voice.show(&[problem]));
@@ -197,7 +201,7 @@ pub fn check_usage(run: &args::Run, purpose: &Purpose) -> Result<PathFilter, cla
 pub fn graft_all(run: &args::Run, wish: Wish<'_>) -> Result<Grafted, clap::Error> {
     let run = &match settings::complete(run, Role::CommandLine) {
         Ok(run) => run,
-        Err(problems) => return Ok(Grafted::refused(problems)),
+        Err(problems) => return Ok(Grafted::refused(run, problems)),
     };
     let filter = check_usage(run, wish.purpose)?;
     let Walk { inputs, mut problems, .. } = walk(&run.paths, &filter);
@@ -291,7 +295,7 @@ fn graft_loaded(
         problems.extend(find_no_object(&files));
     }
     files.retain(|file| !file.parts.is_empty() || !file.input.is_found());
-    Grafted { files, problems, configuration: run.policies.configured.file.clone(), piped }
+    Grafted { files, problems, configuration: run.policies.configured.file.clone(), reads: Reads::of(run), piped }
 }
 
 /// Bytes of a text, which may not be read yet.
@@ -368,8 +372,8 @@ fn find_nothing(files: &[GraftedFile]) -> Vec<Diagnostic> {
 
 impl Grafted {
     /// Nothing but problems.
-    pub fn refused(problems: Vec<Diagnostic>) -> Self {
-        Grafted { files: Vec::new(), problems, configuration: None, piped: None }
+    pub fn refused(run: &args::Run, problems: Vec<Diagnostic>) -> Self {
+        Grafted { files: Vec::new(), problems, configuration: None, reads: Reads::of(run), piped: None }
     }
 
     /// The policies are for some workload, and have nothing for its pods.
@@ -454,6 +458,7 @@ fn write_report(
     verdict: Verdict,
 ) -> Result<(), Diagnostic> {
     let Some(path) = &output.report else { return Ok(()) };
+    grafted.reads.check_report(path)?;
     let problems = [grafted.problems.as_slice(), more].concat();
     let report = json::render(&grafted.reported(), &problems, verdict);
     write_whole(path, report.as_bytes())

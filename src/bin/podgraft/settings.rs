@@ -89,7 +89,8 @@ fn from_folder(folder: &Path, policy: &str) -> PathBuf {
     if is_path { folder.join(policy) } else { PathBuf::from(policy) }
 }
 
-fn find_file(flags: &args::Configuration, role: Role) -> Option<PathBuf> {
+/// The configuration of these flags.
+pub fn find_file(flags: &args::Configuration, role: Role) -> Option<PathBuf> {
     if flags.no_config {
         return None;
     }

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use podgraft::diagnostic::{Code, Diagnostic};
 
+use crate::reads::{Originals, overwrites};
+
 const TEMPORARY_END: &str = ".podgraft-tmp";
 /// The longest file name that file systems take.
 const LONGEST_NAME: usize = 255;
@@ -118,11 +120,10 @@ fn lock_folder(folder: &Path) -> Result<Option<File>, Diagnostic> {
     }
 }
 
-/// Writes whole files, making the folders that they need.
-pub fn create(files: &[NewFile<'_>], inputs: &[PathBuf]) -> Result<(), Vec<Diagnostic>> {
+/// Writes whole files into a folder, making the folders that they need; or, on any problem that can be seen before, none.
+pub fn create(root: &Path, files: &[NewFile<'_>], originals: &Originals) -> Result<(), Vec<Diagnostic>> {
     check_distinct(files)?;
-    let originals: BTreeSet<PathBuf> = inputs.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
-    all(files.iter().map(|file| check_not_an_input(file, &originals)))?;
+    all(files.iter().map(|file| check_not_an_input(file, originals).and_then(|()| check_way(root, &file.path))))?;
     let staged = all(files.iter().map(|file| {
         let folder = file.path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(|error| not_written(&folder.to_string_lossy(), &error))?;
@@ -130,10 +131,44 @@ pub fn create(files: &[NewFile<'_>], inputs: &[PathBuf]) -> Result<(), Vec<Diagn
         stage(&file.path, &file.text, previous.as_ref(), Durable::No)
             .map_err(|error| not_written(&file.path.to_string_lossy(), &error))
     }))?;
-    all(staged
-        .iter()
-        .map(|staged| place(staged).map_err(|error| not_written(&staged.target.to_string_lossy(), &error))))?;
+    for (written, one) in staged.iter().enumerate() {
+        let name = one.target.to_string_lossy();
+        place(one).map_err(|error| vec![stopped_midway(&name, &error, written, staged.len())])?;
+    }
     Ok(())
+}
+
+/// Nothing stands where a file of the results, or a folder for it, is to be, and no link leads out of the folder of results.
+fn check_way(root: &Path, target: &Path) -> Result<(), Diagnostic> {
+    let real_root = fs::canonicalize(root);
+    let below: Vec<&Path> = target.ancestors().skip(1).take_while(|folder| folder.starts_with(root)).collect();
+    for folder in below.into_iter().rev() {
+        let Ok(metadata) = fs::metadata(folder) else {
+            return match folder.is_symlink() {
+                true => Err(in_the_way(folder, "is a symbolic link to nothing")),
+                false => Ok(()),
+            };
+        };
+        if !metadata.is_dir() {
+            return Err(in_the_way(folder, "is no folder"));
+        }
+        let leads_out = || match (fs::canonicalize(folder), &real_root) {
+            (Ok(real), Ok(root)) => !real.starts_with(root),
+            _ => false,
+        };
+        if folder != root && leads_out() {
+            return Err(in_the_way(folder, "is a symbolic link that leads out of the folder of results"));
+        }
+    }
+    match fs::symlink_metadata(target) {
+        Ok(there) if there.is_dir() => Err(in_the_way(target, "is a folder, where a file is to be written")),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+fn in_the_way(path: &Path, what: &str) -> Diagnostic {
+    Diagnostic::error(Code::File, format!("`{}` {what}", path.display()))
+        .help("move it away, or give --output-dir another folder")
 }
 
 /// Writes one file as a whole: whoever reads it meanwhile, or after a kill, finds the old text or the new one. What is no
@@ -265,6 +300,14 @@ fn temporary_name(target: &Path) -> io::Result<PathBuf> {
 
 fn check_distinct(files: &[NewFile<'_>]) -> Result<(), Vec<Diagnostic>> {
     let mut sources: BTreeMap<&OsStr, &str> = BTreeMap::new();
+    let targets: BTreeSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
+    all(files.iter().map(|file| match file.path.ancestors().skip(1).find(|folder| targets.contains(folder)) {
+        None => Ok(()),
+        Some(folder) => {
+            let message = format!("`{}` would be both a file and a folder of the results", folder.display());
+            Err(Diagnostic::error(Code::File, message).help("name a folder above both, so that the tree is mirrored"))
+        }
+    }))?;
     all(files.iter().map(|file| match sources.insert(file.path.as_os_str(), file.name) {
         None => Ok(()),
         Some(other) => Err(Diagnostic::error(
@@ -276,14 +319,10 @@ fn check_distinct(files: &[NewFile<'_>]) -> Result<(), Vec<Diagnostic>> {
     .map(|_| ())
 }
 
-fn check_not_an_input(file: &NewFile<'_>, originals: &BTreeSet<PathBuf>) -> Result<(), Diagnostic> {
-    match fs::canonicalize(&file.path) {
-        Ok(real) if originals.contains(&real) => Err(Diagnostic::error(
-            Code::File,
-            format!("`{}` is read by this run and would be overwritten", file.path.display()),
-        )
-        .help("give --output-dir another folder, or use --in-place")),
-        _ => Ok(()),
+fn check_not_an_input(file: &NewFile<'_>, originals: &Originals) -> Result<(), Diagnostic> {
+    match originals.holds(&file.path) {
+        true => Err(overwrites(&file.path).help("give --output-dir another folder, or use --in-place")),
+        false => Ok(()),
     }
 }
 
@@ -294,7 +333,7 @@ fn not_written(name: &str, error: &io::Error) -> Diagnostic {
 fn stopped_midway(name: &str, error: &io::Error, written: usize, of: usize) -> Diagnostic {
     let help = match written {
         0 => "no file was changed".to_owned(),
-        _ => format!("{written} of {of} files were replaced before; running again does the others"),
+        _ => format!("{written} of {of} files were written before; running again does the others"),
     };
     not_written(name, error).help(help)
 }
@@ -335,7 +374,7 @@ fn restrict(_options: &mut OpenOptions, _previous: Option<&Metadata>) {}
 
 /// Device and number of a file.
 #[cfg(unix)]
-type Identity = (u64, u64);
+pub type Identity = (u64, u64);
 
 #[cfg(unix)]
 fn identity(metadata: &Metadata) -> Identity {
@@ -345,7 +384,12 @@ fn identity(metadata: &Metadata) -> Identity {
 
 /// Elsewhere the name must do.
 #[cfg(not(unix))]
-type Identity = ();
+pub type Identity = ();
+
+/// What tells a file from others by whatever name; `None` where nothing does.
+pub fn identity_of(path: &Path) -> Option<Identity> {
+    cfg!(unix).then(|| fs::metadata(path).ok().map(|metadata| identity(&metadata))).flatten()
+}
 
 #[cfg(not(unix))]
 fn identity(_metadata: &Metadata) -> Identity {}

@@ -39,7 +39,7 @@ pub fn function(args: &args::Hosted) -> Exit {
             }
             grafted
         }
-        Err(problems) => Grafted::refused(problems),
+        Err(problems) => Grafted::refused(&args.run(), problems),
     };
     // A list without items is a list.
     grafted.problems.retain(|problem| problem.code != Code::NoManifests);

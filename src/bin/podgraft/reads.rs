@@ -1,0 +1,104 @@
+//! What a run reads: nothing of it may be written over with something else.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use podgraft::config::FILE_NAME;
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::report::json::BEGINNING;
+
+use crate::args;
+use crate::settings::{Role, find_file};
+use crate::walk::{PathFilter, walk};
+use crate::write::{Identity, identity_of};
+
+/// The paths that a run was given, as they were given. They are looked at when something is to be written.
+#[derive(Debug, Clone, Default)]
+pub struct Reads {
+    manifests: Vec<PathBuf>,
+    include: Vec<String>,
+    exclude: Vec<String>,
+    /// Policies, context and configuration.
+    others: Vec<PathBuf>,
+}
+
+/// The files, by their real paths and by what the file system knows them by: links count.
+#[derive(Debug, Default)]
+pub struct Originals {
+    paths: BTreeSet<PathBuf>,
+    identities: BTreeSet<Identity>,
+}
+
+impl Reads {
+    /// What the run names, and its configuration.
+    pub fn of(run: &args::Run) -> Self {
+        let policies = &run.policies;
+        let configured = policies.configured.file.clone();
+        let config = configured.or_else(|| find_file(&policies.configuration, Role::CommandLine));
+        let application = policies.configured.allows_application_config.then(|| PathBuf::from(FILE_NAME));
+        let others = policies.given.iter().chain(&run.manifests.context).cloned();
+        Reads {
+            manifests: run.paths.clone(),
+            include: run.manifests.include.clone(),
+            exclude: run.manifests.exclude.clone(),
+            others: others.chain(config).chain(application).collect(),
+        }
+    }
+
+    /// Adds files or folders that are read, too.
+    pub fn add(&mut self, more: &[PathBuf]) {
+        self.others.extend_from_slice(more);
+    }
+
+    /// The files that are there now.
+    pub fn originals(&self) -> Originals {
+        let filter = PathFilter::new(&self.include, &self.exclude).unwrap_or_default();
+        let mut originals = Originals::default();
+        for (paths, filter) in [(&self.manifests, &filter), (&self.others, &PathFilter::default())] {
+            walk(paths, filter).inputs.iter().filter_map(|input| input.path()).for_each(|path| originals.add(&path));
+        }
+        originals
+    }
+
+    /// A report must not take the place of what the run reads, unless that is an earlier report.
+    ///
+    /// # Errors
+    /// When it would.
+    pub fn check_report(&self, path: &Path) -> Result<(), Diagnostic> {
+        if !self.originals().holds(path) || is_report(path) {
+            return Ok(());
+        }
+        Err(overwrites(path).help("give --report another file"))
+    }
+}
+
+impl Originals {
+    fn add(&mut self, path: &Path) {
+        // A terminal or a pipe has nothing to lose.
+        if let Ok(real) = fs::canonicalize(path)
+            && real.is_file()
+        {
+            self.identities.extend(identity_of(&real));
+            self.paths.insert(real);
+        }
+    }
+
+    /// Whether it is one of them, by any of its names.
+    pub fn holds(&self, path: &Path) -> bool {
+        let Ok(real) = fs::canonicalize(path) else { return false };
+        self.paths.contains(&real) || identity_of(&real).is_some_and(|identity| self.identities.contains(&identity))
+    }
+}
+
+/// The file would be lost.
+pub fn overwrites(path: &Path) -> Diagnostic {
+    Diagnostic::error(Code::File, format!("`{}` is read by this run and would be overwritten", path.display()))
+}
+
+fn is_report(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINNING.len() as u64).read_to_end(&mut start));
+    read.is_ok() && start == BEGINNING.as_bytes()
+}
