@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::edit::emit;
 use crate::policy::functions::default_pull_policy;
-use crate::report::{FileReport, WorkloadReport, one_line};
+use crate::report::{FileReport, WorkloadReport, one_line, shown};
 
 /// What `kubectl debug` has a flag for, or does by itself.
 const SAID_IN_THE_LINE: [&str; 8] =
@@ -59,7 +59,7 @@ pub fn json(reports: &[&FileReport]) -> String {
     };
     let entries: Vec<Value> = workloads(reports).map(entry).collect();
     let text = serde_json::to_string_pretty(&entries).expect("values are always JSON");
-    text + "\n"
+    shown::json(text) + "\n"
 }
 
 /// The lines alone, each workload named before its own.

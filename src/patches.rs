@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::emit::{BlockStyle, block_items, document, needs_line_end};
-use crate::report::{Companion, ObjectName, ReportedFile, WorkloadReport};
+use crate::report::{Companion, ObjectName, ReportedFile, WorkloadReport, shown};
 use crate::source::Source;
 
 /// `DIR/kustomization.yaml` and the files that it names.
@@ -41,7 +41,7 @@ pub fn json_patch(files: &[ReportedFile<'_>]) -> String {
             entries.extend(own.map(|placed| whole(&placed.companion)));
         }
     }
-    serde_json::to_string_pretty(&entries).expect("values are always JSON") + "\n"
+    shown::json(serde_json::to_string_pretty(&entries).expect("values are always JSON")) + "\n"
 }
 
 fn whole(companion: &Companion) -> Value {

@@ -14,5 +14,7 @@ mod kills;
 mod names;
 #[path = "files/refused.rs"]
 mod refused;
+#[path = "files/signs.rs"]
+mod signs;
 #[path = "files/streams.rs"]
 mod streams;

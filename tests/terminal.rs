@@ -56,3 +56,19 @@ fn colours_are_there_unless_somebody_minds() {
     let piped = on_terminal(80, &[], "diff -q -p policy.yaml input.yaml | cat").expect("it is there");
     assert!(!piped.contains('\u{1b}') && piped.contains("\"marker\":{\"made\""), "a patch for programs: {piped}");
 }
+
+#[test]
+fn a_terminal_gets_no_line_of_a_manifest_that_turns_its_direction() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("odd.yaml");
+    let text = std::fs::read_to_string(format!("{FOLDER}/input.yaml")).unwrap();
+    let odd = text.replace("      containers:\n", "      containers: # x\u{202e}\u{200f}yé\n").replace('\n', "\r\n");
+    assert_ne!(odd, text.replace('\n', "\r\n"), "there is such a line");
+    std::fs::write(&path, &odd).unwrap();
+    let Some(shown) = on_terminal(200, &[("NO_COLOR", "1")], &format!("diff -q -p policy.yaml {}", path.display()))
+    else {
+        return;
+    };
+    assert!(!shown.contains(['\u{202e}', '\u{200f}']), "{shown:?}");
+    assert!(shown.contains("# x\\u{202e}\\u{200f}yé\n"), "without an escape for the line end: {shown}");
+}

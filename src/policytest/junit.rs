@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Judged;
+use crate::report::shown::is_unsafe;
 
 /// All tests.
 pub fn render(judged: &[Judged]) -> String {
@@ -32,7 +33,7 @@ pub fn render(judged: &[Judged]) -> String {
     text + "</testsuites>\n"
 }
 
-/// Text of XML; characters that XML cannot hold are left out.
+/// Text of XML; characters that XML cannot hold, or people must not get, are left out.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {
@@ -42,7 +43,7 @@ fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\n' | '\t' => escaped.push(char),
-            other if other.is_control() || matches!(other, '\u{fffe}' | '\u{ffff}') => {}
+            other if is_unsafe(other) || matches!(other, '\u{fffe}' | '\u{ffff}') => {}
             other => escaped.push(other),
         }
     }

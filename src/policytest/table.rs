@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use super::{Judged, Verdict};
-use crate::report::Paint;
+use crate::report::shown::lines;
+use crate::report::{Paint, one_line};
 
 /// All tests, one expectation a line.
 pub fn render(judged: &[Judged], paint: Paint) -> String {
     let rows = || judged.iter().flat_map(|one| one.verdicts.iter().map(move |verdict| (one, verdict)));
-    let name_width = judged.iter().map(|one| one.test.name.len()).max().unwrap_or(0).max("TEST".len());
+    let name_width = judged.iter().map(|one| name(one).chars().count()).max().unwrap_or(0).max("TEST".len());
     let what_width = rows().map(|(_, verdict)| verdict.what.chars().count()).max().unwrap_or(0).max("EXPECTED".len());
     let mut text = format!("{:name_width$}  {:what_width$}  RESULT\n", "TEST", "EXPECTED");
     for (one, verdict) in rows() {
@@ -16,15 +17,20 @@ pub fn render(judged: &[Judged], paint: Paint) -> String {
             None => paint.wrap("32", "pass"),
             Some(_) => paint.wrap("31", "FAIL"),
         };
-        let _ = writeln!(text, "{:name_width$}  {:what_width$}  {result}", one.test.name, verdict.what);
+        let _ = writeln!(text, "{:name_width$}  {:what_width$}  {result}", name(one), verdict.what);
     }
     for (one, verdict) in rows() {
         if let Some(failure) = &verdict.failure {
-            let _ = write!(text, "\n{} ({}): {}\n{}", one.test.name, one.test.file, verdict.what, indented(failure));
+            let _ =
+                write!(text, "\n{} ({}): {}\n{}", name(one), one_line(&one.test.file), verdict.what, indented(failure));
         }
     }
     text.push('\n');
     text + &totals(judged)
+}
+
+fn name(one: &Judged) -> String {
+    one_line(&one.test.name)
 }
 
 /// A diff stands as it is, so that it can be cut out.
@@ -32,7 +38,7 @@ fn indented(failure: &str) -> String {
     if failure.starts_with("--- ") {
         return failure.to_owned();
     }
-    failure.lines().map(|line| format!("  {line}\n")).collect()
+    lines(failure).lines().map(|line| format!("  {line}\n")).collect()
 }
 
 fn totals(judged: &[Judged]) -> String {

@@ -7,7 +7,7 @@ use super::head::Head;
 use super::hunks::{Hunk, Line, Sign};
 use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
 use super::text::{Fate, fate};
-use super::{Change, ReportedFile};
+use super::{Change, ReportedFile, shown};
 
 /// What `podgraft apply` would change.
 #[derive(Serialize, JsonSchema)]
@@ -163,7 +163,7 @@ pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
         groups: is_grouped.then_some(in_groups),
     };
     let text = serde_json::to_string_pretty(&report).expect("strings, numbers and lists of these are always JSON");
-    text + "\n"
+    shown::json(text) + "\n"
 }
 
 /// The JSON Schema of the report.

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::head::Head;
 use super::{
     Change, Outcome, Paint, PolicyReport, ReportedFile, Skip, WorkloadReport, count, list, list_gone, mask, one_line,
+    shown,
 };
 use crate::diagnostic::Label;
 
@@ -40,7 +41,7 @@ pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
 
 fn policy(met: &PolicyReport, paint: Paint, text: &mut String) {
     let (words, _, style) = verdict(&met.outcome);
-    let _ = write!(text, "  {}: {}", met.policy, paint.wrap(style, words));
+    let _ = write!(text, "  {}: {}", one_line(&met.policy), paint.wrap(style, words));
     match &met.outcome {
         Outcome::Injected(changes) => {
             let _ = writeln!(text, ": {}", one_line(&list(changes)));
@@ -50,7 +51,7 @@ fn policy(met: &PolicyReport, paint: Paint, text: &mut String) {
         }
         Outcome::UpToDate | Outcome::Failed => text.push('\n'),
         Outcome::Skipped(skip) => {
-            let _ = writeln!(text, ": {}", one_line(&skip.reason));
+            let _ = writeln!(text, ": {}", one_line(&shown::brief(&skip.reason)));
             let links: Vec<String> = skip.places.iter().map(|label| one_line(&label.place.link())).collect();
             let width = links.iter().map(|link| link.chars().count()).max().unwrap_or(0);
             for (label, link) in skip.places.iter().zip(&links) {
@@ -59,7 +60,7 @@ fn policy(met: &PolicyReport, paint: Paint, text: &mut String) {
                 let _ = writeln!(text, "      {shown}  {}", excerpt(label));
             }
             if let Some(hint) = &skip.hint {
-                let _ = writeln!(text, "      {}   {}", paint.wrap("33", "help"), one_line(hint));
+                let _ = writeln!(text, "      {}   {}", paint.wrap("33", "help"), one_line(&shown::brief(hint)));
             }
         }
     }
@@ -159,7 +160,7 @@ pub fn render_json(files: &[ReportedFile<'_>]) -> String {
     let explanation =
         Explanation { api_version: "podgraft.dev/v1alpha1", kind: "Explanation", workloads: workloads.collect() };
     let text = serde_json::to_string_pretty(&explanation).expect("strings, numbers and lists of these are always JSON");
-    text + "\n"
+    shown::json(text) + "\n"
 }
 
 fn met_json(met: &PolicyReport) -> Met<'_> {

@@ -6,7 +6,7 @@ use super::head::Head;
 use super::needs::{NeedsData, NeedsOfRun};
 use super::text::{Fate, fate, other_objects};
 use super::view::MetricsEndpoint;
-use super::{Change, Outcome, PolicyReport, ReportedFile, WorkloadReport};
+use super::{Change, Outcome, PolicyReport, ReportedFile, WorkloadReport, shown};
 use crate::diagnostic::{Diagnostic, Severity};
 
 /// Whether the run did what it was asked to do.
@@ -130,12 +130,12 @@ pub fn render(files: &[ReportedFile<'_>], diagnostics: &[Diagnostic], verdict: V
         diagnostics: diagnostics.iter().map(problem).collect(),
     };
     let text = serde_json::to_string_pretty(&report).expect("strings, numbers and lists of these are always JSON");
-    text + "\n"
+    shown::json(text) + "\n"
 }
 
 /// One diagnostic as one line of JSON, without a line end.
 pub fn render_diagnostic(diagnostic: &Diagnostic) -> String {
-    serde_json::to_string(&problem(diagnostic)).expect("strings and numbers are always JSON")
+    shown::json(serde_json::to_string(&problem(diagnostic)).expect("strings and numbers are always JSON"))
 }
 
 fn totals(files: &[ReportedFile<'_>]) -> Totals {

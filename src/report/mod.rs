@@ -18,6 +18,7 @@ pub mod needs;
 mod retired;
 pub mod reviewed;
 mod sarif;
+pub mod shown;
 pub mod stat;
 pub mod summary;
 pub mod text;
@@ -35,6 +36,7 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Label};
 pub use companion::{Companion, CompanionText, ObjectName, PlacedCompanion, Room};
 use needs::NeedsOfRun;
+pub use shown::one_line;
 pub use text::Fate;
 use view::WorkloadView;
 
@@ -215,14 +217,6 @@ impl Paint {
             Paint::Colours => format!("\u{1b}[{style}m{text}\u{1b}[0m"),
         }
     }
-}
-
-/// Text from a manifest, fit to stand in one line of a report: control characters are written as escapes.
-pub fn one_line(text: &str) -> String {
-    if !text.contains(char::is_control) {
-        return text.to_owned();
-    }
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
 }
 
 /// A line for people to read: podgraft's own record in it is a long line that says nothing to them.

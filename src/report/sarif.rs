@@ -7,6 +7,8 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::shown;
+
 /// A log with one run.
 #[derive(Debug, Default)]
 pub(super) struct Log {
@@ -88,7 +90,7 @@ impl Log {
             "version": "2.1.0",
             "runs": [run],
         });
-        serde_json::to_string_pretty(&log).expect("a value is always JSON") + "\n"
+        shown::json(serde_json::to_string_pretty(&log).expect("a value is always JSON")) + "\n"
     }
 
     fn result(&self, rule: usize, result: &Result, twins: &mut BTreeMap<String, usize>) -> Value {

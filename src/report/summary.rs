@@ -30,7 +30,7 @@ fn render_workload(file: &str, workload: &WorkloadReport, paint: Paint, summary:
             Outcome::Injected(changes) | Outcome::TakenOut(changes) => changes,
             Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => continue,
         };
-        let _ = writeln!(summary, "  {}", met.policy);
+        let _ = writeln!(summary, "  {}", one_line(&met.policy));
         for change in changes {
             let sign = match change {
                 Change::Added(_) | Change::Generated { .. } => paint.wrap("32", "+"),

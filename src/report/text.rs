@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::needs::NeedsOfRun;
-use super::{Change, FileReport, Outcome, ReportedFile, Skip, WorkloadReport, count, list, list_gone, one_line};
+use super::{Change, FileReport, Outcome, ReportedFile, Skip, WorkloadReport, count, list, list_gone, one_line, shown};
 
 /// So many different reasons of one policy are spelled out; the others are counted.
 const MOST_REASONS: usize = 20;
@@ -126,7 +126,7 @@ pub fn skipped(files: &[ReportedFile<'_>]) -> String {
             if skip.is_near_miss {
                 near.add(|| {
                     let hint = skip.hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
-                    let reason = one_line(&format!("{}{hint}", skip.reason));
+                    let reason = one_line(&shown::brief(&format!("{}{hint}", skip.reason)));
                     format!("{}: not injected by {policy}: {reason}", name(workload))
                 });
                 continue;
@@ -177,7 +177,7 @@ fn render_reasons(policy: &str, reasons: &[(&str, Vec<&WorkloadReport>)], lines:
             [one] => name(one),
             _ => count(group.len(), "workload"),
         };
-        let _ = writeln!(lines, "{who}: not selected by {policy}: {}", one_line(reason));
+        let _ = writeln!(lines, "{who}: not selected by {policy}: {}", one_line(&shown::brief(reason)));
     }
     let others: usize = reasons.iter().skip(MOST_REASONS).map(|(_, group)| group.len()).sum();
     if others > 0 {

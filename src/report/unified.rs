@@ -11,7 +11,9 @@ use textwrap::{WordSeparator, WordSplitter};
 
 use super::hunks::policies_of;
 use super::lines::{Change, Lines, changes};
-use super::{Outcome, Paint, ReportedFile, WorkloadReport, list, list_gone, one_line, without_record};
+use super::{
+    Outcome, Paint, ReportedFile, WorkloadReport, list, list_gone, one_line, shown, shown::is_unsafe, without_record,
+};
 use crate::yaml::stream::is_separator;
 
 const CONTEXT: usize = 3;
@@ -22,7 +24,7 @@ pub enum Reader {
     /// `patch` and `git apply`: every byte as it is.
     Program,
     /// A person, on a terminal of so many columns: headings are folded, and podgraft's own records, which are long lines
-    /// that say nothing to people, are cut.
+    /// that say nothing to people, are cut, and what a terminal obeys is escaped.
     Person(usize),
 }
 
@@ -228,12 +230,17 @@ fn push_line(diff: &mut String, paint: Paint, style: &str, line: &str) {
     diff.push('\n');
 }
 
+/// Nobody applies it: what a terminal obeys is written as an escape.
+fn lines_for_people(line: &str) -> String {
+    shown::lines(&without_record(line.strip_suffix('\r').unwrap_or(line)))
+}
+
 fn push_body(diff: &mut String, (reader, paint): (Reader, Paint), sign: char, line: &[u8]) {
     let body = line.strip_suffix(b"\n").unwrap_or(line);
     let text = String::from_utf8_lossy(body);
     let shown = match reader {
         Reader::Program => format!("{sign}{text}"),
-        Reader::Person(_) => format!("{sign}{}", without_record(&text)),
+        Reader::Person(_) => format!("{sign}{}", lines_for_people(&text)),
     };
     match sign {
         '+' => diff.push_str(&paint.wrap("32", &shown)),
@@ -251,7 +258,7 @@ fn header_name(prefix: &[u8], path: &[u8]) -> String {
     let relative = relative(path);
     let named = [prefix, relative].concat();
     match std::str::from_utf8(&named) {
-        Ok(name) if !name.contains(|c: char| c.is_control() || c == '"' || c == '\\') => {
+        Ok(name) if !name.contains(|c: char| is_unsafe(c) || c == '"' || c == '\\') => {
             // A blank in a name needs a tab behind the name, or `patch` ends it at the blank.
             let end = if name.contains(' ') { "\t" } else { "" };
             format!("{name}{end}")

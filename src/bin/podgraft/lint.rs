@@ -12,6 +12,7 @@ use podgraft::policy::Policy;
 use podgraft::policy::needs::needs_of;
 use podgraft::report::json::render_diagnostic;
 use podgraft::report::needs::{Need, NeedKind};
+use podgraft::report::shown::lines;
 use serde_json::{Value, json};
 
 use crate::args::tools::{Images, Lint, LintFormat};
@@ -29,7 +30,7 @@ pub fn lint(args: &Lint) -> Exit {
     findings.extend(podgraft::lint::lint(&policies, &PodKinds::of(&options), &run.policies.forbid));
     let is_refused = findings.iter().any(Diagnostic::is_error);
     let result = match args.output {
-        LintFormat::Text => policies.iter().map(needs_text).collect(),
+        LintFormat::Text => lines(&policies.iter().map(needs_text).collect::<String>()),
         LintFormat::Json => format!("{:#}\n", json_result(&policies, &findings)),
     };
     if args.output == LintFormat::Text {

@@ -7,6 +7,7 @@ use podgraft::options::Options;
 use podgraft::report::check::{self, Checked, is_finding};
 use podgraft::report::inspect::{self, Columns, SortBy};
 use podgraft::report::reviewed::GroupBy;
+use podgraft::report::shown;
 use podgraft::report::unified::Reader;
 use podgraft::report::{FileReport, Paint, ReportedFile, explain};
 use podgraft::report::{diff_json, diff_sarif, html, markdown, stat, summary, text, unified};
@@ -211,5 +212,5 @@ fn list_metadata<'f>(files: &[ReportedFile<'f>]) -> Option<&'f Value> {
 }
 
 fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).expect("a value is always JSON") + "\n"
+    shown::json(serde_json::to_string_pretty(value).expect("a value is always JSON")) + "\n"
 }

@@ -16,7 +16,7 @@ use podgraft::options::TakeOut;
 use podgraft::options::WorkloadPattern;
 use podgraft::report::json::Verdict;
 use podgraft::report::{FileReport, PolicyReport, ReportedFile, WorkloadReport, json, text};
-use podgraft::report::{Outcome, say_once};
+use podgraft::report::{Outcome, one_line, say_once};
 use podgraft::select::kinds::unknown_kinds;
 
 use crate::args::{self, Cli, DebugFormat};
@@ -410,7 +410,9 @@ impl Grafted {
 
     /// Nobody named it, so the report does.
     pub fn named_configuration(&self) -> String {
-        self.configuration.as_ref().map_or_else(String::new, |path| format!("settings of {}\n", path.display()))
+        self.configuration
+            .as_ref()
+            .map_or_else(String::new, |path| format!("settings of {}\n", one_line(&path.to_string_lossy())))
     }
 
     /// As the renderers take it.

@@ -13,6 +13,7 @@ use miette::{
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
 use podgraft::report::Paint;
 use podgraft::report::json::render_diagnostic;
+use podgraft::report::shown::{brief, is_unsafe, lines, one_line};
 use podgraft::report::unified::folded;
 
 use crate::args;
@@ -77,7 +78,9 @@ impl Voice {
         let mut sorted: Vec<&Diagnostic> = diagnostics.iter().filter(is_wanted).collect();
         sorted.sort_by_key(|diagnostic| diagnostic.severity);
         let shown = match self.diagnostics {
-            args::Diagnostics::Json => sorted.iter().map(|diagnostic| render_diagnostic(diagnostic) + "\n").collect(),
+            args::Diagnostics::Json => {
+                sorted.iter().map(|diagnostic| render_diagnostic(&briefly(diagnostic)) + "\n").collect()
+            }
             args::Diagnostics::Text => render_text(&sorted, &self.renderer()),
             args::Diagnostics::Short => sorted.iter().map(|diagnostic| render_short(diagnostic)).collect(),
         };
@@ -87,7 +90,7 @@ impl Voice {
     /// Says something for people; nothing where only errors, or only JSON, are wanted.
     pub fn tell(self, text: &str) {
         if !self.is_quiet && self.diagnostics != args::Diagnostics::Json {
-            say(&fitted(text));
+            say(&fitted(&lines(text)));
         }
     }
 
@@ -145,6 +148,15 @@ pub fn log_to_file() {
     }
 }
 
+/// The same problem in fewer words, where it quotes a very long value.
+fn briefly(diagnostic: &Diagnostic) -> Diagnostic {
+    let mut told = diagnostic.clone();
+    told.message = brief(&told.message).into_owned();
+    told.help = told.help.map(|help| brief(&help).into_owned());
+    told.labels.iter_mut().for_each(|label| label.text = brief(&label.text).into_owned());
+    told
+}
+
 /// Three lines at most a place, and nothing of the text that stands there.
 fn render_short(diagnostic: &Diagnostic) -> String {
     let severity = match diagnostic.severity {
@@ -152,12 +164,12 @@ fn render_short(diagnostic: &Diagnostic) -> String {
         Severity::Warning => "warning",
         Severity::Error => "error",
     };
-    let mut shown = format!("{severity}[{}]: {}\n", diagnostic.code.name(), diagnostic.message);
+    let mut shown = format!("{severity}[{}]: {}\n", diagnostic.code.name(), sentence(&diagnostic.message));
     for label in &diagnostic.labels {
-        let _ = writeln!(shown, "  at {}: {}", label.place.link(), label.text);
+        let _ = writeln!(shown, "  at {}: {}", one_line(&label.place.link()), sentence(&label.text));
     }
     if let Some(help) = &diagnostic.help {
-        let _ = writeln!(shown, "  help: {help}");
+        let _ = writeln!(shown, "  help: {}", sentence(help));
     }
     shown
 }
@@ -202,28 +214,29 @@ fn render_one(diagnostic: &Diagnostic, renderer: &GraphicalReportHandler, shown:
     if renderer.render_report(&mut rendered, &view).is_err() {
         rendered = format!("{}: {}\n", diagnostic.code.name(), view.message);
     }
-    shown.push_str(&rendered);
+    shown.push_str(&without_commands(rendered));
     shown.push('\n');
 }
 
-/// A terminal obeys control characters, and direction marks change what a line seems to say. Manifests and file names
-/// may hold either.
-fn is_unsafe(char: char) -> bool {
-    let is_direction = matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    is_direction || char.is_control() && !matches!(char, '\n' | '\t')
-}
-
-/// With escapes for what a terminal must not see.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for char in text.chars() {
-        if is_unsafe(char) { escaped.extend(char.escape_default()) } else { escaped.push(char) }
+/// A folded line must not begin as a command to GitHub's runner does, blanks aside.
+/// Source: <https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs>
+fn without_commands(text: String) -> String {
+    let is_command = |line: &&str| line.trim_start().starts_with("::");
+    if !text.lines().any(|line| is_command(&line)) {
+        return text;
     }
-    escaped
+    let tamed = |line: &str| if is_command(&line) { line.replacen(':', "\\u{3a}", 1) } else { line.to_owned() };
+    text.split('\n').map(tamed).collect::<Vec<_>>().join("\n")
 }
 
-/// The same, with every other byte where it was: places in the text stay right.
+/// A sentence as people get it.
+fn sentence(text: &str) -> String {
+    one_line(&brief(text))
+}
+
+/// Without what people must not get, and with every other byte where it was: places in the text stay right.
 fn blank(text: &str) -> String {
+    let is_unsafe = |char: char| is_unsafe(char) && char != '\t';
     let blanked = |char: char| if is_unsafe(char) { "?".repeat(char.len_utf8()) } else { char.to_string() };
     text.chars().map(blanked).collect()
 }
@@ -267,14 +280,14 @@ impl<'a> View<'a> {
         for label in &diagnostic.labels {
             excerpts.add(&label.place);
         }
-        let help = diagnostic.help.as_deref().map(escape);
-        View { diagnostic, excerpts, message: escape(&diagnostic.message), help }
+        let help = diagnostic.help.as_deref().map(sentence);
+        View { diagnostic, excerpts, message: sentence(&diagnostic.message), help }
     }
 
     fn spans(&self) -> impl Iterator<Item = LabeledSpan> {
         self.diagnostic.labels.iter().enumerate().filter_map(|(index, label)| {
             let piece = self.excerpts.piece_of(&label.place)?;
-            let text = (!label.text.is_empty()).then(|| escape(&label.text));
+            let text = (!label.text.is_empty()).then(|| sentence(&label.text));
             let len = label.place.end.saturating_sub(label.place.start);
             let start = piece.start + label.place.start.min(piece.text.len() - 1);
             Some(match index {
@@ -326,7 +339,7 @@ impl SourceCode for Excerpts {
             _ => 0,
         };
         Ok(Box::new(MietteSpanContents::new_named(
-            escape(&piece.source),
+            one_line(&piece.source),
             piece.text.as_bytes(),
             (piece.start, piece.text.len()).into(),
             piece.line - 1,
@@ -411,6 +424,12 @@ mod tests {
         );
         let source = Source::new("b.yaml", "a: 1\n");
         assert!(shown(&[Diagnostic::error(Code::NotYaml, "x").at(source.place(4..4), "here")]).contains("b.yaml:1:5"));
+    }
+
+    #[test]
+    fn no_folded_line_is_a_command() {
+        let text = "  help: a\n        ::error::x ::\n    a::b\n".to_owned();
+        assert_eq!(without_commands(text), "  help: a\n        \\u{3a}:error::x ::\n    a::b\n");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::Checked;
 use crate::diagnostic::Severity;
+use crate::report::{one_line, shown};
 
 /// One workflow command a finding.
 pub fn render(checked: &Checked<'_>) -> String {
@@ -19,15 +20,16 @@ pub fn render(checked: &Checked<'_>) -> String {
         let mut properties = Vec::new();
         // Text from stdin is no file of the repository.
         if let Some(place) = finding.place().filter(|place| !place.source.starts_with('<')) {
-            properties.push(format!("file={}", property(place.source.trim_start_matches("./"))));
+            properties.push(format!("file={}", property(&one_line(place.source.trim_start_matches("./")))));
             properties.push(format!("line={}", place.line));
             if !place.excerpt.is_empty() {
                 properties.push(format!("col={}", place.column));
             }
         }
         properties.push(format!("title={}", property(&format!("podgraft: {}", diagnostic.code.name()))));
-        let help = diagnostic.help.as_ref().map_or(String::new(), |help| format!("\n{help}"));
-        let message = value(&format!("{}{help}", diagnostic.message));
+        let sentence = |text: &str| one_line(&shown::brief(text));
+        let help = diagnostic.help.as_ref().map_or(String::new(), |help| format!("\n{}", sentence(help)));
+        let message = value(&format!("{}{help}", sentence(&diagnostic.message)));
         let _ = writeln!(commands, "::{command} {}::{message}", properties.join(","));
     }
     commands

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{Checked, Finding};
 use crate::diagnostic::Severity;
+use crate::report::shown;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -58,7 +59,7 @@ pub fn render(checked: &Checked<'_>) -> String {
         findings: checked.findings.iter().map(found).collect(),
     };
     let text = serde_json::to_string_pretty(&report).expect("strings, numbers and lists of these are always JSON");
-    text + "\n"
+    shown::json(text) + "\n"
 }
 
 fn found(finding: &Finding) -> Found<'_> {

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::{Checked, Finding};
 use crate::diagnostic::Severity;
 use crate::report::ReportedFile;
+use crate::report::shown::is_unsafe;
 
 /// The whole document.
 pub fn render(checked: &Checked<'_>) -> String {
@@ -110,7 +111,7 @@ fn escape(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             '\n' => escaped.push_str("&#10;"),
             '\t' => escaped.push_str("&#9;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.extend(c.escape_default()),
+            c if is_unsafe(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.extend(c.escape_default()),
             c => escaped.push(c),
         }
     }

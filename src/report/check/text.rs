@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::Checked;
 use crate::diagnostic::Severity;
-use crate::report::{Paint, count, one_line};
+use crate::report::{Paint, count, one_line, shown};
 
 /// `a.yaml:44: error[out-of-date]: ...`, the help below it, and a line of totals.
 pub fn render(checked: &Checked<'_>, paint: Paint) -> String {
@@ -21,9 +21,9 @@ pub fn render(checked: &Checked<'_>, paint: Paint) -> String {
             Severity::Note => ("note", "1;36"),
         };
         let heading = paint.wrap(style, &format!("{word}[{}]", diagnostic.code.name()));
-        let _ = writeln!(text, "{}{heading}: {}", one_line(&place), one_line(&diagnostic.message));
+        let _ = writeln!(text, "{}{heading}: {}", one_line(&place), one_line(&shown::brief(&diagnostic.message)));
         if let Some(help) = &diagnostic.help {
-            let _ = writeln!(text, "    {}: {}", paint.wrap("36", "help"), one_line(help));
+            let _ = writeln!(text, "    {}: {}", paint.wrap("36", "help"), one_line(&shown::brief(help)));
         }
     }
     text + &totals(checked)

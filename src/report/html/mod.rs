@@ -2,14 +2,13 @@
 //! pods from the data in the page when a workload is opened. It loads nothing from anywhere.
 
 use serde::Serialize;
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::hunks::{Hunk, Sign};
 use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
 use super::view::WorkloadView;
-use super::{Change, ReportedFile, count, one_line, without_record};
+use super::{Change, ReportedFile, count, one_line, shown, without_record};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -30,7 +29,7 @@ struct Drawing<'a> {
     old: usize,
     new: usize,
     policies: &'a [&'a str],
-    lines: Vec<(char, Cow<'a, str>, String)>,
+    lines: Vec<(char, String, String)>,
 }
 
 /// The whole page.
@@ -139,13 +138,13 @@ fn data(one: &Reviewed<'_>) -> String {
     };
     let json = serde_json::to_string(&drawn).expect("strings, numbers and lists of these are always JSON");
     // In a script element only a `<` can end it or change how it is read.
-    json.replace('<', "\\u003c")
+    shown::json(json).replace('<', "\\u003c")
 }
 
 fn drawing<'a>(hunk: &'a Hunk<'a>) -> Drawing<'a> {
     let line = |line: &'a super::hunks::Line<'a>| {
         let is_told = line.sign != Sign::Added || line.policies == hunk.policies;
-        (line.sign.char(), without_record(&line.text), if is_told { String::new() } else { line.policies.join(", ") })
+        (line.sign.char(), safe(&line.text), if is_told { String::new() } else { line.policies.join(", ") })
     };
     Drawing {
         old: hunk.old.start + 1,
@@ -153,6 +152,10 @@ fn drawing<'a>(hunk: &'a Hunk<'a>) -> Drawing<'a> {
         policies: &hunk.policies,
         lines: hunk.lines.iter().map(line).collect(),
     }
+}
+
+fn safe(line: &str) -> String {
+    shown::lines(&without_record(line.strip_suffix('\r').unwrap_or(line)))
 }
 
 fn escape(text: &str) -> String {
