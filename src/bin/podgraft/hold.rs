@@ -2,8 +2,13 @@
 //! in a temporary file without a name, which is gone with the process.
 
 use std::collections::VecDeque;
+use std::env;
+use std::fmt::{self, Display};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
+use std::path::PathBuf;
+
+use podgraft::diagnostic::{Code, Diagnostic};
 
 /// Memory is taken in pieces of this size: a growing one would be copied, and be there twice.
 const PIECE: usize = 1 << 20;
@@ -15,12 +20,40 @@ pub struct Hold {
     length: usize,
     most: usize,
     file: Option<BufWriter<File>>,
+    /// Where the file is to be.
+    folder: PathBuf,
+}
+
+/// The temporary file failed: nothing is wrong with what is read or written.
+#[derive(Debug)]
+struct Unheld {
+    folder: PathBuf,
+    error: io::Error,
+}
+
+impl Display for Unheld {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a temporary file in `{}` cannot be written: {}", self.folder.display(), self.error)
+    }
+}
+
+impl std::error::Error for Unheld {}
+
+/// What to say of an error that may be that of a temporary file.
+pub fn unless_unheld(error: &io::Error, otherwise: impl FnOnce() -> Diagnostic) -> Diagnostic {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Unheld>()) {
+        None => otherwise(),
+        Some(unheld) => Diagnostic::error(Code::File, unheld.to_string()).help(
+            "what goes to stdout is kept there until the run has succeeded: set TMPDIR to a folder with more room than \
+             the manifests take, name a file instead of stdin, or use --stream",
+        ),
+    }
 }
 
 impl Hold {
     /// Empty; more bytes than these go to a file.
     pub fn in_memory_up_to(most: usize) -> Self {
-        Hold { pieces: Vec::new(), length: 0, most, file: None }
+        Hold { pieces: Vec::new(), length: 0, most, file: None, folder: env::temp_dir() }
     }
 
     /// Reads all of it.
@@ -30,16 +63,21 @@ impl Hold {
     pub fn reader(mut self) -> io::Result<Held> {
         match self.file.take() {
             Some(file) => {
-                let mut file = file.into_inner()?;
-                file.rewind()?;
+                let back = file.into_inner().map_err(io::IntoInnerError::into_error);
+                let back = back.and_then(|mut file| file.rewind().map(|()| file));
+                let file = back.map_err(|error| self.unheld(error))?;
                 Ok(Held::InFile(BufReader::with_capacity(PIECE, file)))
             }
             None => Ok(Held::InMemory { pieces: self.pieces.into(), at: 0 }),
         }
     }
 
+    fn unheld(&self, error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), Unheld { folder: self.folder.clone(), error })
+    }
+
     fn spill(&mut self) -> io::Result<BufWriter<File>> {
-        let mut file = BufWriter::with_capacity(PIECE, tempfile::tempfile()?);
+        let mut file = BufWriter::with_capacity(PIECE, tempfile::tempfile_in(&self.folder)?);
         for piece in self.pieces.drain(..) {
             file.write_all(&piece)?;
         }
@@ -50,12 +88,11 @@ impl Hold {
 impl Write for Hold {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if let Some(file) = &mut self.file {
-            return file.write(bytes);
+            return file.write(bytes).map_err(|error| self.unheld(error));
         }
         if self.length + bytes.len() > self.most {
-            let mut file = self.spill()?;
-            file.write_all(bytes)?;
-            self.file = Some(file);
+            let spilled = self.spill().and_then(|mut file| file.write_all(bytes).map(|()| file));
+            self.file = Some(spilled.map_err(|error| self.unheld(error))?);
             return Ok(bytes.len());
         }
         let room = self.pieces.last().map_or(0, |piece| piece.capacity() - piece.len());
@@ -117,6 +154,18 @@ impl Read for Held {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_temporary_file_that_cannot_be_is_named_with_its_folder() {
+        let mut hold = Hold { folder: "/nowhere/at/all".into(), ..Hold::in_memory_up_to(10) };
+        let error = hold.write_all(b"more than ten bytes").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        let problem = unless_unheld(&error, || unreachable!("it is that of the temporary file"));
+        assert!(problem.message.starts_with("a temporary file in `/nowhere/at/all` cannot be written: "));
+        assert!(problem.help.is_some_and(|help| help.contains("TMPDIR")));
+        let other = unless_unheld(&io::Error::other("x"), || Diagnostic::error(Code::File, "another"));
+        assert_eq!(other.message, "another");
+    }
 
     #[test]
     fn what_is_held_comes_out_as_it_went_in_from_memory_and_from_a_file() {

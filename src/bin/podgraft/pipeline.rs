@@ -19,7 +19,7 @@ use podgraft::report::{Edit, FileReport};
 
 use crate::blocks::{Block, Blocks};
 use crate::edits::KeptEdits;
-use crate::hold::Hold;
+use crate::hold::{Hold, unless_unheld};
 use crate::output::unbuffered;
 use crate::progress;
 use crate::reread::{Original, PIECE, write_edited, write_edited_file};
@@ -125,7 +125,7 @@ impl Piped {
                 original.reader().and_then(|mut file| file.read_to_end(&mut text))
             }
         };
-        read.map_err(|error| unreadable(name, &error))?;
+        read.map_err(|error| unless_unheld(&error, || unreadable(name, &error)))?;
         Ok(text)
     }
 
@@ -165,7 +165,7 @@ fn changed_meanwhile(name: &str) -> Diagnostic {
 }
 
 fn not_written(error: &io::Error) -> Diagnostic {
-    Diagnostic::error(Code::File, format!("stdout cannot be written: {error}"))
+    unless_unheld(error, || Diagnostic::error(Code::File, format!("stdout cannot be written: {error}")))
 }
 
 /// That nobody reads stdout to its end is no error.
