@@ -1,9 +1,10 @@
 //! File systems that are full or read-only.
 
 use std::fs;
-use std::process::Command;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
-use crate::common::{Place, assert_exit, assert_refused, deployment};
+use crate::common::{Place, assert_exit, assert_refused, deployment, stderr};
 
 #[test]
 fn a_full_disk_leaves_all_files_as_they_were() {
@@ -56,4 +57,34 @@ fn a_read_only_file_system_is_refused() {
     assert_eq!(place.read("b.yaml"), deployment("b"));
     assert_exit(&place.run(&["apply", "-q", "-p", "policy.yaml", "fixed"]), 0);
     drop(mount);
+}
+
+#[test]
+fn a_folder_for_temporary_files_that_is_full_or_missing_is_named() {
+    let place = Place::new();
+    let mut folders = vec![(place.path("missing"), "No such file or directory")];
+    let mount = place.mount("small", &["-t", "tmpfs", "-o", "size=256k", "none"]);
+    folders.extend(mount.as_ref().map(|_| (place.path("small"), "No space left on device")));
+    let line = format!("# {}\n", "and nothing else, ".repeat(60));
+    let filler = format!("---\napiVersion: v1\nkind: ConfigMap\n{}", line.repeat(1_000));
+    for (folder, why) in folders {
+        let mut command = place.command(&["apply", "-q", "-p", "policy.yaml", "-"]);
+        command.env("TMPDIR", &folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut run = command.spawn().unwrap();
+        let mut stdin = run.stdin.take().unwrap();
+        // More than is kept in memory; the program ends before it has read all.
+        for _ in 0..260 {
+            if stdin.write_all(filler.as_bytes()).is_err() {
+                break;
+            }
+        }
+        drop(stdin);
+        let output = run.wait_with_output().unwrap();
+        assert_refused(&output, "TMPDIR");
+        let shown = stderr(&output).split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+        assert!(
+            shown.contains(&format!("a temporary file in `{}` cannot be written: {why}", folder.display())),
+            "{shown}"
+        );
+    }
 }
