@@ -1,9 +1,10 @@
 //! A draft and the value that it is to have in, the draft changed to have it: what is the same stays as it is written.
 
 use serde_json::{Map, Value};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::draft::{Draft, OpenId, Refusal};
-use crate::record::{identities, is_aligned};
+use crate::record::{digest, identities, is_aligned};
 
 /// Changes a draft so that its object has a value. Fields keep their order; the items of lists get the value's.
 ///
@@ -63,19 +64,23 @@ fn list(draft: &mut Draft<'_>, id: OpenId, key: &str, (own, wanted): (&[Value], 
     let wanted_names = identities(key, wanted);
     let mut there: Vec<(String, &Value)> = names.into_iter().zip(own).collect();
     rename_back(&mut there, &wanted_names, wanted);
+    let is_wanted: HashSet<&str> = wanted_names.iter().map(String::as_str).collect();
     for at in (0..there.len()).rev() {
-        if !wanted_names.contains(&there[at].0) {
+        if !is_wanted.contains(there[at].0.as_str()) {
             draft.remove(id, at)?;
             there.remove(at);
         }
     }
+    let is_there: HashSet<String> = there.iter().map(|(name, _)| name.clone()).collect();
     for (at, (name, value)) in wanted_names.iter().zip(wanted).enumerate() {
         if there.get(at).is_some_and(|(own, _)| own == name) {
             item(draft, id, at, (there[at].1, value))?;
             continue;
         }
         // One that stands elsewhere is moved: its text is written again.
-        if let Some(other) = there.iter().position(|(own, _)| own == name) {
+        if is_there.contains(name)
+            && let Some(other) = there.iter().position(|(own, _)| own == name)
+        {
             draft.remove(id, other)?;
             there.remove(other);
         }
@@ -87,23 +92,47 @@ fn list(draft: &mut Draft<'_>, id: OpenId, key: &str, (own, wanted): (&[Value], 
 
 /// A variable that was renamed to compose one of its name is the one that gets the name back.
 fn rename_back(there: &mut [(String, &Value)], wanted_names: &[String], wanted: &[Value]) {
-    for (name, value) in wanted_names.iter().zip(wanted) {
-        let Some(own) = there.iter().position(|(own, _)| own == name) else { continue };
-        let is_same_but_name = |other: &Value| {
-            let mut renamed = other.clone();
-            if let Some(place) = renamed.get_mut("name") {
-                *place = Value::from(name.as_str());
-            }
-            renamed == *value
-        };
-        let renamed = there.iter().position(|(other, item)| {
-            !wanted_names.contains(other) && value.get("valueFrom").is_some() && is_same_but_name(item)
-        });
-        if let Some(renamed) = renamed.filter(|_| there[own].1 != value) {
-            let old = std::mem::replace(&mut there[renamed].0, name.clone());
-            there[own].0 = old;
+    let is_wanted: HashSet<&str> = wanted_names.iter().map(String::as_str).collect();
+    // What goes, by what it says beside its name.
+    let mut going: HashMap<String, BTreeSet<usize>> = HashMap::new();
+    for (at, (_, item)) in there.iter().enumerate().filter(|(_, (name, _))| !is_wanted.contains(name.as_str())) {
+        if let Some(rest) = but_name(item) {
+            going.entry(rest).or_default().insert(at);
         }
     }
+    if going.is_empty() {
+        return;
+    }
+    let mut place_of: HashMap<String, usize> =
+        there.iter().zip(0..).map(|((name, _), at)| (name.clone(), at)).collect();
+    for (name, value) in wanted_names.iter().zip(wanted) {
+        let Some(&own) = place_of.get(name).filter(|&&own| there[own].1 != value) else { continue };
+        let Some(rest) = but_name(value) else { continue };
+        let is_it = |at: &&usize| is_same_but_name(there[**at].1, (name, value));
+        let Some(renamed) = going.get(&rest).and_then(|places| places.iter().find(is_it).copied()) else { continue };
+        going.entry(rest).or_default().remove(&renamed);
+        if let Some(rest) = but_name(there[own].1) {
+            going.entry(rest).or_default().insert(own);
+        }
+        there[own].0 = std::mem::replace(&mut there[renamed].0, name.clone());
+        place_of.insert(name.clone(), renamed);
+    }
+}
+
+fn is_same_but_name(other: &Value, (name, value): (&str, &Value)) -> bool {
+    let mut renamed = other.clone();
+    if let Some(place) = renamed.get_mut("name") {
+        *place = Value::from(name);
+    }
+    renamed == *value
+}
+
+/// What a variable that gets its value from elsewhere says beside its name.
+fn but_name(item: &Value) -> Option<String> {
+    let _from = item.get("valueFrom")?;
+    let mut rest = item.clone();
+    *rest.get_mut("name")? = Value::Null;
+    Some(digest(&rest))
 }
 
 fn item(draft: &mut Draft<'_>, id: OpenId, at: usize, (own, wanted): (&Value, &Value)) -> Result<(), Refusal> {

@@ -1,6 +1,7 @@
 //! A workload's value before and after a policy in, what the policy did out.
 
 use serde_json::{Map, Value};
+use std::collections::{HashMap, HashSet};
 
 use super::path::{Paths, below, identities, is_aligned};
 use super::{Effects, Joined, Removed, Replaced, digest};
@@ -125,27 +126,30 @@ impl Comparison<'_> {
 
     fn lists(&mut self, key: &str, (old, new): (&[Value], &[Value]), path: &mut Vec<String>) {
         let (was, now) = (identities(key, old), identities(key, new));
-        let of_both = |own: &[String], other: &[String]| -> Vec<String> {
-            own.iter().filter(|name| other.contains(name)).cloned().collect()
-        };
-        if of_both(&was, &now) != of_both(&now, &was) {
+        let places = |names: &[String]| -> HashMap<String, usize> { names.iter().cloned().zip(0..).collect() };
+        let (was_at, now_at) = (places(&was), places(&now));
+        let of_both_before = was.iter().filter(|name| now_at.contains_key(*name));
+        let of_both_after = now.iter().filter(|name| was_at.contains_key(*name));
+        if !of_both_before.eq(of_both_after) {
             // Items stand in another order, which identities do not say.
             let replaced = Replaced { was: Value::Array(old.to_vec()), now: digest(&Value::Array(new.to_vec())) };
             self.effects.replaced.insert(self.paths.write(path), replaced);
             return;
         }
         let joined = if key == "env" { self.joins_of(path, (old, new)) } else { Vec::new() };
+        let joined: HashSet<String> = joined.into_iter().collect();
         let mut previous = String::new();
         for (name, value) in was.iter().zip(old) {
             path.push(name.clone());
-            match now.iter().position(|own| own == name) {
+            match now_at.get(name) {
                 _ if joined.contains(name) => {}
-                Some(at) => self.values(value, &new[at], path),
+                Some(&at) => self.values(value, &new[at], path),
                 None => self.removed(value, &previous, path),
             }
             previous = path.pop().unwrap_or_default();
         }
-        for (name, value) in now.iter().zip(new).filter(|(name, _)| !was.contains(name) && !joined.contains(name)) {
+        let is_new = |name: &String| !was_at.contains_key(name) && !joined.contains(name);
+        for (name, value) in now.iter().zip(new).filter(|(name, _)| is_new(name)) {
             path.push(name.clone());
             self.effects.added.insert(self.paths.write(path), digest(value));
             path.pop();

@@ -1,7 +1,7 @@
 //! Putting back what was taken out, and keeping the order in which things stand.
 
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::inverse::without;
 use super::live::{adopt_live, is_live};
@@ -182,15 +182,17 @@ fn arrange_fields(target: &mut Map<String, Value>, current: &Map<String, Value>)
 
 fn arrange_items(key: &str, target: &mut Vec<Value>, current: &[Value]) {
     let (own, there) = (identities(key, target), identities(key, current));
-    let mut in_order: Vec<usize> = (0..own.len()).filter(|&at| there.contains(&own[at])).collect();
+    let there: HashMap<&str, usize> = there.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+    let place_of = |at: usize| there.get(own[at].as_str()).copied();
+    let mut in_order: Vec<usize> = (0..own.len()).filter(|&at| place_of(at).is_some()).collect();
     let places = in_order.clone();
-    in_order.sort_by_key(|&at| there.iter().position(|name| *name == own[at]));
+    in_order.sort_by_key(|&at| place_of(at));
     let mut arranged = target.clone();
     for (&place, &from) in places.iter().zip(&in_order) {
         arranged[place] = target[from].clone();
     }
     for (&place, &from) in places.iter().zip(&in_order) {
-        if let Some(at) = there.iter().position(|name| *name == own[from]) {
+        if let Some(at) = place_of(from) {
             arrange_under("", &mut arranged[place], &current[at]);
         }
     }

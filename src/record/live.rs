@@ -1,6 +1,7 @@
 //! Objects as an API server gives them: with what it fills in by itself, of which no record speaks.
 
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 
 use super::path::{identities, is_aligned};
 use super::{RECORD, Record, digest};
@@ -111,10 +112,13 @@ fn adopt(key: &str, target: &mut Value, current: &Value) {
     match (target, current) {
         (Value::Object(target), Value::Object(fields)) => adopt_fields(key, target, fields, current),
         (Value::Array(target), Value::Array(current)) => {
-            let names = is_aligned(key).then(|| (identities(key, target), identities(key, current)));
+            let names = is_aligned(key).then(|| {
+                let there: HashMap<String, usize> = identities(key, current).into_iter().zip(0..).collect();
+                (identities(key, target), there)
+            });
             for (at, item) in target.iter_mut().enumerate() {
                 let own = match &names {
-                    Some((own, there)) => there.iter().position(|name| *name == own[at]),
+                    Some((own, there)) => there.get(&own[at]).copied(),
                     None => Some(at),
                 };
                 own.and_then(|own| current.get(own)).into_iter().for_each(|current| adopt(key, item, current));

@@ -1,6 +1,8 @@
 //! Paths of a record: keys of mappings and identities of list items, which stay right when other items come and go.
 
 use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::HashMap;
 
 use super::digest;
 
@@ -25,6 +27,9 @@ const NAMED: &[(&str, &str)] = &[
 const OTHERS: &[&str] =
     &["ports", "envFrom", "tolerations", "nameservers", "searches", "supplementalGroups", "hostnames"];
 
+/// Begins the identity of an item that states none; no name begins so once it is escaped.
+const DIGEST: &str = "~=";
+
 /// Whether the items of a list under this key are told apart; any other list is one value.
 pub fn is_aligned(key: &str) -> bool {
     OTHERS.contains(&key) || NAMED.iter().any(|(list, _)| *list == key)
@@ -32,39 +37,73 @@ pub fn is_aligned(key: &str) -> bool {
 
 /// The identities of a list's items, each once: a second item of one name is `name~#2`.
 pub fn identities(key: &str, items: &[Value]) -> Vec<String> {
-    let mut found: Vec<String> = Vec::with_capacity(items.len());
-    for item in items {
-        let plain = identity(key, item);
-        let mut own = plain.clone();
-        let mut number = 2;
-        while found.contains(&own) {
-            own = format!("{plain}~#{number}");
-            number += 1;
-        }
-        found.push(own);
-    }
-    found
+    let mut counts: HashMap<String, usize> = HashMap::with_capacity(items.len());
+    let own = |item| {
+        let plain = identity(key, item).into_owned();
+        let count = counts.entry(plain.clone()).or_insert(0);
+        *count += 1;
+        numbered(&plain, *count)
+    };
+    items.iter().map(own).collect()
 }
 
-fn identity(key: &str, item: &Value) -> String {
+/// No name has `~#` in it once it is escaped, so what comes of this is no other item's name.
+fn numbered(plain: &str, number: usize) -> String {
+    if number == 1 { plain.to_owned() } else { format!("{plain}~#{number}") }
+}
+
+/// The place of the item of an identity. Those of the others are not written down for it: lists have thousands of items,
+/// and records thousands of paths.
+fn index_in(key: &str, items: &[Value], identity: &str) -> Option<usize> {
+    let (plain, number) = match identity.split_once("~#") {
+        Some((plain, text)) => {
+            let number = text.parse().ok().filter(|&number| number > 1 && numbered(plain, number) == identity)?;
+            (plain, number)
+        }
+        None => (identity, 1),
+    };
+    let is_it = |item: &Value| match stated(key, item) {
+        Some(own) => own == plain,
+        None => plain.starts_with(DIGEST) && unstated(item) == plain,
+    };
+    let mut found = items.iter().enumerate().filter(|(_, item)| is_it(item));
+    found.nth(number - 1).map(|(at, _)| at)
+}
+
+/// One of [`identities`].
+fn identity_at(key: &str, items: &[Value], at: usize) -> Option<String> {
+    let plain = identity(key, items.get(at)?);
+    let before = items[..at].iter().filter(|item| identity(key, item) == plain).count();
+    Some(numbered(&plain, before + 1))
+}
+
+/// An item's identity, which others may have, too.
+fn identity<'i>(key: &str, item: &'i Value) -> Cow<'i, str> {
+    stated(key, item).unwrap_or_else(|| Cow::Owned(unstated(item)))
+}
+
+/// What an item says itself that tells it apart.
+fn stated<'i>(key: &str, item: &'i Value) -> Option<Cow<'i, str>> {
     let text = |field: &str| item.get(field).and_then(Value::as_str);
-    let named = NAMED.iter().find(|(list, _)| *list == key).and_then(|(_, field)| text(field));
+    let named = || NAMED.iter().find(|(list, _)| *list == key).and_then(|(_, field)| text(field));
     let stated = match key {
-        "volumeMounts" => named.map(|path| path.trim_end_matches('/').to_owned()),
+        "volumeMounts" => named().map(|path| Cow::Borrowed(path.trim_end_matches('/'))),
         "ports" => item.get("containerPort").map(|port| match text("protocol") {
-            Some(protocol) if protocol != "TCP" => format!("{port}-{protocol}"),
-            _ => port.to_string(),
+            Some(protocol) if protocol != "TCP" => Cow::Owned(format!("{port}-{protocol}")),
+            _ => Cow::Owned(port.to_string()),
         }),
         "envFrom" => ["configMapRef", "secretRef"].into_iter().find_map(|kind| {
             let name = item.get(kind)?.get("name")?.as_str()?;
-            Some(format!("{}{}-{name}", text("prefix").unwrap_or_default(), kind.trim_end_matches("Ref")))
+            Some(Cow::Owned(format!("{}{}-{name}", text("prefix").unwrap_or_default(), kind.trim_end_matches("Ref"))))
         }),
-        _ => named.map(str::to_owned),
+        _ => named().map(Cow::Borrowed),
     };
-    match stated {
-        Some(text) => escape(&text),
-        None => format!("~={}", digest(item)),
-    }
+    stated.map(|text| if text.contains(['~', '/']) { Cow::Owned(escape(&text)) } else { text })
+}
+
+/// What tells an item apart that states nothing: all that it says.
+fn unstated(item: &Value) -> String {
+    format!("{DIGEST}{}", digest(item))
 }
 
 fn escape(key: &str) -> String {
@@ -204,11 +243,10 @@ impl Paths {
                 true
             }
             Value::Array(items) => {
-                let own = identities(&list, items);
                 let at = match after {
                     None => items.len(),
                     Some("") => 0,
-                    Some(after) => own.iter().position(|name| name == after).map_or(own.len(), |at| at + 1),
+                    Some(after) => index_in(&list, items, after).map_or(items.len(), |at| at + 1),
                 };
                 items.insert(at, value);
                 true
@@ -243,21 +281,25 @@ impl Paths {
     }
 }
 
-fn index_in(list: &str, items: &[Value], segment: &str) -> Option<usize> {
-    identities(list, items).iter().position(|own| own == segment)
-}
-
 impl Paths {
     /// What the item or field at a path stands behind, for [`Paths::insert`].
     pub(super) fn predecessor(&self, object: &mut Value, path: &str) -> Option<String> {
         let (holder, list, last) = self.holder(object, path)?;
-        let names: Vec<String> = match holder {
-            Value::Object(map) => map.keys().map(|key| escape(key)).collect(),
-            Value::Array(items) => identities(&list, items),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
-        };
-        let at = names.iter().position(|name| *name == last)?;
-        Some(at.checked_sub(1).map_or_else(String::new, |before| names[before].clone()))
+        match holder {
+            Value::Object(map) => {
+                let at = map.keys().position(|key| escape(key) == last)?;
+                Some(
+                    at.checked_sub(1)
+                        .and_then(|before| map.keys().nth(before))
+                        .map_or_else(String::new, |key| escape(key)),
+                )
+            }
+            Value::Array(items) => {
+                let at = index_in(&list, items, &last)?;
+                Some(at.checked_sub(1).and_then(|before| identity_at(&list, items, before)).unwrap_or_default())
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        }
     }
 }
 
