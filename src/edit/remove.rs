@@ -1,5 +1,7 @@
 //! Taking fields out of block mappings: whole lines, comments above them stay.
 
+use std::collections::HashSet;
+
 use crate::plan::draft::{Field, Key};
 use crate::report::Edit;
 use crate::yaml::tree::NodeId;
@@ -12,12 +14,16 @@ type Entry = (NodeId, NodeId);
 impl Lowering<'_, '_> {
     /// Takes out the fields of the input that the draft does not have, each run of them at once.
     pub(super) fn remove_fields(&mut self, origin: NodeId, fields: &[Field]) -> Result<(), CannotWrite> {
-        let kept = fields.iter().filter(|field| matches!(field.key, Key::Node(_))).count();
-        if kept == self.tree.entries(origin).count() {
+        let kept = fields.iter().filter_map(|field| match &field.key {
+            Key::Node(key) => Some(*key),
+            _ => None,
+        });
+        let kept: HashSet<NodeId> = kept.collect();
+        let entries: Vec<Entry> = self.tree.entries(origin).collect();
+        if kept.len() == entries.len() {
             return Ok(());
         }
-        let entries: Vec<Entry> = self.tree.entries(origin).collect();
-        let is_kept = |(key, _): &&Entry| fields.iter().any(|field| field.key == Key::Node(*key));
+        let is_kept = |(key, _): &&Entry| kept.contains(key);
         let mut at = 0;
         while at < entries.len() {
             let length = entries[at..].iter().take_while(|entry| !is_kept(entry)).count();
