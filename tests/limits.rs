@@ -34,12 +34,21 @@ fn deployment(name: &str, more: &str) -> String {
 
 /// Runs `apply` on a text; it must end, by itself and soon.
 fn apply_with(policy: &str, text: &str, args: &[&str]) -> Output {
+    run(&["apply", "-p", "policy.yaml"], policy, text, args)
+}
+
+/// Runs `undo` on a text; it must end, by itself and soon.
+fn undo(text: &str, args: &[&str]) -> Output {
+    run(&["undo"], POLICY, text, args)
+}
+
+fn run(command_line: &[&str], policy: &str, text: &str, args: &[&str]) -> Output {
     let folder = TempDir::new().expect("there is a folder for temporary files");
     fs::write(folder.path().join("policy.yaml"), policy).expect("it can be written");
     fs::write(folder.path().join("input.yaml"), text).expect("it can be written");
     let started = Instant::now();
     let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
-    command.args(["apply", "-p", "policy.yaml", "input.yaml"]).args(args).current_dir(folder.path());
+    command.args(command_line).arg("input.yaml").args(args).current_dir(folder.path());
     let output = command.env("LC_ALL", "C").stdin(Stdio::null()).output().expect("the program runs");
     assert!(output.status.code().is_some(), "killed by a signal: {:?}", output.status);
     assert!(started.elapsed() < SOON, "it took {:?}", started.elapsed());
@@ -203,6 +212,71 @@ fn thousands_of_variables_labels_and_volumes_are_done_soon() {
     text += "    metadata:\n      labels:\n";
     text.extend((0..MANY).map(|number| format!("        l{number}: x\n")));
     assert_done(&apply(&text));
+}
+
+/// Lists that a record has to tell the items of, and undo.
+#[test]
+fn thousands_of_items_are_recorded_and_undone_soon() {
+    let items = |item: &dyn Fn(usize) -> String| (0..MANY).map(item).collect::<String>();
+    let named = items(&|number| format!("        - {{name: V{number}, value: x}}\n"));
+    let same = "        - {name: V, value: x}\n".repeat(MANY);
+    let referring = items(&|number| {
+        format!("        - {{name: V{number}, valueFrom: {{secretKeyRef: {{name: s, key: k{number}}}}}}}\n")
+    });
+    let volumes = items(&|number| format!("      - {{name: v{number}, emptyDir: {{}}}}\n"));
+    let mounts = items(&|number| format!("        - {{name: v{number}, mountPath: /v{number}}}\n"));
+    let ports = "        - {containerPort: 80}\n".repeat(MANY);
+    let labels = items(&|number| format!("        l{number}: x\n"));
+    for more in [
+        format!("        env:\n{named}"),
+        format!("        env:\n{same}"),
+        format!("        env:\n{referring}"),
+        format!("        volumeMounts:\n{mounts}      volumes:\n{volumes}"),
+        format!("        ports:\n{ports}    metadata:\n      labels:\n{labels}"),
+    ] {
+        let text = deployment("a", &more);
+        let injected = apply_with(POLICY, &text, &["--record"]);
+        assert_done(&injected);
+        let injected = String::from_utf8(injected.stdout).expect("it is UTF-8");
+        assert!(injected.contains("podgraft.dev/record"), "it has no record");
+        let undone = undo(&injected, &[]);
+        assert_done(&undone);
+        assert!(undone.stdout == text.as_bytes(), "undo must give the input back");
+    }
+}
+
+fn recorded(record: &str) -> String {
+    let annotations = format!("{{name: a, annotations: {{podgraft.dev/record: '{record}'}}}}");
+    deployment("a", "").replace("{name: a}", &annotations)
+}
+
+#[test]
+fn records_that_lead_too_deep_are_refused() {
+    let path = vec!["a"; 100_000].join("/");
+    let effects = |effects: &str| {
+        format!(r#"{{"version":1,"pod":"spec.template","policies":[{{"policy":"agent","digest":"d",{effects}}}]}}"#)
+    };
+    let nested = format!("{}1{}", "[".repeat(100), "]".repeat(100));
+    let beside = vec!["a"; 200].join("/");
+    for record in [
+        effects(&format!(r#""removed":{{"pod/{path}":{{"was":1}}}}"#)),
+        effects(&format!(r#""removed":{{"{path}":{{"was":1}}}}"#)),
+        effects(&format!(r#""replaced":{{"pod/{path}":{{"was":1,"now":"d"}}}}"#)),
+        effects(&format!(r#""filled":{{"pod/{path}":[]}}"#)),
+        effects(&format!(r#""added":{{"pod/{path}":"d"}}"#)),
+        effects(&format!(r#""shared":{{"pod/{path}":"d"}}"#)),
+        effects(&format!(r#""made":["pod/{path}"]"#)),
+        effects(&format!(r#""joined":{{"pod/{path}":{{"text":"x"}}}}"#)),
+        effects(&format!(r#""removed":{{"pod/{beside}":{{"was":{nested}}}}}"#)),
+        effects(r#""removed":{"pod/a":{"was":1}}"#).replace("spec.template", &path.replace('/', ".")),
+        format!(r#"{{"version":1,"pod":"","policies":[],"marker":{{"removed":{{"{path}":{{"was":1}}}}}}}}"#),
+    ] {
+        let text = recorded(&record);
+        for output in [undo(&text, &[]), undo(&text, &["--force"]), apply(&text)] {
+            assert_refused(&output, "bad-record");
+            assert_refused(&output, "leads deeper than 256 levels");
+        }
+    }
 }
 
 #[test]

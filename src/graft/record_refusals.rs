@@ -9,6 +9,7 @@ use crate::record::words::words_of;
 use crate::record::{MARKER, Unreadable};
 use crate::source::{Place, Source};
 use crate::undo::{Obstacle, Recorded};
+use crate::yaml::parse::MAX_DEPTH;
 use crate::yaml::tree::Tree;
 
 pub(super) fn changed_since(workload: &Workload<'_>, policy: &str, path: &str) -> Diagnostic {
@@ -63,6 +64,12 @@ pub(super) fn explain(obstacle: Obstacle, tree: &Tree<'_>, source: &Source<'_>, 
             at,
             Code::BadRecord,
             "the record says that other values stood there".to_owned(),
+            "somebody changed the record: restore it from the file's history, or take it off together with what was injected",
+        ),
+        Obstacle::TooDeep(at) => (
+            at,
+            Code::BadRecord,
+            format!("with what the record says the document would nest deeper than {MAX_DEPTH} levels"),
             "somebody changed the record: restore it from the file's history, or take it off together with what was injected",
         ),
         Obstacle::Wrong(what) => {

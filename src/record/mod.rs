@@ -4,6 +4,7 @@
 //! A record names for each policy what it added (identity and digest), joined, replaced and removed. Only what was taken
 //! from the manifest is kept as a value; what was put there stands in the manifest itself.
 
+mod bounds;
 mod effects;
 pub mod fold;
 mod inverse;
@@ -182,7 +183,7 @@ impl Record {
     /// Reads the annotation.
     ///
     /// # Errors
-    /// When it is none, or of another version.
+    /// When it is none, or of another version, or says what no document can hold.
     pub fn read(text: &str) -> Result<Self, Unreadable> {
         let value: Value = serde_json::from_str(text).map_err(|error| Unreadable::Damaged(error.to_string()))?;
         match value.get("version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok()) {
@@ -190,7 +191,11 @@ impl Record {
             Some(version) => return Err(Unreadable::Version(version)),
             None => return Err(Unreadable::Damaged("it states no version".to_owned())),
         }
-        serde_json::from_value(value).map_err(|error| Unreadable::Damaged(error.to_string()))
+        let record: Record = serde_json::from_value(value).map_err(|error| Unreadable::Damaged(error.to_string()))?;
+        match record.beyond_documents() {
+            Some(why) => Err(Unreadable::Damaged(why)),
+            None => Ok(record),
+        }
     }
 
     /// The annotation's text: one line of JSON.

@@ -13,7 +13,7 @@ use crate::plan::reconcile::reconcile;
 use crate::record::{Leniency, RECORD, Record, Taken, Unreadable, take_out};
 use crate::report::{Edit, splice};
 use crate::verify::{Difference, verify};
-use crate::yaml::parse::parse;
+use crate::yaml::parse::{ParseError, ParseErrorKind, parse};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
@@ -53,6 +53,8 @@ pub enum Obstacle {
     CannotWrite(CannotWrite),
     /// What a record says cannot be: somebody changed the record.
     Forged(NodeId),
+    /// What the record at this place says would nest deeper than a document may: somebody changed the record.
+    TooDeep(NodeId),
     /// The result is not what it must be: a bug.
     Wrong(String),
 }
@@ -104,7 +106,7 @@ pub fn strip(
     }
     edits.sort_by_key(|edit: &Edit| (edit.at.start, !edit.at.is_empty()));
     let mut text = spliced(tree.text(), &edits)?;
-    check(tree, &text, &drafts)?;
+    check(tree, &text, &drafts, (recorded, &taken))?;
     if recorded.iter().any(|one| one.record.text.is_some()) {
         let own = objects_of(tree, kinds);
         let records: Vec<(usize, &Record)> = recorded
@@ -166,8 +168,26 @@ fn in_any_order(mut value: Value) -> Value {
     value
 }
 
-fn check(tree: &Tree<'_>, text: &str, drafts: &[(NodeId, Draft<'_>)]) -> Result<(), Obstacle> {
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => fields.values().map(depth).max().map_or(0, |inner| inner + 1),
+        Value::Array(items) => items.iter().map(depth).max().map_or(0, |inner| inner + 1),
+        _ => 0,
+    }
+}
+
+fn check(
+    tree: &Tree<'_>,
+    text: &str,
+    drafts: &[(NodeId, Draft<'_>)],
+    (recorded, taken): (&[Recorded], &[Taken]),
+) -> Result<(), Obstacle> {
     match parse(text) {
+        Err(ParseError { kind: ParseErrorKind::TooDeep, .. }) => {
+            // What a record says fits into a document, and this object stands too deep in its own for that.
+            let deepest = recorded.iter().zip(taken).max_by_key(|(_, taken)| depth(&taken.value));
+            Err(Obstacle::TooDeep(deepest.map_or(tree.roots()[0], |(one, _)| one.at)))
+        }
         Err(error) => Err(Obstacle::Wrong(format!("it cannot be parsed ({:?})", error.kind))),
         Ok(output) => verify(&output, tree, drafts, &[]).map_err(|Difference { node, what }| {
             let at = node.map_or(String::new(), |node| format!(" at `{}`", output.slice(node)));

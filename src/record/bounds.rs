@@ -1,0 +1,63 @@
+//! What a record may say at most: nothing that no document can hold.
+
+use serde_json::Value;
+
+use super::{Effects, Record};
+use crate::yaml::parse::MAX_DEPTH;
+
+/// So much of a path is shown.
+const SHOWN: usize = 60;
+
+impl Record {
+    /// Why what it says could stand in no document: it is nested deeper than [`MAX_DEPTH`].
+    pub(super) fn beyond_documents(&self) -> Option<String> {
+        let template = self.pod.split('.').filter(|key| !key.is_empty()).count();
+        let too_deep = |what: &str, text: &str| {
+            Some(format!("{what} `{}` leads deeper than {MAX_DEPTH} levels, which no document nests", shown(text)))
+        };
+        if template > MAX_DEPTH {
+            return too_deep("its pod template", &self.pod);
+        }
+        let effects = self.policies.iter().map(|policy| &policy.effects).chain([&self.marker]);
+        let mut paths = effects.flat_map(paths_of);
+        let (path, _) = paths.find(|(path, value)| {
+            let steps = match path.strip_prefix("pod/") {
+                Some(rest) => template + steps_of(rest),
+                None => steps_of(path),
+            };
+            // A path of the longest has no value to nest.
+            steps > MAX_DEPTH || value.is_some_and(|value| !nests_at_most(value, MAX_DEPTH - steps))
+        })?;
+        too_deep("its path", path)
+    }
+}
+
+fn steps_of(path: &str) -> usize {
+    path.split('/').count()
+}
+
+/// Every path, and what undo puts there.
+fn paths_of(effects: &Effects) -> impl Iterator<Item = (&String, Option<&Value>)> {
+    let Effects { added, shared, made, filled, joined, replaced, removed } = effects;
+    let alone = added.keys().chain(shared.keys()).chain(made).chain(joined.keys());
+    let filled = filled.iter();
+    let replaced = replaced.iter().map(|(path, replaced)| (path, &replaced.was));
+    let removed = removed.iter().map(|(path, removed)| (path, &removed.was));
+    alone.map(|path| (path, None)).chain(filled.chain(replaced).chain(removed).map(|(path, was)| (path, Some(was))))
+}
+
+fn nests_at_most(value: &Value, levels: usize) -> bool {
+    match (value, levels.checked_sub(1)) {
+        (Value::Object(fields), Some(levels)) => fields.values().all(|value| nests_at_most(value, levels)),
+        (Value::Array(items), Some(levels)) => items.iter().all(|value| nests_at_most(value, levels)),
+        (Value::Object(_) | Value::Array(_), None) => false,
+        _ => true,
+    }
+}
+
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
