@@ -39,7 +39,7 @@ pub fn is_aligned(key: &str) -> bool {
 pub fn identities(key: &str, items: &[Value]) -> Vec<String> {
     let mut counts: HashMap<String, usize> = HashMap::with_capacity(items.len());
     let own = |item| {
-        let plain = identity(key, item).into_owned();
+        let plain = identity(key, item);
         let count = counts.entry(plain.clone()).or_insert(0);
         *count += 1;
         numbered(&plain, *count)
@@ -62,8 +62,10 @@ fn index_in(key: &str, items: &[Value], identity: &str) -> Option<usize> {
         }
         None => (identity, 1),
     };
-    let is_it = |item: &Value| match stated(key, item) {
-        Some(own) => own == plain,
+    let field = field_of(key);
+    let name = Some(unescape(plain)).filter(|name| escape(name) == plain);
+    let is_it = |item: &Value| match stated(key, field, item) {
+        Some(own) => name.as_deref() == Some(&*own),
         None => plain.starts_with(DIGEST) && unstated(item) == plain,
     };
     let mut found = items.iter().enumerate().filter(|(_, item)| is_it(item));
@@ -73,21 +75,37 @@ fn index_in(key: &str, items: &[Value], identity: &str) -> Option<usize> {
 /// One of [`identities`].
 fn identity_at(key: &str, items: &[Value], at: usize) -> Option<String> {
     let plain = identity(key, items.get(at)?);
-    let before = items[..at].iter().filter(|item| identity(key, item) == plain).count();
+    let field = field_of(key);
+    let own = stated(key, field, &items[at]);
+    let is_twin = |item: &&Value| match (stated(key, field, item), &own) {
+        (Some(name), Some(own)) => name == *own,
+        (None, None) => unstated(item) == plain,
+        _ => false,
+    };
+    let before = items[..at].iter().filter(is_twin).count();
     Some(numbered(&plain, before + 1))
 }
 
 /// An item's identity, which others may have, too.
-fn identity<'i>(key: &str, item: &'i Value) -> Cow<'i, str> {
-    stated(key, item).unwrap_or_else(|| Cow::Owned(unstated(item)))
+fn identity(key: &str, item: &Value) -> String {
+    stated(key, field_of(key), item).map_or_else(|| unstated(item), |name| escape(&name))
 }
 
-/// What an item says itself that tells it apart.
-fn stated<'i>(key: &str, item: &'i Value) -> Option<Cow<'i, str>> {
+fn field_of(key: &str) -> Option<&'static str> {
+    NAMED.iter().find(|(list, _)| *list == key).map(|(_, field)| *field)
+}
+
+/// What an item says itself that tells it apart; `field` is [`field_of`] the key.
+fn stated<'i>(key: &str, field: Option<&str>, item: &'i Value) -> Option<Cow<'i, str>> {
     let text = |field: &str| item.get(field).and_then(Value::as_str);
-    let named = || NAMED.iter().find(|(list, _)| *list == key).and_then(|(_, field)| text(field));
-    let stated = match key {
-        "volumeMounts" => named().map(|path| Cow::Borrowed(path.trim_end_matches('/'))),
+    // Mostly the first field, which is found without a hash: a list has its thousands of items asked for each path.
+    let first = item.as_object().and_then(|fields| fields.iter().next());
+    let named = field.and_then(|field| match first {
+        Some((key, value)) if key == field => value.as_str(),
+        _ => text(field),
+    });
+    match key {
+        "volumeMounts" => named.map(|path| Cow::Borrowed(path.trim_end_matches('/'))),
         "ports" => item.get("containerPort").map(|port| match text("protocol") {
             Some(protocol) if protocol != "TCP" => Cow::Owned(format!("{port}-{protocol}")),
             _ => Cow::Owned(port.to_string()),
@@ -96,9 +114,8 @@ fn stated<'i>(key: &str, item: &'i Value) -> Option<Cow<'i, str>> {
             let name = item.get(kind)?.get("name")?.as_str()?;
             Some(Cow::Owned(format!("{}{}-{name}", text("prefix").unwrap_or_default(), kind.trim_end_matches("Ref"))))
         }),
-        _ => named().map(Cow::Borrowed),
-    };
-    stated.map(|text| if text.contains(['~', '/']) { Cow::Owned(escape(&text)) } else { text })
+        _ => named.map(Cow::Borrowed),
+    }
 }
 
 /// What tells an item apart that states nothing: all that it says.
