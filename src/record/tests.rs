@@ -85,3 +85,21 @@ fn items_keep_the_order_in_which_they_stand() {
     let names: Vec<&str> = target["env"].as_array().unwrap().iter().filter_map(|item| item["name"].as_str()).collect();
     assert_eq!(names, ["a", "b", "c", "n"]);
 }
+
+#[test]
+fn every_item_of_a_list_has_a_path_of_its_own() {
+    let env =
+        json!([{"name": "a"}, {"name": "a/b~c"}, {"value": "x"}, {"name": "a"}, {"value": "x"}, {"name": "a~#2"}]);
+    let items = env.as_array().unwrap();
+    let names = identities("env", items);
+    assert_eq!((names[1].as_str(), names[3].as_str(), names[5].as_str()), ("a~1b~0c", "a~#2", "a~0#2"));
+    assert_eq!(names[4], format!("{}~#2", names[2]));
+    let object = workload(json!({"containers": [{"name": "app", "env": env}]}));
+    let at = |name: &str| format!("pod/spec/containers/app/env/{name}");
+    for (name, item) in names.iter().zip(items) {
+        assert!(paths().get(&object, &at(name)).is_some_and(|found| found == item), "{name}");
+    }
+    for name in ["a~#1", "a~#3", "a~#02", "a~#+2", "~=", "a/b~c", "~=#2"] {
+        assert_eq!(paths().get(&object, &at(name)), None, "{name}");
+    }
+}
