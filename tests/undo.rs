@@ -135,6 +135,30 @@ fn every_golden_case_can_be_undone() {
     assert!(undone > 80, "only {undone} cases were undone");
 }
 
+/// A record keeps what was removed, as deep as a document may nest.
+#[test]
+fn what_nests_deep_comes_back() {
+    let policy = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: clean}
+spec:
+  inject:
+    patches:
+    - {patchType: JSONPatch, scope: Workload, patch: [
+        {op: test, path: /spec/y, value: 1}, {op: remove, path: /spec/x}, {op: remove, path: /spec/y}]}
+";
+    let (policies, problems) = read(vec![PolicyFile { name: "policy.yaml".into(), text: policy.to_owned() }], &[]);
+    assert!(problems.is_empty(), "{problems:?}");
+    for depth in [100, 130, 250] {
+        let nested = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        let input = format!(
+            "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  y: 1\n  x: {nested}\n  containers:\n  - name: app\n    \
+             image: app:1\n"
+        );
+        assert!(round_trip(&format!("{depth} levels"), input.as_bytes(), &policies, &recording()));
+    }
+}
+
 #[test]
 fn real_manifests_can_be_undone() {
     let folder = Path::new("../shared/corpus");

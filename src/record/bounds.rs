@@ -1,9 +1,13 @@
 //! What a record may say at most: nothing that no document can hold.
 
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Deserializer, Value};
 
 use super::{Effects, Record};
 use crate::yaml::parse::MAX_DEPTH;
+
+/// Levels of the record itself around a value that it keeps.
+const AROUND: usize = 8;
 
 /// So much of a path is shown.
 const SHOWN: usize = 60;
@@ -30,6 +34,30 @@ impl Record {
         })?;
         too_deep("its path", path)
     }
+}
+
+/// Reads a record's text, which may hold values as deep as documents nest; the reader's own limit is half of that.
+///
+/// # Errors
+/// In words.
+pub(super) fn from_json(text: &str) -> Result<Value, String> {
+    let (mut depth, mut in_text, mut bytes) = (0_usize, false, text.bytes());
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => in_text = !in_text,
+            b'\\' if in_text => drop(bytes.next()),
+            b'[' | b'{' if !in_text => depth += 1,
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH + AROUND {
+            return Err(format!("it nests deeper than {MAX_DEPTH} levels"));
+        }
+    }
+    let mut reader = Deserializer::from_str(text);
+    reader.disable_recursion_limit();
+    let value = Value::deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    value.map_err(|error| error.to_string())
 }
 
 fn steps_of(path: &str) -> usize {

@@ -104,7 +104,7 @@ pub(super) fn adopt_live(target: &mut Value, current: &Value) {
 
 /// Which policies in which versions a record names.
 fn says(record: &str) -> Option<Vec<(String, String, Option<String>)>> {
-    let record: Record = serde_json::from_str(record).ok()?;
+    let record = Record::read(record).ok()?;
     Some(record.policies.into_iter().map(|policy| (policy.policy, policy.digest, policy.set)).collect())
 }
 

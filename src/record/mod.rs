@@ -185,7 +185,7 @@ impl Record {
     /// # Errors
     /// When it is none, or of another version, or says what no document can hold.
     pub fn read(text: &str) -> Result<Self, Unreadable> {
-        let value: Value = serde_json::from_str(text).map_err(|error| Unreadable::Damaged(error.to_string()))?;
+        let value = bounds::from_json(text).map_err(Unreadable::Damaged)?;
         match value.get("version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok()) {
             Some(VERSION) => {}
             Some(version) => return Err(Unreadable::Version(version)),
