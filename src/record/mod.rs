@@ -198,9 +198,17 @@ impl Record {
         }
     }
 
-    /// The annotation's text: one line of JSON.
+    /// The annotation's text: one line of JSON to all readers of YAML. What some of them take for a line break, or for no
+    /// text at all, is an escape.
     pub fn render(&self) -> String {
-        serde_json::to_string(self).expect("maps with text keys are JSON")
+        let json = serde_json::to_string(self).expect("maps with text keys are JSON");
+        let is_doubtful =
+            |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');
+        if !json.contains(is_doubtful) {
+            return json;
+        }
+        let escape = |c| if is_doubtful(c) { format!("\\u{:04x}", u32::from(c)) } else { String::from(c) };
+        json.chars().map(escape).collect()
     }
 
     /// How its paths are to be read.
