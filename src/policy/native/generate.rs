@@ -60,6 +60,16 @@ impl Reader<'_, '_> {
                 self.bad(&path, message, "write it out: it does not depend on the workload");
                 return None;
             }
+            // What an earlier run wrote is found again by these words, which every reader must see alike.
+            let is_known = |byte: u8| byte.is_ascii_alphanumeric() || word == "apiVersion" && b"./-".contains(&byte);
+            if !text.bytes().all(is_known) {
+                self.bad(
+                    &path,
+                    format!("no object has such a `{word}`"),
+                    "Kubernetes has `v1` and `ConfigMap`, `apps/v1` and `Deployment`",
+                );
+                return None;
+            }
         }
         let own = self.unfilled.waiting.iter().filter(|(path, _)| path.starts_with(&resource));
         let waiting: Vec<(Path, Template)> = own.cloned().collect();
