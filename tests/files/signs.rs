@@ -134,17 +134,18 @@ fn very_long_values_are_shown_by_their_beginning() {
     let long = "a".repeat(100_000);
     let params = format!("  params: [{{name: x, default: \"{long}\", pattern: \"b+\"}}]\n  inject:");
     place.write("param.yaml", place.read("policy.yaml").replace("  inject:", &params));
-    let selects = format!("  match: {{annotations: {{x: \"*{long}*\"}}}}\n  inject:");
+    // As long as a glob may be.
+    let selects = format!("  match: {{annotations: {{x: \"*{}*\"}}}}\n  inject:", &long[..4_000]);
     place.write("select.yaml", place.read("policy.yaml").replace("  inject:", &selects));
     for (policy, words) in [("param.yaml", "does not"), ("select.yaml", "wants x: *aaa")] {
         for form in ["text", "short", "json"] {
             let shown = stderr(&place.run(&["apply", "-p", policy, "--diagnostics", form, "a.yaml"]));
-            assert!(shown.len() < 5_000, "{policy} {form}: {} bytes", shown.len());
+            assert!(shown.len() < 3_000, "{policy} {form}: {} bytes", shown.len());
             assert!(form == "json" || shown.replace("\n  │ ", " ").contains(words), "{shown}");
         }
         for command in [&["explain"][..], &["check"], &["check", "-o", "github"]] {
             let output = place.run(&[command, &["-p", policy, "a.yaml"]].concat());
-            assert!(output.stdout.len() + output.stderr.len() < 5_000, "{policy} {command:?}");
+            assert!(output.stdout.len() + output.stderr.len() < 3_000, "{policy} {command:?}");
         }
     }
 }
