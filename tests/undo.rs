@@ -135,6 +135,29 @@ fn every_golden_case_can_be_undone() {
     assert!(undone > 80, "only {undone} cases were undone");
 }
 
+/// Each of two workloads of a List was the last one when it was injected, and ended in a block without a line end.
+#[test]
+fn only_the_last_workload_of_a_list_gives_its_end_back() {
+    let policies = policies(Path::new(
+        "testdata/cases/generate/behind-the-last-item-with-a-comment-without-a-line-end/policy.yaml",
+    ));
+    let item = |name: &str| {
+        format!(
+            "- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: {name}\n  spec:\n    containers:\n    - name: app\n      \
+             image: app:1\n      args:\n      - |\n        run"
+        )
+    };
+    let first = format!("apiVersion: v1\nkind: List\nitems:\n{}", item("one"));
+    let report = graft(&"list.yaml".into(), first.as_bytes(), &policies, &recording());
+    let injected = String::from_utf8(splice(first.as_bytes(), &report.edits)).expect("it is text") + &item("two");
+    let report = graft(&"list.yaml".into(), injected.as_bytes(), &policies, &recording());
+    assert!(!has_error(&report) && !report.edits.is_empty(), "{:?}", report.diagnostics);
+    let both = splice(injected.as_bytes(), &report.edits);
+    let undone = graft(&"list.yaml".into(), &both, &[], &undoing());
+    let output = String::from_utf8(splice(&both, &undone.edits)).expect("it is text");
+    assert_eq!(output, format!("{}\n{}", first.replace("- |", "- |-"), item("two")));
+}
+
 /// A record keeps what was removed, as deep as a document may nest.
 #[test]
 fn what_nests_deep_comes_back() {

@@ -74,7 +74,7 @@ impl Chunk<'_, '_> {
     fn unended(&self, undone: &str, pair: &Pair<'_, '_>, pending: &[Pending<'_>]) -> String {
         let mut rooms = pending.iter().filter_map(|one| Some(&one.record.as_ref()?.room));
         match rooms.find(|room| room.unended && !pair.original.ends_with('\n')) {
-            Some(room) => splice_text(undone, &unend(undone, room, self.setting.kinds)),
+            Some(room) => splice_text(undone, &unend(undone, room, self.setting.kinds, None)),
             None => undone.to_owned(),
         }
     }

@@ -185,20 +185,25 @@ impl Retiring<'_> {
         }
         // Behind another document the end is not the workload's.
         let is_last = document.start + document.text.len() == left.len();
-        let edits = unend(std::str::from_utf8(document.text).ok().filter(|_| is_last)?, room, &self.kinds);
+        let text = std::str::from_utf8(document.text).ok().filter(|_| is_last)?;
+        let edits = unend(text, room, &self.kinds, Some(at - document.start));
         Some(edits.into_iter().map(|edit| behind(document.start, edit)).collect())
     }
 }
 
-/// What gives a text back the end that it had before something was written behind its last workload.
-pub(super) fn unend(text: &str, room: &Room, kinds: &PodKinds) -> Vec<Edit> {
+/// What gives a text back the end that it had before something was written behind its last workload, the one at `at` where
+/// that is known.
+pub(super) fn unend(text: &str, room: &Room, kinds: &PodKinds, at: Option<usize>) -> Vec<Edit> {
     let Some(unended) = text.strip_suffix('\n').filter(|_| room.unended) else { return Vec::new() };
     let unended = unended.strip_suffix('\r').unwrap_or(unended);
     let Some(last) = chunks(unended.as_bytes()).last() else { return Vec::new() };
     let Some(tree) = parse(&unended[last.start..]).ok() else { return Vec::new() };
     // Behind anything else the line end is somebody's.
     let is_workload = find_objects(&tree, kinds).pop().is_some_and(|found| match found {
-        Found::Object(object) => kinds.find(&object.api_version, &object.kind).is_some(),
+        Found::Object(object) => {
+            let is_it = at.is_none_or(|at| last.start + tree.span(object.node).start <= at);
+            is_it && kinds.find(&object.api_version, &object.kind).is_some()
+        }
         Found::Untyped { .. } => false,
     });
     if !is_workload {
