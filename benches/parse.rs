@@ -13,8 +13,11 @@ static INPUT: LazyLock<String> = LazyLock::new(|| match env::var("PODGRAFT_BENCH
     Err(_) => include_str!("sample.yaml").repeat(1000),
 });
 
-static DOCUMENTS: LazyLock<Vec<&str>> =
-    LazyLock::new(|| chunks(INPUT.as_bytes()).map(|chunk| std::str::from_utf8(chunk.text).expect("UTF-8")).collect());
+static DOCUMENTS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    chunks(INPUT.as_bytes())
+        .map(|chunk| std::str::from_utf8(chunk.text).expect("UTF-8"))
+        .collect()
+});
 
 fn main() {
     divan::main();
@@ -22,8 +25,15 @@ fn main() {
 
 #[divan::bench(sample_count = 20)]
 fn fast(bencher: Bencher) {
-    let known = DOCUMENTS.iter().filter(|text| parse_fast(text).is_some()).count();
-    assert!(known * 100 > DOCUMENTS.len() * 97, "{known} of {} are known", DOCUMENTS.len());
+    let known = DOCUMENTS
+        .iter()
+        .filter(|text| parse_fast(text).is_some())
+        .count();
+    assert!(
+        known * 100 > DOCUMENTS.len() * 97,
+        "{known} of {} are known",
+        DOCUMENTS.len()
+    );
     bencher.counter(BytesCount::of_str(&**INPUT)).bench(|| {
         for text in &*DOCUMENTS {
             divan::black_box(parse_fast(text));

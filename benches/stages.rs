@@ -24,22 +24,38 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock};
 
 /// Bundles of a ServiceAccount, a ConfigMap, a Service and a Deployment: about two megabytes.
-static INPUT: LazyLock<String> =
-    LazyLock::new(|| include_str!("sample.yaml").replace("lang: java", "runtime: java").repeat(400));
+static INPUT: LazyLock<String> = LazyLock::new(|| {
+    include_str!("sample.yaml")
+        .replace("lang: java", "runtime: java")
+        .repeat(400)
+});
 
 static WORKLOAD: LazyLock<&str> = LazyLock::new(|| {
-    let mut documents = chunks(INPUT.as_bytes()).map(|chunk| std::str::from_utf8(chunk.text).expect("UTF-8"));
-    documents.find(|document| document.contains("kind: Deployment")).expect("the sample has a workload")
+    let mut documents =
+        chunks(INPUT.as_bytes()).map(|chunk| std::str::from_utf8(chunk.text).expect("UTF-8"));
+    documents
+        .find(|document| document.contains("kind: Deployment"))
+        .expect("the sample has a workload")
 });
 
 static POLICIES: LazyLock<Vec<Policy>> = LazyLock::new(|| {
     let text = include_str!("policy.yaml").to_owned();
-    let (policies, problems) = read(vec![PolicyFile { name: "policy.yaml".into(), text }], &[]);
+    let (policies, problems) = read(
+        vec![PolicyFile {
+            name: "policy.yaml".into(),
+            text,
+        }],
+        &[],
+    );
     assert!(problems.is_empty(), "{problems:?}");
     policies
 });
 
-static OPTIONS: LazyLock<Options> = LazyLock::new(|| Options { marker: false, details: false, ..Options::default() });
+static OPTIONS: LazyLock<Options> = LazyLock::new(|| Options {
+    marker: false,
+    details: false,
+    ..Options::default()
+});
 
 static KINDS: LazyLock<PodKinds> = LazyLock::new(|| PodKinds::of(&OPTIONS));
 
@@ -53,7 +69,9 @@ fn bytes(text: &str) -> BytesCount {
 
 #[divan::bench]
 fn split(bencher: Bencher<'_, '_>) {
-    bencher.counter(bytes(&INPUT)).bench(|| chunks(INPUT.as_bytes()).count());
+    bencher
+        .counter(bytes(&INPUT))
+        .bench(|| chunks(INPUT.as_bytes()).count());
 }
 
 #[divan::bench]
@@ -69,7 +87,9 @@ fn prefilter(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn parse_workload(bencher: Bencher<'_, '_>) {
-    bencher.counter(bytes(&WORKLOAD)).bench(|| parse(&WORKLOAD).is_ok());
+    bencher
+        .counter(bytes(&WORKLOAD))
+        .bench(|| parse(&WORKLOAD).is_ok());
 }
 
 /// What the stages behind the parser work on.
@@ -81,7 +101,10 @@ struct Parsed {
 impl Parsed {
     fn new() -> Self {
         let tree = parse(&WORKLOAD).expect("the sample is YAML");
-        Parsed { tree, source: Source::new("sample.yaml", &WORKLOAD) }
+        Parsed {
+            tree,
+            source: Source::new("sample.yaml", &WORKLOAD),
+        }
     }
 
     fn object(&self) -> Object {
@@ -93,46 +116,63 @@ impl Parsed {
 
     fn draft(&self) -> Draft<'_> {
         let object = self.object();
-        let kind = KINDS.find(&object.api_version, &object.kind).expect("a Deployment holds pods");
-        let workload = Workload::read(&self.tree, &self.source, object, kind, None).expect("it has a pod template");
+        let kind = KINDS
+            .find(&object.api_version, &object.kind)
+            .expect("a Deployment holds pods");
+        let workload = Workload::read(&self.tree, &self.source, object, kind, None)
+            .expect("it has a pod template");
         let planned = plan(&workload, &POLICIES, &OPTIONS, &Inventory::default(), None);
-        assert!(planned.draft.is_changed(), "the policy selects the sample's workload");
+        assert!(
+            planned.draft.is_changed(),
+            "the policy selects the sample's workload"
+        );
         planned.draft
     }
 
     fn edits(&self) -> Vec<Edit> {
-        lower(&self.draft(), self.object().node, &mut Written::default()).expect("the sample is plain")
+        lower(&self.draft(), self.object().node, &mut Written::default())
+            .expect("the sample is plain")
     }
 }
 
 #[divan::bench]
 fn plan_workload(bencher: Bencher<'_, '_>) {
     let parsed = Parsed::new();
-    bencher.counter(bytes(&WORKLOAD)).bench(|| parsed.draft().is_changed());
+    bencher
+        .counter(bytes(&WORKLOAD))
+        .bench(|| parsed.draft().is_changed());
 }
 
 #[divan::bench]
 fn edit_workload(bencher: Bencher<'_, '_>) {
     let parsed = Parsed::new();
     let (draft, object, mut written) = (parsed.draft(), parsed.object(), Written::default());
-    bencher.counter(bytes(&WORKLOAD)).bench_local(|| lower(&draft, object.node, &mut written).is_ok());
+    bencher
+        .counter(bytes(&WORKLOAD))
+        .bench_local(|| lower(&draft, object.node, &mut written).is_ok());
 }
 
 #[divan::bench]
 fn splice_workload(bencher: Bencher<'_, '_>) {
     let edits = Parsed::new().edits();
-    bencher.counter(bytes(&WORKLOAD)).bench(|| splice_text(&WORKLOAD, &edits));
+    bencher
+        .counter(bytes(&WORKLOAD))
+        .bench(|| splice_text(&WORKLOAD, &edits));
 }
 
 #[divan::bench]
 fn verify_workload(bencher: Bencher<'_, '_>) {
     let parsed = Parsed::new();
     let edits = parsed.edits();
-    let changes: Vec<Change> = edits.iter().map(|edit| (edit.at.clone(), edit.text.len())).collect();
+    let changes: Vec<Change> = edits
+        .iter()
+        .map(|edit| (edit.at.clone(), edit.text.len()))
+        .collect();
     let edited = splice_text(&WORKLOAD, &edits);
     let drafts = [(parsed.object().node, parsed.draft())];
     bencher.counter(bytes(&WORKLOAD)).bench_local(|| {
-        let output = parse_again(&parsed.tree, &edited, &changes).expect("the edited sample is YAML");
+        let output =
+            parse_again(&parsed.tree, &edited, &changes).expect("the edited sample is YAML");
         verify(&output, &parsed.tree, &drafts, &[]).expect("it is what was planned");
     });
 }
@@ -141,7 +181,16 @@ fn verify_workload(bencher: Bencher<'_, '_>) {
 fn whole(bencher: Bencher<'_, '_>, threads: usize) {
     let threads = NonZeroUsize::new(threads).expect("not zero");
     let (name, inventory) = (Arc::from("sample.yaml"), Inventory::default());
-    bencher
-        .counter(bytes(&INPUT))
-        .bench(|| graft_on_threads(threads, &name, INPUT.as_bytes(), &POLICIES, &OPTIONS, &inventory).edits.len());
+    bencher.counter(bytes(&INPUT)).bench(|| {
+        graft_on_threads(
+            threads,
+            &name,
+            INPUT.as_bytes(),
+            &POLICIES,
+            &OPTIONS,
+            &inventory,
+        )
+        .edits
+        .len()
+    });
 }

@@ -21,8 +21,13 @@ pub fn convert(
 ) -> Result<(String, Vec<Diagnostic>), Vec<Diagnostic>> {
     let (converted, mut problems) = convert_all(files, settings, reading);
     if converted.is_empty() && !problems.iter().any(Diagnostic::is_error) {
-        let problem = Diagnostic::error(Code::BadPolicy, "there is nothing to convert: all of it is InjectionPolicy");
-        problems.push(problem.help("`podgraft policy convert` is for the resources of other operators"));
+        let problem = Diagnostic::error(
+            Code::BadPolicy,
+            "there is nothing to convert: all of it is InjectionPolicy",
+        );
+        problems.push(
+            problem.help("`podgraft policy convert` is for the resources of other operators"),
+        );
     }
     if problems.iter().any(Diagnostic::is_error) {
         return Err(problems);
@@ -32,9 +37,16 @@ pub fn convert(
 }
 
 fn document(converted: &Converted) -> String {
-    let origin = format!("Converted from {} ({}).", converted.identity, one_line(&converted.file));
+    let origin = format!(
+        "Converted from {} ({}).",
+        converted.identity,
+        one_line(&converted.file)
+    );
     let remarks = converted.remarks.iter().map(String::as_str);
-    let comments: Vec<String> = std::iter::once(origin.as_str()).chain(remarks).map(comment).collect();
+    let comments: Vec<String> = std::iter::once(origin.as_str())
+        .chain(remarks)
+        .map(comment)
+        .collect();
     comments.concat() + &emit::document(&converted.policy)
 }
 
@@ -59,7 +71,10 @@ mod tests {
     use super::*;
 
     fn convert_text(text: &str) -> Result<String, Vec<Diagnostic>> {
-        let file = PolicyFile { name: "p.yaml".into(), text: text.to_owned() };
+        let file = PolicyFile {
+            name: "p.yaml".into(),
+            text: text.to_owned(),
+        };
         convert(vec![file], &[], Reading::default()).map(|(text, _)| text)
     }
 
@@ -68,10 +83,13 @@ mod tests {
         let text = "apiVersion: ualter.com/v1beta1\nkind: Podbuggertool\nmetadata: {name: shell, namespace: shop}\n\
                     spec: {label: app=payment, image: \"busybox:1.36\"}\n";
         let converted = convert_text(text).unwrap();
+        assert!(converted.starts_with(
+            "# Converted from Podbuggertool/shop/shell (p.yaml).\napiVersion: podgraft.dev/"
+        ));
         assert!(
-            converted.starts_with("# Converted from Podbuggertool/shop/shell (p.yaml).\napiVersion: podgraft.dev/")
+            converted.contains("\n        app: payment\n")
+                && converted.contains("${containers.first.name}")
         );
-        assert!(converted.contains("\n        app: payment\n") && converted.contains("${containers.first.name}"));
     }
 
     #[test]
@@ -84,6 +102,10 @@ mod tests {
     #[test]
     fn a_long_remark_is_wrapped() {
         let text = comment(&"word ".repeat(60));
-        assert!(text.lines().all(|line| line.starts_with('#') && line.len() <= WIDTH) && text.lines().count() > 2);
+        assert!(
+            text.lines()
+                .all(|line| line.starts_with('#') && line.len() <= WIDTH)
+                && text.lines().count() > 2
+        );
     }
 }

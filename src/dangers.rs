@@ -55,7 +55,10 @@ const NAMES: [(Danger, &str); 13] = [
 impl Danger {
     /// As users write it.
     pub fn name(self) -> &'static str {
-        NAMES.iter().find(|(danger, _)| *danger == self).map_or("", |(_, name)| name)
+        NAMES
+            .iter()
+            .find(|(danger, _)| *danger == self)
+            .map_or("", |(_, name)| name)
     }
 
     /// All names.
@@ -65,12 +68,18 @@ impl Danger {
 
     /// The danger of a name.
     pub fn find(name: &str) -> Option<Danger> {
-        NAMES.iter().find(|(_, own)| *own == name).map(|(danger, _)| *danger)
+        NAMES
+            .iter()
+            .find(|(_, own)| *own == name)
+            .map(|(danger, _)| *danger)
     }
 
     /// Whether it gives a container power beyond its pod.
     pub fn is_privilege(self) -> bool {
-        !matches!(self, Danger::LatestTag | Danger::NoDigest | Danger::ClearSecret)
+        !matches!(
+            self,
+            Danger::LatestTag | Danger::NoDigest | Danger::ClearSecret
+        )
     }
 }
 
@@ -121,7 +130,9 @@ fn dangers_of(parent: &str, key: &str, value: &Value) -> Vec<Found> {
         // The one that Pod Security's level "restricted" allows.
         "add"
             if parent == "capabilities"
-                && value.as_array().is_some_and(|all| all.iter().any(|one| one != "NET_BIND_SERVICE")) =>
+                && value
+                    .as_array()
+                    .is_some_and(|all| all.iter().any(|one| one != "NET_BIND_SERVICE")) =>
         {
             Danger::Capabilities
         }
@@ -140,7 +151,10 @@ fn dangers_of(parent: &str, key: &str, value: &Value) -> Vec<Found> {
         (_, Value::String(text)) => text.clone(),
         _ => value.to_string(),
     };
-    vec![Found { danger, what: format!("{key}: {shown}") }]
+    vec![Found {
+        danger,
+        what: format!("{key}: {shown}"),
+    }]
 }
 
 /// What cannot be relied on in an image's name; one that is not known yet (`${...}`) is not judged.
@@ -150,17 +164,47 @@ fn image(name: &str) -> Vec<Found> {
     }
     let has_digest = name.contains("@sha256:");
     let last = name.rsplit('/').next().unwrap_or(name);
-    let tag = last.split('@').next().and_then(|name| name.split_once(':')).map(|(_, tag)| tag);
+    let tag = last
+        .split('@')
+        .next()
+        .and_then(|name| name.split_once(':'))
+        .map(|(_, tag)| tag);
     let is_latest = !has_digest && tag.is_none_or(|tag| tag == "latest");
-    let dangers = [(is_latest, Danger::LatestTag), (!has_digest, Danger::NoDigest)];
+    let dangers = [
+        (is_latest, Danger::LatestTag),
+        (!has_digest, Danger::NoDigest),
+    ];
     let dangers = dangers.into_iter().filter(|(is_so, _)| *is_so);
-    dangers.map(|(_, danger)| Found { danger, what: format!("image: {name}") }).collect()
+    dangers
+        .map(|(_, danger)| Found {
+            danger,
+            what: format!("image: {name}"),
+        })
+        .collect()
 }
 
 /// Words in the names of variables that hold something secret, and endings of those that only tell where it is.
-const SECRET_WORDS: [&str; 9] =
-    ["TOKEN", "PASSWORD", "PASSWD", "SECRET", "API_KEY", "APIKEY", "PRIVATE_KEY", "ACCESS_KEY", "CREDENTIAL"];
-const WHERE_WORDS: [&str; 8] = ["_FILE", "_PATH", "_DIR", "_URL", "_NAME", "_ENDPOINT", "_AUDIENCE", "_HEADER"];
+const SECRET_WORDS: [&str; 9] = [
+    "TOKEN",
+    "PASSWORD",
+    "PASSWD",
+    "SECRET",
+    "API_KEY",
+    "APIKEY",
+    "PRIVATE_KEY",
+    "ACCESS_KEY",
+    "CREDENTIAL",
+];
+const WHERE_WORDS: [&str; 8] = [
+    "_FILE",
+    "_PATH",
+    "_DIR",
+    "_URL",
+    "_NAME",
+    "_ENDPOINT",
+    "_AUDIENCE",
+    "_HEADER",
+];
 
 fn clear_secret(variable: &Map<String, Value>) -> Option<Found> {
     let name = variable.get("name")?.as_str()?;
@@ -171,7 +215,10 @@ fn clear_secret(variable: &Map<String, Value>) -> Option<Found> {
         // Composed of others, or not known yet.
         && !value.is_empty() && !value.contains("$(") && !value.contains("${")
         && !matches!(value, "true" | "false");
-    is_secret.then(|| Found { danger: Danger::ClearSecret, what: format!("{name}: ...") })
+    is_secret.then(|| Found {
+        danger: Danger::ClearSecret,
+        what: format!("{name}: ..."),
+    })
 }
 
 #[cfg(test)]
@@ -180,7 +227,10 @@ mod tests {
     use serde_json::json;
 
     fn found(value: Value) -> Vec<(Danger, String)> {
-        find(&value).into_iter().map(|found| (found.danger, found.what)).collect()
+        find(&value)
+            .into_iter()
+            .map(|found| (found.danger, found.what))
+            .collect()
     }
 
     fn one(danger: Danger, what: &str) -> Vec<(Danger, String)> {
@@ -191,21 +241,45 @@ mod tests {
     fn every_danger_is_found_wherever_it_stands() {
         let pinned = "a@sha256:0123";
         let context = |context: Value| found(json!({"image": pinned, "securityContext": context}));
-        assert_eq!(context(json!({"privileged": true})), one(Danger::Privileged, "privileged: true"));
-        assert_eq!(context(json!({"runAsUser": 0})), one(Danger::RunAsRoot, "runAsUser: 0"));
-        assert_eq!(context(json!({"runAsNonRoot": false})), one(Danger::RunAsRoot, "runAsNonRoot: false"));
+        assert_eq!(
+            context(json!({"privileged": true})),
+            one(Danger::Privileged, "privileged: true")
+        );
+        assert_eq!(
+            context(json!({"runAsUser": 0})),
+            one(Danger::RunAsRoot, "runAsUser: 0")
+        );
+        assert_eq!(
+            context(json!({"runAsNonRoot": false})),
+            one(Danger::RunAsRoot, "runAsNonRoot: false")
+        );
         let add = json!({"capabilities": {"drop": ["ALL"], "add": ["SYS_PTRACE"]}});
-        assert_eq!(context(add), one(Danger::Capabilities, "add: [\"SYS_PTRACE\"]"));
+        assert_eq!(
+            context(add),
+            one(Danger::Capabilities, "add: [\"SYS_PTRACE\"]")
+        );
         assert_eq!(
             context(json!({"seccompProfile": {"type": "Unconfined"}})),
             one(Danger::Unconfined, "type: Unconfined")
         );
-        assert_eq!(found(json!({"hostPath": {"path": "/var"}})), one(Danger::HostPath, "hostPath: /var"));
-        assert_eq!(found(json!({"hostPID": true})), one(Danger::HostNamespaces, "hostPID: true"));
-        assert_eq!(found(json!({"ports": [{"hostPort": 80}]})), one(Danger::HostPort, "hostPort: 80"));
+        assert_eq!(
+            found(json!({"hostPath": {"path": "/var"}})),
+            one(Danger::HostPath, "hostPath: /var")
+        );
+        assert_eq!(
+            found(json!({"hostPID": true})),
+            one(Danger::HostNamespaces, "hostPID: true")
+        );
+        assert_eq!(
+            found(json!({"ports": [{"hostPort": 80}]})),
+            one(Danger::HostPort, "hostPort: 80")
+        );
         assert_eq!(found(json!([{"shareProcessNamespace": true}])).len(), 1);
         let token = json!({"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}});
-        assert_eq!(found(token), one(Danger::ServiceAccountToken, "serviceAccountToken: t"));
+        assert_eq!(
+            found(token),
+            one(Danger::ServiceAccountToken, "serviceAccountToken: t")
+        );
     }
 
     #[test]
@@ -214,15 +288,26 @@ mod tests {
             "runAsNonRoot": true, "runAsUser": 65532, "allowPrivilegeEscalation": false, "privileged": false,
             "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}, "seccompProfile": {"type": "RuntimeDefault"},
         });
-        assert_eq!(found(json!({"securityContext": context, "emptyDir": {}, "hostPID": false})), []);
+        assert_eq!(
+            found(json!({"securityContext": context, "emptyDir": {}, "hostPID": false})),
+            []
+        );
     }
 
     #[test]
     fn an_image_is_pinned_by_its_digest() {
-        let dangers =
-            |name: &str| found(json!({"image": name})).into_iter().map(|(danger, _)| danger).collect::<Vec<_>>();
+        let dangers = |name: &str| {
+            found(json!({"image": name}))
+                .into_iter()
+                .map(|(danger, _)| danger)
+                .collect::<Vec<_>>()
+        };
         for latest in ["a", "a:latest", "r.example.com:5000/a"] {
-            assert_eq!(dangers(latest), [Danger::LatestTag, Danger::NoDigest], "{latest}");
+            assert_eq!(
+                dangers(latest),
+                [Danger::LatestTag, Danger::NoDigest],
+                "{latest}"
+            );
         }
         assert_eq!(dangers("r.example.com:5000/a:1.2"), [Danger::NoDigest]);
         for fine in ["a:1@sha256:00", "a@sha256:00", "${params.image}"] {
@@ -232,7 +317,8 @@ mod tests {
 
     #[test]
     fn a_secret_is_told_by_the_name_of_its_variable() {
-        let is_found = |name: &str, value: &str| !found(json!({"name": name, "value": value})).is_empty();
+        let is_found =
+            |name: &str, value: &str| !found(json!({"name": name, "value": value})).is_empty();
         assert!(is_found("ROOKOUT_TOKEN", "abc") && is_found("db_password", "x"));
         for (name, value) in [
             ("TOKEN", ""),

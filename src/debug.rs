@@ -8,12 +8,24 @@ use crate::policy::functions::default_pull_policy;
 use crate::report::{FileReport, WorkloadReport, one_line, shown};
 
 /// What `kubectl debug` has a flag for, or does by itself.
-const SAID_IN_THE_LINE: [&str; 8] =
-    ["name", "image", "imagePullPolicy", "command", "args", "stdin", "tty", "targetContainerName"];
+const SAID_IN_THE_LINE: [&str; 8] = [
+    "name",
+    "image",
+    "imagePullPolicy",
+    "command",
+    "args",
+    "stdin",
+    "tty",
+    "targetContainerName",
+];
 
 fn workloads<'r>(reports: &[&'r FileReport]) -> impl Iterator<Item = &'r WorkloadReport> {
-    let all: Vec<&'r WorkloadReport> = reports.iter().flat_map(|report| &report.workloads).collect();
-    all.into_iter().filter(|workload| !workload.ephemeral_containers.is_empty())
+    let all: Vec<&'r WorkloadReport> = reports
+        .iter()
+        .flat_map(|report| &report.workloads)
+        .collect();
+    all.into_iter()
+        .filter(|workload| !workload.ephemeral_containers.is_empty())
 }
 
 fn patch(workload: &WorkloadReport) -> Value {
@@ -36,7 +48,10 @@ fn document(workload: &WorkloadReport) -> String {
         text.push_str(&format!("#   {}\n", line(workload, container)));
         let left_out = left_out(container);
         if !left_out.is_empty() {
-            text.push_str(&format!("#   (which has no flag for {})\n", left_out.join(", ")));
+            text.push_str(&format!(
+                "#   (which has no flag for {})\n",
+                left_out.join(", ")
+            ));
         }
     }
     text + &emit::document(&patch(workload))
@@ -45,7 +60,10 @@ fn document(workload: &WorkloadReport) -> String {
 /// A JSON list with an entry a workload.
 pub fn json(reports: &[&FileReport]) -> String {
     let entry = |workload: &WorkloadReport| {
-        let lines = workload.ephemeral_containers.iter().map(|container| line(workload, container));
+        let lines = workload
+            .ephemeral_containers
+            .iter()
+            .map(|container| line(workload, container));
         json!({
             "workload": {
                 "apiVersion": workload.api_version,
@@ -77,7 +95,12 @@ pub fn kubectl(reports: &[&FileReport]) -> String {
 
 /// `kubectl -n shop debug -it POD --image=busybox:1.36 --container=debug --target=app -- sh`
 fn line(workload: &WorkloadReport, container: &Value) -> String {
-    let text = |key: &str| container.get(key).and_then(Value::as_str).unwrap_or_default();
+    let text = |key: &str| {
+        container
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let is_true = |key: &str| container.get(key) == Some(&Value::Bool(true));
     let mut words = vec!["kubectl".to_owned()];
     if let Some(namespace) = &workload.namespace {
@@ -89,8 +112,13 @@ fn line(workload: &WorkloadReport, container: &Value) -> String {
         (true, false) => Some("-i".to_owned()),
         (false, _) => None,
     });
-    let is_one_pod = workload.kind == "Pod" && !workload.name.is_empty() && !workload.name.ends_with('*');
-    words.push(if is_one_pod { workload.name.clone() } else { "POD".to_owned() });
+    let is_one_pod =
+        workload.kind == "Pod" && !workload.name.is_empty() && !workload.name.ends_with('*');
+    words.push(if is_one_pod {
+        workload.name.clone()
+    } else {
+        "POD".to_owned()
+    });
     words.push(format!("--image={}", text("image")));
     let pull_policy = text("imagePullPolicy");
     if !pull_policy.is_empty() && pull_policy != default_pull_policy(text("image")) {
@@ -109,16 +137,28 @@ fn line(workload: &WorkloadReport, container: &Value) -> String {
         words.push("--".to_owned());
     }
     words.extend(command.into_iter().chain(args));
-    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+    words
+        .iter()
+        .map(|word| shell_word(word))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn texts(container: &Value, key: &str) -> Vec<String> {
-    let list = container.get(key).and_then(Value::as_array).into_iter().flatten();
+    let list = container
+        .get(key)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn plain_env(container: &Value) -> impl Iterator<Item = (&str, &str)> {
-    let entries = container.get("env").and_then(Value::as_array).into_iter().flatten();
+    let entries = container
+        .get("env")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     entries.filter_map(|entry| Some((entry.get("name")?.as_str()?, entry.get("value")?.as_str()?)))
 }
 
@@ -126,11 +166,16 @@ fn plain_env(container: &Value) -> impl Iterator<Item = (&str, &str)> {
 fn left_out(container: &Value) -> Vec<&str> {
     let fields = container.as_object().into_iter().flatten();
     let is_unsaid = |(key, value): &(&String, &Value)| match key.as_str() {
-        "env" => value.as_array().is_some_and(|entries| entries.len() > plain_env(container).count()),
+        "env" => value
+            .as_array()
+            .is_some_and(|entries| entries.len() > plain_env(container).count()),
         "terminationMessagePolicy" => *value != "File",
         key => !SAID_IN_THE_LINE.contains(&key),
     };
-    fields.filter(is_unsaid).map(|(key, _)| key.as_str()).collect()
+    fields
+        .filter(is_unsaid)
+        .map(|(key, _)| key.as_str())
+        .collect()
 }
 
 /// A word as a POSIX shell has to read it.

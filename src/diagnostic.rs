@@ -56,12 +56,21 @@ impl Diagnostic {
     }
 
     fn new(code: Code, severity: Severity, message: impl Into<String>) -> Self {
-        Diagnostic { code, severity, message: message.into(), labels: Vec::new(), help: None }
+        Diagnostic {
+            code,
+            severity,
+            message: message.into(),
+            labels: Vec::new(),
+            help: None,
+        }
     }
 
     /// Adds a place with a few words.
     pub fn at(mut self, place: Place, text: impl Into<String>) -> Self {
-        self.labels.push(Label { place, text: text.into() });
+        self.labels.push(Label {
+            place,
+            text: text.into(),
+        });
         self
     }
 

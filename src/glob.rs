@@ -28,8 +28,13 @@ pub enum Of {
 pub fn compile(text: &str, of: Of) -> Result<GlobMatcher, String> {
     let compiled = check(text).and_then(|()| {
         let mut builder = GlobBuilder::new(text);
-        builder.literal_separator(of == Of::Path).case_insensitive(of == Of::TextOfAnyCase);
-        builder.build().map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+        builder
+            .literal_separator(of == Of::Path)
+            .case_insensitive(of == Of::TextOfAnyCase);
+        builder
+            .build()
+            .map(|glob| glob.compile_matcher())
+            .map_err(|error| error.kind().to_string())
     });
     compiled.map_err(|why| {
         let shown: String = text.chars().take(SHOWN).collect();
@@ -55,7 +60,11 @@ pub fn check(text: &str) -> Result<(), String> {
         }
         deepest = deepest.max(depth);
     }
-    if deepest > MAX_BRACES { Err(format!("its braces nest more than {MAX_BRACES} deep")) } else { Ok(()) }
+    if deepest > MAX_BRACES {
+        Err(format!("its braces nest more than {MAX_BRACES} deep"))
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -74,8 +83,26 @@ mod tests {
     /// The crate panics where it cannot compile what it made.
     #[test]
     fn whatever_is_within_bounds_compiles() {
-        let deep = |inner: &str| format!("{}{inner}{}", "{".repeat(MAX_BRACES), "}".repeat(MAX_BRACES));
-        for part in ["a", "?", "*", "**/", "[!a]", "[a-z]", "{a,b}", "é", "[!é]", ",", "\u{10ffff}"] {
+        let deep = |inner: &str| {
+            format!(
+                "{}{inner}{}",
+                "{".repeat(MAX_BRACES),
+                "}".repeat(MAX_BRACES)
+            )
+        };
+        for part in [
+            "a",
+            "?",
+            "*",
+            "**/",
+            "[!a]",
+            "[a-z]",
+            "{a,b}",
+            "é",
+            "[!é]",
+            ",",
+            "\u{10ffff}",
+        ] {
             let text = part.repeat((MAX_LENGTH - 2 * MAX_BRACES) / part.len());
             for text in [deep(&text), text] {
                 for of in [Of::Text, Of::TextOfAnyCase, Of::Path] {

@@ -26,7 +26,9 @@ use std::sync::Arc;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::{Written, lower};
 use crate::inventory::{self, Inventory, Needs, Standing, has_words_of_env};
-use crate::manifest::object::{Found, Object, find_objects, find_pod_template, find_template_braces};
+use crate::manifest::object::{
+    Found, Object, find_objects, find_pod_template, find_template_braces,
+};
 use crate::manifest::pod::{NoTemplate, Workload};
 use crate::manifest::prefilter::{Glance, Glances, glance, has_odd_breaks};
 use crate::manifest::workload::PodKinds;
@@ -63,7 +65,9 @@ pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Option
     let mut report = graft_on_threads(NonZeroUsize::MIN, name, text, policies, options, &inventory);
     Settling::default().settle(&mut report);
     let unproven = prove::retire_proven(&mut [(Arc::clone(name), text, &mut report)], options);
-    report.diagnostics.extend(unproven.into_iter().chain(problems));
+    report
+        .diagnostics
+        .extend(unproven.into_iter().chain(problems));
     report
 }
 
@@ -80,9 +84,21 @@ pub fn foresee(
         return Vec::new();
     }
     let (length, kinds) = (text.len(), &PodKinds::of(options));
-    let setting = Setting { name, length, policies, options, inventory, kinds, aim: Aim::Foresee };
+    let setting = Setting {
+        name,
+        length,
+        policies,
+        options,
+        inventory,
+        kinds,
+        aim: Aim::Foresee,
+    };
     let report = work(threads, text, setting);
-    report.companions.into_iter().map(|placed| placed.companion).collect()
+    report
+        .companions
+        .into_iter()
+        .map(|placed| placed.companion)
+        .collect()
 }
 
 /// Plans and edits one file of a run, on as many threads. What comes of it does not depend on their number. The
@@ -102,13 +118,30 @@ pub fn graft_on_threads(
         return report;
     }
     let (length, kinds) = (text.len(), &PodKinds::of(options));
-    work(threads, text, Setting { name, length, policies, options, inventory, kinds, aim: Aim::Edit })
+    work(
+        threads,
+        text,
+        Setting {
+            name,
+            length,
+            policies,
+            options,
+            inventory,
+            kinds,
+            aim: Aim::Edit,
+        },
+    )
 }
 
 fn work(threads: NonZeroUsize, text: &[u8], setting: Setting<'_>) -> FileReport {
     let graft_run = |run: Run<'_>| graft_run(run, setting);
     match threads.get() {
-        1 => graft_run(Run { start: 0, text, first_line: 1, has_more: false }),
+        1 => graft_run(Run {
+            start: 0,
+            text,
+            first_line: 1,
+            has_more: false,
+        }),
         _ => on_threads(threads, chunks(text), graft_run),
     }
 }
@@ -146,11 +179,26 @@ pub fn graft_part(
     if part.start == 0
         && let Some(problem) = refuse_encoding(name, part.text)
     {
-        return FileReport { diagnostics: vec![problem], documents: 1, ..FileReport::default() };
+        return FileReport {
+            diagnostics: vec![problem],
+            documents: 1,
+            ..FileReport::default()
+        };
     }
     // Whether it is the whole file is not known.
     let (length, kinds) = (usize::MAX, &PodKinds::of(options));
-    graft_run(part, Setting { name, length, policies, options, inventory, kinds, aim: Aim::Edit })
+    graft_run(
+        part,
+        Setting {
+            name,
+            length,
+            policies,
+            options,
+            inventory,
+            kinds,
+            aim: Aim::Edit,
+        },
+    )
 }
 
 fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
@@ -159,28 +207,57 @@ fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
     let mut written = Written::default();
     let mut outlines = Outlines::default();
     let mut pods = PodWords::of(run.text);
-    let mut glances = if has_odd_breaks(run.text) { None } else { Some(Glances::of(run.text)) };
+    let mut glances = if has_odd_breaks(run.text) {
+        None
+    } else {
+        Some(Glances::of(run.text))
+    };
     let mut chunks = chunks(run.text);
     while !chunks.rest().is_empty() {
-        let first = glances.as_mut().and_then(|glances| glances.at(chunks.start(), setting.kinds));
+        let first = glances
+            .as_mut()
+            .and_then(|glances| glances.at(chunks.start(), setting.kinds));
         let (chunk, glance) = match first {
             Some((glance, end)) => (chunks.cut(end), glance),
             None => {
                 let Some(chunk) = chunks.next() else { break };
-                (chunk, if glances.is_none() { glance(chunk.text, setting.kinds) } else { Glance::Parse })
+                (
+                    chunk,
+                    if glances.is_none() {
+                        glance(chunk.text, setting.kinds)
+                    } else {
+                        Glance::Parse
+                    },
+                )
             }
         };
         let has_more = run.has_more || !chunks.rest().is_empty();
-        let place = ChunkPlace { in_run: chunk.start, start: run.start + chunk.start, has_more };
+        let place = ChunkPlace {
+            in_run: chunk.start,
+            start: run.start + chunk.start,
+            has_more,
+        };
         let may_hold_pods = setting.options.details
             && matches!(glance, Glance::LetThrough { kind: Some(_), .. })
             && pods.stand_in(&chunk);
         let first_problem = report.diagnostics.len();
-        let (lines, written, outlines, report) = (&mut lines, &mut written, &mut outlines, &mut report);
+        let (lines, written, outlines, report) =
+            (&mut lines, &mut written, &mut outlines, &mut report);
         let doubt = OnceCell::new();
         let pending = Vec::new();
-        Chunk { place, bytes: chunk.text, setting, lines, written, outlines, report, first_problem, doubt, pending }
-            .run(glance, may_hold_pods);
+        Chunk {
+            place,
+            bytes: chunk.text,
+            setting,
+            lines,
+            written,
+            outlines,
+            report,
+            first_problem,
+            doubt,
+            pending,
+        }
+        .run(glance, may_hold_pods);
     }
     report
 }
@@ -212,7 +289,12 @@ struct Chunk<'a, 'l> {
 
 impl<'a> Chunk<'a, '_> {
     fn run(&mut self, glance: Glance<'_>, may_hold_pods: bool) {
-        if let Glance::LetThrough { kind, is_object, has_content } = glance {
+        if let Glance::LetThrough {
+            kind,
+            is_object,
+            has_content,
+        } = glance
+        {
             let is_linted = self.setting.options.lint && kind == Some(lint::API_SERVICE.as_bytes());
             if !self.setting.options.parse_all && !may_hold_pods && !is_linted {
                 self.report.documents += usize::from(has_content);
@@ -227,25 +309,41 @@ impl<'a> Chunk<'a, '_> {
     }
 
     fn read(&mut self, is_strict: bool) {
-        self.report.asks_for_facts |= self.setting.inventory.is_to_ask && has_words_of_env(self.bytes);
+        self.report.asks_for_facts |=
+            self.setting.inventory.is_to_ask && has_words_of_env(self.bytes);
         let (text, error) = match std::str::from_utf8(self.bytes) {
             Ok(text) => (text, None),
-            Err(error) => (std::str::from_utf8(&self.bytes[..error.valid_up_to()]).unwrap_or_default(), Some(error)),
+            Err(error) => (
+                std::str::from_utf8(&self.bytes[..error.valid_up_to()]).unwrap_or_default(),
+                Some(error),
+            ),
         };
         let first_line = self.lines.line_at(self.place.in_run);
-        let source = Source { name: Arc::clone(self.setting.name), text, first_line };
+        let source = Source {
+            name: Arc::clone(self.setting.name),
+            text,
+            first_line,
+        };
         if let Some(error) = error {
             self.report.documents += 1;
             if is_strict {
                 let at = error.valid_up_to();
                 let problem = Diagnostic::error(Code::NotUtf8, "these bytes are not UTF-8");
-                self.report
-                    .diagnostics
-                    .push(problem.at(source.place(at..at), "from here on").help("save the file as UTF-8"));
+                self.report.diagnostics.push(
+                    problem
+                        .at(source.place(at..at), "from here on")
+                        .help("save the file as UTF-8"),
+                );
             }
             return;
         }
-        let Some(parsed) = (if is_strict { self.parse(&source) } else { Some(parse(text)) }) else { return };
+        let Some(parsed) = (if is_strict {
+            self.parse(&source)
+        } else {
+            Some(parse(text))
+        }) else {
+            return;
+        };
         match parsed {
             Ok(tree) => {
                 self.report.documents += tree.roots().len();
@@ -282,17 +380,26 @@ impl<'a> Chunk<'a, '_> {
         for found in find_objects(tree, self.setting.kinds) {
             self.report.objects += 1;
             match found {
-                Found::Untyped { list_kind, node } => {
-                    self.report.diagnostics.push(untyped(&list_kind, source.place(tree.span(node))))
-                }
+                Found::Untyped { list_kind, node } => self
+                    .report
+                    .diagnostics
+                    .push(untyped(&list_kind, source.place(tree.span(node)))),
                 Found::Object(object) => self.object(object, tree, source, &mut drafts, &mut edits),
             }
         }
-        let is_refused = self.report.diagnostics[self.first_problem..].iter().any(Diagnostic::is_error);
+        let is_refused = self.report.diagnostics[self.first_problem..]
+            .iter()
+            .any(Diagnostic::is_error);
         if !(drafts.is_empty() && self.pending.is_empty() || is_refused) {
             let merged = self.with_companions(tree, (&edits, self.report.edits.len()), &mut drafts);
             let edits = merged.as_deref().unwrap_or(&edits);
-            self.report.diagnostics.extend(check(tree, source, &drafts, edits, &self.written_beside()));
+            self.report.diagnostics.extend(check(
+                tree,
+                source,
+                &drafts,
+                edits,
+                &self.written_beside(),
+            ));
             if self.setting.options.views {
                 self.add_views(source.text, edits);
             }
@@ -300,7 +407,10 @@ impl<'a> Chunk<'a, '_> {
         self.report_companions();
         self.report.has_unrecorded |= !edits.is_empty();
         let start = self.place.start;
-        let in_file = |edit: Edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text };
+        let in_file = |edit: Edit| Edit {
+            at: edit.at.start + start..edit.at.end + start,
+            text: edit.text,
+        };
         self.report.edits.extend(edits.into_iter().map(in_file));
     }
 
@@ -320,35 +430,60 @@ impl<'a> Chunk<'a, '_> {
     }
 
     /// The workload that an object is; what is none is reported.
-    fn workload_of<'t>(&mut self, object: Object, tree: &'t Tree<'t>, source: &'t Source<'t>) -> Option<Workload<'t>>
+    fn workload_of<'t>(
+        &mut self,
+        object: Object,
+        tree: &'t Tree<'t>,
+        source: &'t Source<'t>,
+    ) -> Option<Workload<'t>>
     where
         'a: 't,
     {
         let kinds = self.setting.kinds;
         if self.setting.options.lint {
-            self.report.diagnostics.extend(lint::api_service(&object, tree, source));
+            self.report
+                .diagnostics
+                .extend(lint::api_service(&object, tree, source));
         }
         let Some(pod_kind) = kinds.find(&object.api_version, &object.kind) else {
             self.unknown_kind(&object, tree, source);
             return None;
         };
         if let Some(node) = find_template_braces(tree, object.node) {
-            self.report.diagnostics.push(not_rendered(source.place(tree.span(node))));
+            self.report
+                .diagnostics
+                .push(not_rendered(source.place(tree.span(node))));
             return None;
         }
-        match Workload::read(tree, source, object.clone(), pod_kind, self.setting.options.namespace.as_deref()) {
+        match Workload::read(
+            tree,
+            source,
+            object.clone(),
+            pod_kind,
+            self.setting.options.namespace.as_deref(),
+        ) {
             Ok(workload) => return Some(workload),
             Err(NoTemplate::Absent) => self.without_template(&object, tree),
             Err(NoTemplate::WrongShape(node)) => {
-                let message = format!("this {} has something else where its pod template should be", object.kind);
+                let message = format!(
+                    "this {} has something else where its pod template should be",
+                    object.kind
+                );
                 let problem = Diagnostic::error(Code::Invalid, message);
-                self.report.diagnostics.push(problem.at(source.place(tree.span(node)), "not a mapping"));
+                self.report
+                    .diagnostics
+                    .push(problem.at(source.place(tree.span(node)), "not a mapping"));
             }
         }
         None
     }
 
-    fn workload<'t>(&mut self, workload: &Workload<'t>, drafts: &mut Vec<(NodeId, Draft<'t>)>, edits: &mut Vec<Edit>) {
+    fn workload<'t>(
+        &mut self,
+        workload: &Workload<'t>,
+        drafts: &mut Vec<(NodeId, Draft<'t>)>,
+        edits: &mut Vec<Edit>,
+    ) {
         let first = self.report.edits.len() + edits.len();
         let (mut metrics_port, mut ephemeral, mut companions) = (None, Vec::new(), Vec::new());
         let mut wrote = Vec::new();
@@ -357,12 +492,25 @@ impl<'a> Chunk<'a, '_> {
         }
         let mut policies = self.left_alone(workload).unwrap_or_else(|| {
             let setting = self.setting;
-            let planned = plan(workload, setting.policies, setting.options, setting.inventory, None);
+            let planned = plan(
+                workload,
+                setting.policies,
+                setting.options,
+                setting.inventory,
+                None,
+            );
             if let Some(refused) = self.refused_pod(workload, &planned.policies) {
                 return refused;
             }
             let Planned {
-                draft, policies, diagnostics, needs, ephemeral_containers, companions: generated, steps, ..
+                draft,
+                policies,
+                diagnostics,
+                needs,
+                ephemeral_containers,
+                companions: generated,
+                steps,
+                ..
             } = planned;
             self.report.needs.append(needs);
             companions = generated;
@@ -393,11 +541,14 @@ impl<'a> Chunk<'a, '_> {
             self.add_places(workload, &mut policies);
         }
         let mut described = self.describe(workload, policies, first..last);
-        let draft = drafts.last().filter(|(node, _)| *node == workload.object.node && self.setting.options.patches);
+        let draft = drafts
+            .last()
+            .filter(|(node, _)| *node == workload.object.node && self.setting.options.patches);
         described.patch = draft.map(|(_, draft)| patch_of(draft));
         described.metrics_port = metrics_port;
         described.authors = wrote;
-        described.ephemeral_containers = ephemeral.iter().map(|item| (*item.value).clone()).collect();
+        described.ephemeral_containers =
+            ephemeral.iter().map(|item| (*item.value).clone()).collect();
         self.report.workloads.push(described);
     }
 
@@ -421,7 +572,9 @@ impl<'a> Chunk<'a, '_> {
     }
 
     fn without_template(&mut self, object: &Object, tree: &Tree<'_>) {
-        let name = tree.get(object.node, "metadata").and_then(|metadata| tree.scalar(tree.get(metadata, "name")?));
+        let name = tree
+            .get(object.node, "metadata")
+            .and_then(|metadata| tree.scalar(tree.get(metadata, "name")?));
         let skip = Skip::because("it has no pod template");
         let edits = self.report.edits.len()..self.report.edits.len();
         let line = self.line_of(tree, object.node);
@@ -440,33 +593,62 @@ impl<'a> Chunk<'a, '_> {
     }
 
     fn unknown_kind(&mut self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) {
-        let Some(path) = find_pod_template(tree, object.node) else { return };
-        let path = if path.is_empty() { ".".to_owned() } else { path.join(".") };
+        let Some(path) = find_pod_template(tree, object.node) else {
+            return;
+        };
+        let path = if path.is_empty() {
+            ".".to_owned()
+        } else {
+            path.join(".")
+        };
         let message = format!(
             "a {} of {} holds something like a pod template, and podgraft does not know this kind",
             object.kind, object.api_version
         );
         let note = Diagnostic::note(Code::UnknownKind, message)
             .at(source.place(tree.span(object.node)), "left as it is")
-            .help(format!("to inject into it: --pod-template {}/{}={path}", object.api_version, object.kind));
+            .help(format!(
+                "to inject into it: --pod-template {}/{}={path}",
+                object.api_version, object.kind
+            ));
         self.report.diagnostics.push(note);
     }
 
     /// The edits of one workload. Text on which readers of YAML disagree is not edited.
-    fn write(&mut self, draft: &Draft<'_>, workload: &Workload<'_>) -> Result<Vec<Edit>, Box<Diagnostic>> {
+    fn write(
+        &mut self,
+        draft: &Draft<'_>,
+        workload: &Workload<'_>,
+    ) -> Result<Vec<Edit>, Box<Diagnostic>> {
         self.refuse_doubt(workload)?;
         lower(draft, workload.object.node, self.written).map_err(|refusal| {
-            let message = format!("{} cannot be edited: what stands here {}", workload.title(), refusal.why);
-            let problem = Diagnostic::error(Code::CannotEdit, message).at(workload.place(refusal.node), "here");
+            let message = format!(
+                "{} cannot be edited: what stands here {}",
+                workload.title(),
+                refusal.why
+            );
+            let problem = Diagnostic::error(Code::CannotEdit, message)
+                .at(workload.place(refusal.node), "here");
             Box::new(problem.help("write it in block style, `key: value` lines and `- item` lines"))
         })
     }
 
     fn refuse_doubt(&self, workload: &Workload<'_>) -> Result<(), Box<Diagnostic>> {
-        let Some(doubt) = self.doubt.get_or_init(|| doubt_of(workload.source, workload.tree)) else { return Ok(()) };
-        let message = format!("{} cannot be edited safely: {}", workload.title(), doubt.what);
+        let Some(doubt) = self
+            .doubt
+            .get_or_init(|| doubt_of(workload.source, workload.tree))
+        else {
+            return Ok(());
+        };
+        let message = format!(
+            "{} cannot be edited safely: {}",
+            workload.title(),
+            doubt.what
+        );
         let problem = Diagnostic::error(Code::CannotEdit, message);
-        Err(Box::new(problem.at(workload.source.place(doubt.at.clone()), "here")))
+        Err(Box::new(
+            problem.at(workload.source.place(doubt.at.clone()), "here"),
+        ))
     }
 }
 
@@ -475,6 +657,10 @@ fn doubt_of(source: &Source<'_>, tree: &Tree<'_>) -> Option<Doubt> {
     if tree.is_plain() {
         return None;
     }
-    let place = if source.first_line == 1 { Place::Start } else { Place::Inside };
+    let place = if source.first_line == 1 {
+        Place::Start
+    } else {
+        Place::Inside
+    };
     find_doubt(source.text, place).or_else(|| find_doubt_in_tree(tree))
 }

@@ -50,30 +50,47 @@ impl Needs {
     pub fn of(policies: &[Policy]) -> Self {
         let active = || policies.iter().filter(|policy| !policy.suspend);
         let asks_namespace = |policy: &Policy| {
-            let rules = policy.rules.iter().flat_map(|rule| std::iter::once(&rule.selects).chain(&rule.excludes));
-            let mut filters = std::iter::once(&policy.selects).chain(&policy.excludes).chain(rules);
+            let rules = policy
+                .rules
+                .iter()
+                .flat_map(|rule| std::iter::once(&rule.selects).chain(&rule.excludes));
+            let mut filters = std::iter::once(&policy.selects)
+                .chain(&policy.excludes)
+                .chain(rules);
             let mut opts = policy.opt_in.iter().chain(&policy.opt_out);
             filters.any(asks_namespace) || opts.any(|opt| opt.from.contains(&OptFrom::Namespace))
         };
         Needs {
             namespaces: active().any(asks_namespace),
-            data: active().any(|policy| !policy.config_keys.is_empty() || policy.rules.iter().any(asks_data)),
+            data: active()
+                .any(|policy| !policy.config_keys.is_empty() || policy.rules.iter().any(asks_data)),
             data_of_env: active().any(|policy| policy.rules.iter().any(Rule::joins_env)),
-            generated: active().flat_map(|policy| &policy.generate).map(type_of).collect(),
+            generated: active()
+                .flat_map(|policy| &policy.generate)
+                .map(type_of)
+                .collect(),
         }
     }
 
     /// What they ask for with these manifests.
     pub fn with<'t>(self, manifests: impl Iterator<Item = &'t [u8]>) -> Self {
         let data = self.data || self.data_of_env && manifests.into_iter().any(has_words_of_env);
-        Needs { data, data_of_env: false, ..self }
+        Needs {
+            data,
+            data_of_env: false,
+            ..self
+        }
     }
 
     /// What they may ask for, whatever the manifests are.
     #[must_use]
     pub fn at_most(self) -> Self {
         let data = self.data || self.data_of_env;
-        Needs { data, data_of_env: false, ..self }
+        Needs {
+            data,
+            data_of_env: false,
+            ..self
+        }
     }
 
     /// Whether nothing is asked for.
@@ -84,7 +101,11 @@ impl Needs {
     /// The kinds of object that answer.
     fn kinds(&self) -> impl Iterator<Item = &str> {
         let namespaces = self.namespaces.then_some("Namespace");
-        let data = self.data.then_some(["ConfigMap", "Secret"]).into_iter().flatten();
+        let data = self
+            .data
+            .then_some(["ConfigMap", "Secret"])
+            .into_iter()
+            .flatten();
         let generated = self.generated.iter().map(|(_, kind)| kind.as_str());
         namespaces.into_iter().chain(data).chain(generated)
     }
@@ -145,10 +166,24 @@ pub struct Known<T> {
 impl<T: PartialEq> Known<T> {
     /// Of two that speak of the same object. The order of the two makes no difference.
     fn join(self, other: Self) -> Self {
-        let key = |known: &Self| (known.standing, known.place.source.to_string(), known.place.line);
-        let (mut first, second) = if key(&self) <= key(&other) { (self, other) } else { (other, self) };
+        let key = |known: &Self| {
+            (
+                known.standing,
+                known.place.source.to_string(),
+                known.place.line,
+            )
+        };
+        let (mut first, second) = if key(&self) <= key(&other) {
+            (self, other)
+        } else {
+            (other, self)
+        };
         if first.standing == second.standing && first.contradiction.is_none() {
-            first.contradiction = if first.says == second.says { second.contradiction } else { Some(second.place) };
+            first.contradiction = if first.says == second.says {
+                second.contradiction
+            } else {
+                Some(second.place)
+            };
         }
         first
     }
@@ -177,7 +212,10 @@ impl Doubt {
     /// As an error, with the places.
     pub fn into_diagnostic(self) -> Diagnostic {
         let problem = Diagnostic::error(Code::UnclearObject, self.message);
-        self.places.into_iter().fold(problem, |problem, (place, text)| problem.at(place, text)).help(self.help)
+        self.places
+            .into_iter()
+            .fold(problem, |problem, (place, text)| problem.at(place, text))
+            .help(self.help)
     }
 }
 
@@ -191,16 +229,25 @@ impl Inventory {
     pub fn too_late(&self, others: &Inventory) -> Vec<(Name, Place)> {
         let mut late = Vec::new();
         for (name, known) in &others.namespaces {
-            let is_same = self.namespaces.get(name).is_some_and(|before| before.says == known.says);
+            let is_same = self
+                .namespaces
+                .get(name)
+                .is_some_and(|before| before.says == known.says);
             late.extend((!is_same).then(|| (Name::Namespace(name.clone()), known.place.clone())));
         }
         for (name, known) in &others.data {
-            let is_same = self.data.get(name).is_some_and(|before| before.says == known.says);
+            let is_same = self
+                .data
+                .get(name)
+                .is_some_and(|before| before.says == known.says);
             late.extend((!is_same).then(|| (Name::Data(name.clone()), known.place.clone())));
         }
         for (name, known) in &others.objects {
             // One that was written because it was not there would be there twice.
-            let is_known = self.objects.get(name).is_some_and(|before| before.standing == Standing::Manifest);
+            let is_known = self
+                .objects
+                .get(name)
+                .is_some_and(|before| before.standing == Standing::Manifest);
             late.extend((!is_known).then(|| (Name::Object(name.clone()), known.place.clone())));
         }
         late.retain(|(name, _)| self.asked.has(name));
@@ -209,7 +256,10 @@ impl Inventory {
 
     /// Whether a record of some workload says that podgraft wrote an object with this content.
     pub fn is_recorded(&self, name: &str, digest: &str) -> bool {
-        !self.recorded.is_empty() && self.recorded.contains(&(name.to_owned(), digest.to_owned()))
+        !self.recorded.is_empty()
+            && self
+                .recorded
+                .contains(&(name.to_owned(), digest.to_owned()))
     }
 
     /// Whether the texts say nothing that was asked for.
@@ -220,18 +270,41 @@ impl Inventory {
     /// Adds what other texts say.
     pub fn add(&mut self, other: Inventory) {
         self.recorded.extend(other.recorded);
-        other.namespaces.into_iter().for_each(|(name, known)| add(&mut self.namespaces, name, known));
-        other.data.into_iter().for_each(|(name, known)| add(&mut self.data, name, known));
-        other.objects.into_iter().for_each(|(name, known)| add(&mut self.objects, name, known));
+        other
+            .namespaces
+            .into_iter()
+            .for_each(|(name, known)| add(&mut self.namespaces, name, known));
+        other
+            .data
+            .into_iter()
+            .for_each(|(name, known)| add(&mut self.data, name, known));
+        other
+            .objects
+            .into_iter()
+            .for_each(|(name, known)| add(&mut self.objects, name, known));
     }
 
     /// Adds an object that a policy generates.
     pub fn add_companion(&mut self, companion: Companion) {
         let (standing, place) = (Standing::Companion, companion.place);
         if let Some((name, says)) = data_of(&companion.name, &companion.object) {
-            add(&mut self.data, name, Known { standing, says, place: place.clone(), contradiction: None });
+            add(
+                &mut self.data,
+                name,
+                Known {
+                    standing,
+                    says,
+                    place: place.clone(),
+                    contradiction: None,
+                },
+            );
         }
-        let known = Known { standing, says: companion.object, place, contradiction: None };
+        let known = Known {
+            standing,
+            says: companion.object,
+            place,
+            contradiction: None,
+        };
         add(&mut self.objects, companion.name, known);
     }
 
@@ -247,7 +320,9 @@ impl Inventory {
     /// When two texts say different things of it.
     pub fn namespace(&self, name: &str) -> Result<Option<&NamespaceMeta>, Doubt> {
         self.asked.note(|| Name::Namespace(name.to_owned()));
-        let Some(known) = self.namespaces.get(name) else { return Ok(None) };
+        let Some(known) = self.namespaces.get(name) else {
+            return Ok(None);
+        };
         known.agreed(|| format!("the Namespace `{name}`")).map(Some)
     }
 
@@ -258,7 +333,9 @@ impl Inventory {
     /// When two texts say different things of it, or it holds what no API server takes.
     pub fn entries(&self, name: &DataName) -> Result<Option<&Entries>, Doubt> {
         self.asked.note(|| Name::Data(name.clone()));
-        let Some(known) = self.data.get(name) else { return Ok(None) };
+        let Some(known) = self.data.get(name) else {
+            return Ok(None);
+        };
         match known.agreed(|| format!("the {}", name.title()))? {
             Ok(entries) => Ok(Some(entries)),
             Err(why) => Err(Doubt {
@@ -283,7 +360,10 @@ impl<T> Known<T> {
             None => Ok(&self.says),
             Some(other) => Err(Doubt {
                 message: format!("{} stands twice, and does not say the same", title()),
-                places: vec![(self.place.clone(), "one of them"), (other.clone(), "the other")],
+                places: vec![
+                    (self.place.clone(), "one of them"),
+                    (other.clone(), "the other"),
+                ],
                 help: "take one of the two out",
             }),
         }

@@ -114,16 +114,34 @@ impl PodTemplatePath {
     /// # Errors
     /// Anything else.
     pub fn parse(text: &str) -> Result<Self, String> {
-        const WANTED: &str = "wanted group/version/Kind=path, such as argoproj.io/v1alpha1/Rollout=spec.template";
+        const WANTED: &str =
+            "wanted group/version/Kind=path, such as argoproj.io/v1alpha1/Rollout=spec.template";
         let (kind, path) = text.split_once('=').ok_or(WANTED)?;
         let (api_version, kind) = kind.rsplit_once('/').ok_or(WANTED)?;
-        let keys = path.strip_prefix('.').unwrap_or(path).split('.').map(str::to_owned);
-        let path: Vec<String> = if path == "." { Vec::new() } else { keys.collect() };
-        let is_version = !api_version.is_empty() && api_version.split('/').all(|part| !part.is_empty());
-        if !is_version || api_version.matches('/').count() > 1 || kind.is_empty() || path.iter().any(String::is_empty) {
+        let keys = path
+            .strip_prefix('.')
+            .unwrap_or(path)
+            .split('.')
+            .map(str::to_owned);
+        let path: Vec<String> = if path == "." {
+            Vec::new()
+        } else {
+            keys.collect()
+        };
+        let is_version =
+            !api_version.is_empty() && api_version.split('/').all(|part| !part.is_empty());
+        if !is_version
+            || api_version.matches('/').count() > 1
+            || kind.is_empty()
+            || path.iter().any(String::is_empty)
+        {
             return Err(WANTED.to_owned());
         }
-        Ok(PodTemplatePath { api_version: api_version.to_owned(), kind: kind.to_owned(), path })
+        Ok(PodTemplatePath {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            path,
+        })
     }
 }
 
@@ -134,7 +152,9 @@ impl PodTemplatePath {
 pub fn parse_kube_version(text: &str) -> Result<u32, String> {
     let mut parts = text.strip_prefix('v').unwrap_or(text).split('.');
     let major = parts.next();
-    let minor = parts.next().map(|minor| minor.split(['+', '-']).next().unwrap_or(minor));
+    let minor = parts
+        .next()
+        .map(|minor| minor.split(['+', '-']).next().unwrap_or(minor));
     match (major, minor.map(str::parse)) {
         (Some("1"), Some(Ok(minor))) => Ok(minor),
         _ => Err("wanted a version such as 1.33".to_owned()),
@@ -174,12 +194,18 @@ impl WorkloadPattern {
             return Err("write it as kind/namespace/name".to_owned());
         };
         let glob = |text: &str| glob::compile(text, Of::TextOfAnyCase);
-        Ok(WorkloadPattern { kind: glob(kind)?, namespace: glob(namespace)?, name: glob(name)? })
+        Ok(WorkloadPattern {
+            kind: glob(kind)?,
+            namespace: glob(namespace)?,
+            name: glob(name)?,
+        })
     }
 
     /// Whether a workload is meant.
     pub fn matches(&self, kind: &str, namespace: Option<&str>, name: &str) -> bool {
-        self.kind.is_match(kind) && self.namespace.is_match(namespace.unwrap_or_default()) && self.name.is_match(name)
+        self.kind.is_match(kind)
+            && self.namespace.is_match(namespace.unwrap_or_default())
+            && self.name.is_match(name)
     }
 }
 
@@ -190,9 +216,24 @@ mod tests {
     #[test]
     fn a_pod_template_of_the_core_group_has_no_group() {
         let rollout = PodTemplatePath::parse("argoproj.io/v1alpha1/Rollout=spec.template").unwrap();
-        assert_eq!((&*rollout.api_version, &*rollout.kind), ("argoproj.io/v1alpha1", "Rollout"));
-        assert_eq!(PodTemplatePath::parse("v1/PodTemplate=template").unwrap().api_version, "v1");
-        for bad in ["Rollout=spec", "a/b/c/D=x", "v1/X=", "v1/=x", "/X=x", "v1/X"] {
+        assert_eq!(
+            (&*rollout.api_version, &*rollout.kind),
+            ("argoproj.io/v1alpha1", "Rollout")
+        );
+        assert_eq!(
+            PodTemplatePath::parse("v1/PodTemplate=template")
+                .unwrap()
+                .api_version,
+            "v1"
+        );
+        for bad in [
+            "Rollout=spec",
+            "a/b/c/D=x",
+            "v1/X=",
+            "v1/=x",
+            "/X=x",
+            "v1/X",
+        ] {
             assert!(PodTemplatePath::parse(bad).is_err(), "{bad}");
         }
     }

@@ -37,7 +37,11 @@ pub fn json_patch(files: &[ReportedFile<'_>]) -> String {
                 let target = target(&workload.api_version, &name_of(workload));
                 entries.push(json!({"target": target, "patch": patch}));
             }
-            let own = file.report.companions.iter().filter(|placed| placed.workload == at);
+            let own = file
+                .report
+                .companions
+                .iter()
+                .filter(|placed| placed.workload == at);
             entries.extend(own.map(|placed| whole(&placed.companion)));
         }
     }
@@ -56,7 +60,10 @@ fn name_of(workload: &WorkloadReport) -> ObjectName {
     ObjectName {
         group: group.to_owned(),
         kind: workload.kind.clone(),
-        namespace: workload.namespace.clone().filter(|_| workload.states_namespace),
+        namespace: workload
+            .namespace
+            .clone()
+            .filter(|_| workload.states_namespace),
         name: workload.name.clone(),
     }
 }
@@ -70,7 +77,10 @@ fn target(api_version: &str, object: &ObjectName) -> Map<String, Value> {
         ("namespace", object.namespace.as_deref()),
         ("name", Some(object.name.as_str())),
     ];
-    fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value?)))).collect()
+    fields
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), json!(value?))))
+        .collect()
 }
 
 /// A kustomize Component that does to the same manifests what `apply` does.
@@ -82,10 +92,15 @@ pub fn component(files: &[ReportedFile<'_>]) -> Result<Component, Vec<Diagnostic
     if !problems.is_empty() {
         return Err(problems);
     }
-    let changed = files.iter().flat_map(|file| &file.report.workloads).filter(|workload| workload.patch.is_some());
+    let changed = files
+        .iter()
+        .flat_map(|file| &file.report.workloads)
+        .filter(|workload| workload.patch.is_some());
     let patches: Vec<Value> = changed.map(patch_entry).collect();
     let companions = files.iter().flat_map(|file| &file.report.companions);
-    let objects: Vec<String> = companions.map(|placed| document(&placed.companion.object)).collect();
+    let objects: Vec<String> = companions
+        .map(|placed| document(&placed.companion.object))
+        .collect();
     let mut fields = json!({"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"});
     if !objects.is_empty() {
         fields["resources"] = json!([GENERATED]);
@@ -94,14 +109,19 @@ pub fn component(files: &[ReportedFile<'_>]) -> Result<Component, Vec<Diagnostic
     fields["patches"] = Value::Array(patches);
     let head = "# Made by `podgraft apply -o kustomize`, for the manifests that it was made from: make it again when they change.\n";
     let generated = (!objects.is_empty()).then(|| objects.join("---\n"));
-    Ok(Component { kustomization: format!("{head}{}", document(&fields)), generated })
+    Ok(Component {
+        kustomization: format!("{head}{}", document(&fields)),
+        generated,
+    })
 }
 
 fn patch_entry(workload: &WorkloadReport) -> Value {
     let mut object = name_of(workload);
     // The fields of a target are regular expressions, and one that is left out fits everything.
     object.name = regex_lite::escape(&object.name);
-    object.namespace.get_or_insert_with(|| NO_NAMESPACE.to_owned());
+    object
+        .namespace
+        .get_or_insert_with(|| NO_NAMESPACE.to_owned());
     let target = target(&workload.api_version, &object);
     if workload.is_generated {
         return json!({"target": target, "patch": removal(workload)});
@@ -117,7 +137,11 @@ fn patch_entry(workload: &WorkloadReport) -> Value {
         let path = last.shift_remove("path");
         last.insert("path".to_owned(), path.unwrap_or_default());
     }
-    let style = BlockStyle { step: 2, list_offset: 0, line_end: "\n" };
+    let style = BlockStyle {
+        step: 2,
+        list_offset: 0,
+        line_end: "\n",
+    };
     json!({"target": target, "patch": block_items(&operations, 0, 2, style) + "\n"})
 }
 
@@ -138,25 +162,50 @@ fn refuse(files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
         for workload in &file.report.workloads {
             let is_changed = workload.patch.is_some();
             if is_changed && (workload.name.is_empty() || workload.name.ends_with('*')) {
-                let message = format!("a kustomize patch needs a name, and this {} has none", workload.kind);
+                let message = format!(
+                    "a kustomize patch needs a name, and this {} has none",
+                    workload.kind
+                );
                 let problem = Diagnostic::error(Code::UnclearTarget, message);
-                problems.push(at(problem, file, workload, "has no metadata.name").help("-o json-patch does without"));
+                problems.push(
+                    at(problem, file, workload, "has no metadata.name")
+                        .help("-o json-patch does without"),
+                );
                 continue;
             }
             let twin = seen.insert(name_of(workload), (file, workload));
-            let Some((other_file, other)) = twin.filter(|(_, other)| is_changed || other.patch.is_some()) else {
+            let Some((other_file, other)) =
+                twin.filter(|(_, other)| is_changed || other.patch.is_some())
+            else {
                 continue;
             };
-            let message = format!("a kustomize patch would change both of two objects called {}", workload.title());
+            let message = format!(
+                "a kustomize patch would change both of two objects called {}",
+                workload.title()
+            );
             let problem = Diagnostic::error(Code::UnclearTarget, message);
-            let problem = at(at(problem, other_file, other, "one"), file, workload, "the other");
-            problems.push(problem.help("make a Component for each build of kustomize: run podgraft once for each"));
+            let problem = at(
+                at(problem, other_file, other, "one"),
+                file,
+                workload,
+                "the other",
+            );
+            problems.push(
+                problem.help(
+                    "make a Component for each build of kustomize: run podgraft once for each",
+                ),
+            );
         }
     }
     problems
 }
 
-fn at(problem: Diagnostic, file: &ReportedFile<'_>, workload: &WorkloadReport, words: &str) -> Diagnostic {
+fn at(
+    problem: Diagnostic,
+    file: &ReportedFile<'_>,
+    workload: &WorkloadReport,
+    words: &str,
+) -> Diagnostic {
     let text = String::from_utf8_lossy(file.text);
     let before = workload.line.saturating_sub(1);
     let start: usize = text.split_inclusive('\n').take(before).map(str::len).sum();

@@ -15,7 +15,9 @@ use std::collections::BTreeSet;
 use crate::diagnostic::Diagnostic;
 use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
-use crate::policy::{Filter, Hooks, KindPattern, LabelSelector, Mark, Operator, Policy, Requirement, Rule, Sample};
+use crate::policy::{
+    Filter, Hooks, KindPattern, LabelSelector, Mark, Operator, Policy, Requirement, Rule, Sample,
+};
 use crate::report::Skip;
 use crate::yaml::tree::NodeId;
 pub use containers::choose_containers;
@@ -74,11 +76,19 @@ pub fn select(
     inventory: &Inventory,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<(), No> {
-    let view = View { workload, base, inventory: Some(inventory) };
+    let view = View {
+        workload,
+        base,
+        inventory: Some(inventory),
+    };
     check(&view, policy, warnings).map_err(|no| match no {
         // Who opts in wants to be selected: whatever stands in the way is worth a word.
         No::Skip(skip) if !policy.suspend && view.opts_in_only(policy) => {
-            No::Skip(Box::new(Skip { is_near_miss: true, is_opted_in: true, ..*skip }))
+            No::Skip(Box::new(Skip {
+                is_near_miss: true,
+                is_opted_in: true,
+                ..*skip
+            }))
         }
         other => other,
     })
@@ -87,22 +97,36 @@ pub fn select(
 fn check(view: &View<'_, '_>, policy: &Policy, warnings: &mut Vec<Diagnostic>) -> Result<(), No> {
     let workload = view.workload;
     if policy.suspend {
-        let reason = if policy.kind().is_some() { "the resource chooses nothing" } else { "the policy is suspended" };
+        let reason = if policy.kind().is_some() {
+            "the resource chooses nothing"
+        } else {
+            "the policy is suspended"
+        };
         return Err(skip(reason.to_owned()));
     }
-    if view.annotation(LOCAL_CONFIG).is_some_and(|value| value == "true") {
+    if view
+        .annotation(LOCAL_CONFIG)
+        .is_some_and(|value| value == "true")
+    {
         return Err(skip(local_config()));
     }
     if let Some(wanted) = &policy.namespace {
         match &workload.namespace {
             Some(namespace) if namespace == wanted => {}
             Some(namespace) => {
-                return Err(skip(format!("the policy is of namespace `{wanted}`, the workload of `{namespace}`")));
+                return Err(skip(format!(
+                    "the policy is of namespace `{wanted}`, the workload of `{namespace}`"
+                )));
             }
             None => return Err(does_not_hold(policy, workload, Unknown::Name, warnings)),
         }
     }
-    view.check_filters(policy, (&policy.selects, Hooks::Exclude), ("policy", &policy.excludes), warnings)?;
+    view.check_filters(
+        policy,
+        (&policy.selects, Hooks::Exclude),
+        ("policy", &policy.excludes),
+        warnings,
+    )?;
     view.check_opts(policy, warnings)?;
     view.check_conditions(policy, &policy.match_conditions)
 }
@@ -120,8 +144,17 @@ pub fn select_rule(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<(), No> {
     // Whether hooks are meant at all is the policy's `match` to say.
-    let view = View { workload, base, inventory: Some(inventory) };
-    view.check_filters(policy, (&rule.selects, Hooks::Include), ("rule", &rule.excludes), warnings)?;
+    let view = View {
+        workload,
+        base,
+        inventory: Some(inventory),
+    };
+    view.check_filters(
+        policy,
+        (&rule.selects, Hooks::Include),
+        ("rule", &rule.excludes),
+        warnings,
+    )?;
     view.check_conditions(policy, &rule.match_conditions)
 }
 
@@ -154,14 +187,18 @@ impl View<'_, '_> {
         match self.filter(selects, hooks) {
             Verdict::Holds => {}
             Verdict::Fails(skip) => return Err(No::Skip(policy.narrow(skip, selects))),
-            Verdict::Unknown(unknown) => return Err(does_not_hold(policy, self.workload, unknown, warnings)),
+            Verdict::Unknown(unknown) => {
+                return Err(does_not_hold(policy, self.workload, unknown, warnings));
+            }
         }
         for exclude in excludes {
             match self.filter(exclude, Hooks::Include) {
                 Verdict::Fails(_) => {}
                 Verdict::Holds => {
                     let reason = format!("excluded by the {whose}'s `exclude`");
-                    return Err(No::Skip(Box::new(Skip::because(reason).wanted_at(exclude.at.clone()))));
+                    return Err(No::Skip(Box::new(
+                        Skip::because(reason).wanted_at(exclude.at.clone()),
+                    )));
                 }
                 Verdict::Unknown(unknown) => {
                     let what = ("an `exclude`", Some(exclude.at.clone()));
@@ -179,8 +216,22 @@ impl View<'_, '_> {
             .check_kind(&filter.kinds)
             .or_else(|| self.check_name(&filter.names))
             .or_else(|| self.check_hooks(filter.hooks.unwrap_or(hooks)))
-            .or_else(|| self.check_selector(filter.selector.as_ref(), pod, "selector", "the pod template"))
-            .or_else(|| self.check_selector(filter.workload_selector.as_ref(), own, "workloadSelector", "the workload"))
+            .or_else(|| {
+                self.check_selector(
+                    filter.selector.as_ref(),
+                    pod,
+                    "selector",
+                    "the pod template",
+                )
+            })
+            .or_else(|| {
+                self.check_selector(
+                    filter.workload_selector.as_ref(),
+                    own,
+                    "workloadSelector",
+                    "the workload",
+                )
+            })
             .or_else(|| self.check_annotations(&filter.annotations))
             .or_else(|| self.check_images(&filter.images))
             .or_else(|| self.check_sample(filter.sample.as_ref()));
@@ -191,11 +242,20 @@ impl View<'_, '_> {
         if filter.any.is_empty() || matches!(own, Verdict::Fails(_)) {
             return own;
         }
-        let verdicts: Vec<Verdict> = filter.any.iter().map(|one| self.filter(one, Hooks::Include)).collect();
-        if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Holds)) {
+        let verdicts: Vec<Verdict> = filter
+            .any
+            .iter()
+            .map(|one| self.filter(one, Hooks::Include))
+            .collect();
+        if verdicts
+            .iter()
+            .any(|verdict| matches!(verdict, Verdict::Holds))
+        {
             return own;
         }
-        let unknown = verdicts.into_iter().find(|verdict| matches!(verdict, Verdict::Unknown(_)));
+        let unknown = verdicts
+            .into_iter()
+            .find(|verdict| matches!(verdict, Verdict::Unknown(_)));
         unknown.unwrap_or_else(|| Verdict::Fails(Box::new(Skip::because("no item of `any` holds"))))
     }
 
@@ -203,28 +263,42 @@ impl View<'_, '_> {
         let object = &self.workload.object;
         let fits = |pattern: &KindPattern| {
             pattern.kind.is_match(&object.kind)
-                && pattern.api_version.as_ref().is_none_or(|glob| glob.is_match(&object.api_version))
+                && pattern
+                    .api_version
+                    .as_ref()
+                    .is_none_or(|glob| glob.is_match(&object.api_version))
         };
         let written = |pattern: &KindPattern| {
             let kind = pattern.kind.glob().glob();
-            pattern
-                .api_version
-                .as_ref()
-                .map_or_else(|| kind.to_owned(), |glob| format!("{}/{kind}", glob.glob().glob()))
+            pattern.api_version.as_ref().map_or_else(
+                || kind.to_owned(),
+                |glob| format!("{}/{kind}", glob.glob().glob()),
+            )
         };
         if kinds.is_empty() || kinds.iter().any(fits) {
             return None;
         }
         let names: Vec<String> = kinds.iter().map(written).collect();
-        let reason = format!("kinds wants {}, this is {}/{}", names.join(", "), object.api_version, object.kind);
+        let reason = format!(
+            "kinds wants {}, this is {}/{}",
+            names.join(", "),
+            object.api_version,
+            object.kind
+        );
         Some(Skip::because(reason).found_at(self.span_in(Some(object.node), "kind")))
     }
 
     fn check_name(&self, names: &[GlobMatcher]) -> Option<Skip> {
         let holds = matches_any(names, &self.workload.name);
         (!holds).then(|| {
-            let reason = format!("names wants {}, the name is `{}`", list(names), self.workload.name);
-            Skip::because(reason).found_at(self.own_field("name")).hint(near::glob(names, &self.workload.name))
+            let reason = format!(
+                "names wants {}, the name is `{}`",
+                list(names),
+                self.workload.name
+            );
+            Skip::because(reason)
+                .found_at(self.own_field("name"))
+                .hint(near::glob(names, &self.workload.name))
         })
     }
 
@@ -254,9 +328,15 @@ impl View<'_, '_> {
             .iter()
             .find(|requirement| !requirement.is_met(self.text_under(labels, &requirement.key)))?;
         let found = self.text_under(labels, &failed.key);
-        let at = self.span_in(labels, &failed.key).or_else(|| labels.map(|labels| self.workload.tree.span(labels)));
-        let skip = Skip::because(wanted_and_found(failed, found, field, whose)).wanted_at(failed.at.clone());
-        Some(skip.found_at(at).hint(self.near_label(failed, labels, found)))
+        let at = self
+            .span_in(labels, &failed.key)
+            .or_else(|| labels.map(|labels| self.workload.tree.span(labels)));
+        let skip = Skip::because(wanted_and_found(failed, found, field, whose))
+            .wanted_at(failed.at.clone());
+        Some(
+            skip.found_at(at)
+                .hint(self.near_label(failed, labels, found)),
+        )
     }
 
     fn check_annotations(&self, wanted: &[(String, GlobMatcher)]) -> Option<Skip> {
@@ -274,7 +354,11 @@ impl View<'_, '_> {
             Some(value) => near::glob(std::slice::from_ref(glob), value),
             None => self.near_annotation(key),
         };
-        Some(Skip::because(reason).found_at(self.annotation_span(key)).hint(hint))
+        Some(
+            Skip::because(reason)
+                .found_at(self.annotation_span(key))
+                .hint(hint),
+        )
     }
 
     fn check_images(&self, images: &[GlobMatcher]) -> Option<Skip> {
@@ -282,19 +366,31 @@ impl View<'_, '_> {
             return None;
         }
         let containers = self.workload.containers();
-        let mut own = containers.iter().filter(|container| !self.base.left_out.contains(&container.node));
+        let mut own = containers
+            .iter()
+            .filter(|container| !self.base.left_out.contains(&container.node));
         let holds = own.any(|container| matches_any(images, container.image));
         (!holds).then(|| {
-            let at = containers.first().and_then(|container| self.span_in(Some(container.node), "image"));
-            Skip::because(format!("images wants {}, no container has it", list(images))).found_at(at)
+            let at = containers
+                .first()
+                .and_then(|container| self.span_in(Some(container.node), "image"));
+            Skip::because(format!(
+                "images wants {}, no container has it",
+                list(images)
+            ))
+            .found_at(at)
         })
     }
 
     fn check_sample(&self, sample: Option<&Sample>) -> Option<Skip> {
         let sample = sample?;
         let workload = self.workload;
-        let key =
-            format!("{}/{}/{}", workload.namespace.as_deref().unwrap_or_default(), workload.object.kind, workload.name);
+        let key = format!(
+            "{}/{}/{}",
+            workload.namespace.as_deref().unwrap_or_default(),
+            workload.object.kind,
+            workload.name
+        );
         let holds = share_of(&key, &sample.salt) < sample.percent;
         (!holds).then(|| Skip::because(format!("not among the {} % of `sample`", sample.percent)))
     }
@@ -324,7 +420,11 @@ impl View<'_, '_> {
 
     fn text_under(&self, mapping: Option<NodeId>, key: &str) -> Option<&str> {
         let value = self.workload.tree.get(mapping?, key)?;
-        if self.base.left_out.contains(&value) { None } else { self.workload.tree.scalar(value) }
+        if self.base.left_out.contains(&value) {
+            None
+        } else {
+            self.workload.tree.scalar(value)
+        }
     }
 }
 
@@ -382,7 +482,9 @@ mod tests {
 
     #[test]
     fn a_sample_is_stable_and_of_about_its_size() {
-        let shares: Vec<f64> = (0..1000).map(|at| share_of(&format!("shop/Deployment/app-{at}"), "")).collect();
+        let shares: Vec<f64> = (0..1000)
+            .map(|at| share_of(&format!("shop/Deployment/app-{at}"), ""))
+            .collect();
         let below = shares.iter().filter(|share| **share < 30.0).count();
         assert!((250..350).contains(&below), "{below}");
         assert_eq!(shares[7], share_of("shop/Deployment/app-7", ""));

@@ -17,7 +17,11 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     /// A whole file.
     pub fn new(name: impl Into<Arc<str>>, text: &'a str) -> Self {
-        Source { name: name.into(), text, first_line: 1 }
+        Source {
+            name: name.into(),
+            text,
+            first_line: 1,
+        }
     }
 
     /// The place of a byte range of the text, with the lines around it. A range past the end is cut at the end.
@@ -27,7 +31,9 @@ impl<'a> Source<'a> {
         let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
         let line_in_text = memchr::memchr_iter(b'\n', &self.text.as_bytes()[..start]).count();
         // An excerpt is one line: a span that runs on is shown from its first line.
-        let line_end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
+        let line_end = self.text[start..]
+            .find('\n')
+            .map_or(self.text.len(), |at| start + at);
         let end = end.min(line_end);
         let (excerpt, cut) = shorten(&self.text[line_start..line_end], start - line_start);
         Place {
@@ -52,14 +58,22 @@ pub struct Lines<'a> {
 impl<'a> Lines<'a> {
     /// A text and the 1-based number of its first line.
     pub fn new(text: &'a [u8], first_line: usize) -> Self {
-        Lines { text, counted: 0, line: first_line }
+        Lines {
+            text,
+            counted: 0,
+            line: first_line,
+        }
     }
 
     /// The line of an offset; soon found when offsets are asked for in about their order.
     pub fn line_at(&mut self, offset: usize) -> usize {
         let between = self.counted.min(offset)..self.counted.max(offset);
         let count = memchr::memchr_iter(b'\n', &self.text[between]).count();
-        self.line = if offset < self.counted { self.line - count } else { self.line + count };
+        self.line = if offset < self.counted {
+            self.line - count
+        } else {
+            self.line + count
+        };
         self.counted = offset;
         self.line
     }
@@ -112,7 +126,11 @@ mod tests {
 
     #[test]
     fn a_place_counts_lines_from_the_start_of_the_file_and_columns_in_characters() {
-        let source = Source { name: "a.yaml".into(), text: "x: 1\nü: value\n", first_line: 10 };
+        let source = Source {
+            name: "a.yaml".into(),
+            text: "x: 1\nü: value\n",
+            first_line: 10,
+        };
         let place = source.place(9..14);
         assert_eq!(place.link(), "a.yaml:11:4");
         assert_eq!(&place.excerpt[place.start..place.end], "value");
@@ -122,7 +140,10 @@ mod tests {
     fn a_span_over_several_lines_is_shown_from_its_first() {
         let source = Source::new("a", "a: |\n  x\n  y\n");
         let place = source.place(3..12);
-        assert_eq!((place.line, place.excerpt.as_str(), place.start, place.end), (1, "a: |", 3, 4));
+        assert_eq!(
+            (place.line, place.excerpt.as_str(), place.start, place.end),
+            (1, "a: |", 3, 4)
+        );
     }
 
     #[test]

@@ -29,21 +29,46 @@ pub fn verify(
     drafts: &[(NodeId, Draft<'_>)],
     written: &[(Beside, Arc<Value>)],
 ) -> Result<(), Difference> {
-    let documents = written.iter().filter(|(beside, _)| matches!(beside, Beside::Documents(_))).count();
+    let documents = written
+        .iter()
+        .filter(|(beside, _)| matches!(beside, Beside::Documents(_)))
+        .count();
     if output.roots().len() != input.roots().len() + documents {
-        return Err(Difference { node: None, what: "another number of documents" });
+        return Err(Difference {
+            node: None,
+            what: "another number of documents",
+        });
     }
-    debug_assert!(drafts.is_sorted_by_key(|(root, _)| *root), "objects are found in the order of the text");
-    let check = Check { output, input, drafts };
+    debug_assert!(
+        drafts.is_sorted_by_key(|(root, _)| *root),
+        "objects are found in the order of the text"
+    );
+    let check = Check {
+        output,
+        input,
+        drafts,
+    };
     let mut outs = output.roots().iter().copied();
     for &node in input.roots() {
-        let out = outs.next().ok_or(Difference { node: None, what: "a document is missing" })?;
-        match written.iter().any(|(beside, _)| *beside == Beside::NewList(node)) {
+        let out = outs.next().ok_or(Difference {
+            node: None,
+            what: "a document is missing",
+        })?;
+        match written
+            .iter()
+            .any(|(beside, _)| *beside == Beside::NewList(node))
+        {
             true => check.new_list(out, node, written)?,
             false => check.node(out, node)?,
         }
-        for (_, object) in written.iter().filter(|(beside, _)| *beside == Beside::Documents(node)) {
-            let out = outs.next().ok_or(Difference { node: None, what: "a document is missing" })?;
+        for (_, object) in written
+            .iter()
+            .filter(|(beside, _)| *beside == Beside::Documents(node))
+        {
+            let out = outs.next().ok_or(Difference {
+                node: None,
+                what: "a document is missing",
+            })?;
             check.value(out, object)?;
         }
     }
@@ -60,17 +85,27 @@ struct Check<'c, 't> {
 type Checked = Result<(), Difference>;
 
 fn differ(node: NodeId, what: &'static str) -> Checked {
-    Err(Difference { node: Some(node), what })
+    Err(Difference {
+        node: Some(node),
+        what,
+    })
 }
 
 impl Check<'_, '_> {
     /// A List around an object and those that are written behind it.
     fn new_list(&self, out: NodeId, node: NodeId, written: &[(Beside, Arc<Value>)]) -> Checked {
         let fields: Vec<(NodeId, NodeId)> = self.output.entries(out).collect();
-        let [(_, version), (_, kind), (_, items)] = fields[..] else { return differ(out, "no List") };
+        let [(_, version), (_, kind), (_, items)] = fields[..] else {
+            return differ(out, "no List");
+        };
         let is_list = self.output.is_text(version, "v1") && self.output.is_text(kind, "List");
         let keys = ["apiVersion", "kind", "items"];
-        if !is_list || !fields.iter().zip(keys).all(|((key, _), name)| self.output.is_text(*key, name)) {
+        if !is_list
+            || !fields
+                .iter()
+                .zip(keys)
+                .all(|((key, _), name)| self.output.is_text(*key, name))
+        {
             return differ(out, "no List");
         }
         let mut items = self.output.children(items);
@@ -79,10 +114,16 @@ impl Check<'_, '_> {
             None => return differ(out, "an item is missing"),
         }
         for (_, object) in written {
-            let Some(item) = items.next() else { return differ(out, "an item is missing") };
+            let Some(item) = items.next() else {
+                return differ(out, "an item is missing");
+            };
             self.value(item, object)?;
         }
-        if items.next().is_some() { differ(out, "an item too many") } else { Ok(()) }
+        if items.next().is_some() {
+            differ(out, "an item too many")
+        } else {
+            Ok(())
+        }
     }
 
     fn node(&self, out: NodeId, node: NodeId) -> Checked {
@@ -102,7 +143,10 @@ impl Check<'_, '_> {
 
     /// A subtree without drafts that is the same to the byte: what most of a document is.
     fn is_untouched(&self, out: NodeId, node: NodeId) -> bool {
-        let has_drafts = self.drafts_from(node).first().is_some_and(|(root, _)| *root < self.input.after(node));
+        let has_drafts = self
+            .drafts_from(node)
+            .first()
+            .is_some_and(|(root, _)| *root < self.input.after(node));
         !has_drafts && self.is_same_text(out, node)
     }
 
@@ -118,17 +162,31 @@ impl Check<'_, '_> {
         }
         self.same_properties(out, node)?;
         if input.kind(node) == Kind::Alias {
-            return if output.slice(out) == input.slice(node) { Ok(()) } else { differ(out, "another alias") };
+            return if output.slice(out) == input.slice(node) {
+                Ok(())
+            } else {
+                differ(out, "another alias")
+            };
         }
         if !input.kind(node).is_collection() {
-            return if output.scalar(out) == input.scalar(node) { Ok(()) } else { differ(out, "another text") };
+            return if output.scalar(out) == input.scalar(node) {
+                Ok(())
+            } else {
+                differ(out, "another text")
+            };
         }
         let mut ours = output.children(out);
         for child in input.children(node) {
-            let Some(our_child) = ours.next() else { return differ(out, "something is missing") };
+            let Some(our_child) = ours.next() else {
+                return differ(out, "something is missing");
+            };
             self.node(our_child, child)?;
         }
-        if ours.next().is_some() { differ(out, "something more") } else { Ok(()) }
+        if ours.next().is_some() {
+            differ(out, "something more")
+        } else {
+            Ok(())
+        }
     }
 
     fn same_properties(&self, out: NodeId, node: NodeId) -> Checked {
@@ -140,9 +198,13 @@ impl Check<'_, '_> {
             let range = tree.properties_of(id)?.anchor.clone()?;
             Some(tree.text()[range.start as usize..range.end as usize].to_owned())
         };
-        let is_same =
-            self.output.tag(out) == self.input.tag(node) && anchor(self.output, out) == anchor(self.input, node);
-        if is_same { Ok(()) } else { differ(out, "another tag or anchor") }
+        let is_same = self.output.tag(out) == self.input.tag(node)
+            && anchor(self.output, out) == anchor(self.input, node);
+        if is_same {
+            Ok(())
+        } else {
+            differ(out, "another tag or anchor")
+        }
     }
 
     fn part(&self, draft: &Draft<'_>, out: NodeId, part: &Part) -> Checked {
@@ -150,7 +212,9 @@ impl Check<'_, '_> {
             Part::Node(node) if self.is_untouched(out, *node) => Ok(()),
             Part::Node(node) => match self.drafts_from(*node) {
                 // An item of a list that is a draft itself.
-                [(root, own), ..] if root == node && !std::ptr::eq(own, draft) => self.part(own, out, &own.root()),
+                [(root, own), ..] if root == node && !std::ptr::eq(own, draft) => {
+                    self.part(own, out, &own.root())
+                }
                 _ => self.same(out, *node),
             },
             Part::New(value) | Part::Instead { value, .. } => self.value(out, value),
@@ -168,7 +232,9 @@ impl Check<'_, '_> {
                     }
                     let mut entries = self.output.entries(out);
                     for field in fields {
-                        let Some((key, value)) = entries.next() else { return differ(out, "a field is missing") };
+                        let Some((key, value)) = entries.next() else {
+                            return differ(out, "a field is missing");
+                        };
                         match &field.key {
                             Key::Node(node) if self.is_same_text(key, *node) => {}
                             Key::Node(node) => self.same(key, *node)?,
@@ -177,7 +243,11 @@ impl Check<'_, '_> {
                         }
                         self.part(draft, value, &field.value)?;
                     }
-                    if entries.next().is_some() { differ(out, "a field too many") } else { Ok(()) }
+                    if entries.next().is_some() {
+                        differ(out, "a field too many")
+                    } else {
+                        Ok(())
+                    }
                 }
                 Opened::List { items, .. } => {
                     if !self.output.kind(out).is_sequence() {
@@ -185,10 +255,16 @@ impl Check<'_, '_> {
                     }
                     let mut children = self.output.children(out);
                     for item in items {
-                        let Some(child) = children.next() else { return differ(out, "an item is missing") };
+                        let Some(child) = children.next() else {
+                            return differ(out, "an item is missing");
+                        };
                         self.part(draft, child, item)?;
                     }
-                    if children.next().is_some() { differ(out, "an item too many") } else { Ok(()) }
+                    if children.next().is_some() {
+                        differ(out, "an item too many")
+                    } else {
+                        Ok(())
+                    }
                 }
             },
         }
@@ -201,28 +277,40 @@ impl Check<'_, '_> {
             Kind::SingleQuoted | Kind::DoubleQuoted | Kind::Literal | Kind::Folded => true,
             _ => false,
         };
-        is_string_by_style && self.output.tag(out).is_none() && self.output.scalar(out) == Some(text)
+        is_string_by_style
+            && self.output.tag(out).is_none()
+            && self.output.scalar(out) == Some(text)
     }
 
     /// A new value: every reader must find exactly it.
     fn value(&self, out: NodeId, value: &Value) -> Checked {
         match value {
             Value::Array(items) => {
-                if !self.output.kind(out).is_sequence() || self.output.children(out).count() != items.len() {
+                if !self.output.kind(out).is_sequence()
+                    || self.output.children(out).count() != items.len()
+                {
                     return differ(out, "another list");
                 }
-                self.output.children(out).zip(items).try_for_each(|(child, item)| self.value(child, item))
+                self.output
+                    .children(out)
+                    .zip(items)
+                    .try_for_each(|(child, item)| self.value(child, item))
             }
             Value::Object(map) => {
-                if !self.output.kind(out).is_mapping() || self.output.entries(out).count() != map.len() {
+                if !self.output.kind(out).is_mapping()
+                    || self.output.entries(out).count() != map.len()
+                {
                     return differ(out, "another mapping");
                 }
-                self.output.entries(out).zip(map).try_for_each(|((key, child), (name, item))| {
-                    if !self.output.is_text(key, name) {
-                        return differ(key, "another key");
-                    }
-                    self.value(child, item)
-                })
+                self.output
+                    .entries(out)
+                    .zip(map)
+                    .try_for_each(|((key, child), (name, item))| {
+                        if !self.output.is_text(key, name) {
+                            return differ(key, "another key");
+                        }
+                        self.value(child, item)
+                    })
             }
             Value::String(text) if self.is_string(out, text) => Ok(()),
             scalar => match scalar_value(self.output, out) {

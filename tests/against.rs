@@ -9,18 +9,36 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 fn folders() -> Vec<PathBuf> {
-    let entries = walkdir::WalkDir::new("testdata/cases").min_depth(2).max_depth(2).sort_by_file_name();
-    let folders = entries.into_iter().map(|entry| entry.expect("testdata is readable").into_path());
-    folders.filter(|folder| folder.join("policy.yaml").exists() && folder.join("input.yaml").exists()).collect()
+    let entries = walkdir::WalkDir::new("testdata/cases")
+        .min_depth(2)
+        .max_depth(2)
+        .sort_by_file_name();
+    let folders = entries
+        .into_iter()
+        .map(|entry| entry.expect("testdata is readable").into_path());
+    folders
+        .filter(|folder| folder.join("policy.yaml").exists() && folder.join("input.yaml").exists())
+        .collect()
 }
 
 fn policies(folder: &Path) -> Vec<Policy> {
     let text = fs::read_to_string(folder.join("policy.yaml")).expect("a case has a policy");
-    read(vec![PolicyFile { name: "policy.yaml".into(), text }], &[]).0
+    read(
+        vec![PolicyFile {
+            name: "policy.yaml".into(),
+            text,
+        }],
+        &[],
+    )
+    .0
 }
 
 fn graft_with(text: &[u8], policies: &[Policy]) -> Option<FileReport> {
-    let options = Options { authors: true, views: true, ..Options::default() };
+    let options = Options {
+        authors: true,
+        views: true,
+        ..Options::default()
+    };
     let report = graft(&"input.yaml".into(), text, policies, &options);
     (!report.diagnostics.iter().any(|problem| problem.is_error())).then_some(report)
 }
@@ -31,20 +49,43 @@ fn the_old_text_with_the_edits_is_the_new_text() {
     let mut changed = 0;
     for (at, folder) in folders.iter().enumerate() {
         let text = fs::read(folder.join("input.yaml")).expect("a case has an input");
-        let (old, new) = (policies(folder), policies(&folders[(at + 1) % folders.len()]));
-        for (old, new) in [(&old, &new), (&new, &old), (&old, &old), (&Vec::new(), &old)] {
-            let (Some(old), Some(new)) = (graft_with(&text, old), graft_with(&text, new)) else { continue };
-            let versions = Versions { old: &old, new: &new, upgrade: &new };
+        let (old, new) = (
+            policies(folder),
+            policies(&folders[(at + 1) % folders.len()]),
+        );
+        for (old, new) in [
+            (&old, &new),
+            (&new, &old),
+            (&old, &old),
+            (&Vec::new(), &old),
+        ] {
+            let (Some(old), Some(new)) = (graft_with(&text, old), graft_with(&text, new)) else {
+                continue;
+            };
+            let versions = Versions {
+                old: &old,
+                new: &new,
+                upgrade: &new,
+            };
             let (old_text, report) = against(&text, versions);
             let context = || format!("{}: {:?}", folder.display(), report.edits);
             assert_eq!(old_text, splice(&text, &old.edits), "{}", context());
             let (came, wanted) = (splice(&old_text, &report.edits), splice(&text, &new.edits));
-            assert_eq!(String::from_utf8_lossy(&came), String::from_utf8_lossy(&wanted), "{}", context());
-            for workload in report.workloads.iter().filter(|workload| workload.is_changed()) {
+            assert_eq!(
+                String::from_utf8_lossy(&came),
+                String::from_utf8_lossy(&wanted),
+                "{}",
+                context()
+            );
+            for workload in report
+                .workloads
+                .iter()
+                .filter(|workload| workload.is_changed())
+            {
                 let own = &report.edits[workload.edits.clone()];
-                let is_inside = own
-                    .iter()
-                    .all(|edit| workload.document.start <= edit.at.start && edit.at.end <= workload.document.end);
+                let is_inside = own.iter().all(|edit| {
+                    workload.document.start <= edit.at.start && edit.at.end <= workload.document.end
+                });
                 assert!(is_inside, "{}: {:?}", context(), workload.document);
             }
             changed += usize::from(old_text != came);

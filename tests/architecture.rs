@@ -49,27 +49,48 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn library_files() -> Vec<PathBuf> {
-    rust_files(Path::new("src")).into_iter().filter(|path| !path.starts_with("src/bin")).collect()
+    rust_files(Path::new("src"))
+        .into_iter()
+        .filter(|path| !path.starts_with("src/bin"))
+        .collect()
 }
 
 fn module_of(path: &Path) -> String {
     let inside = path.strip_prefix("src").expect("library files are in src");
-    let first = inside.components().next().expect("a path has a component").as_os_str().to_string_lossy().into_owned();
+    let first = inside
+        .components()
+        .next()
+        .expect("a path has a component")
+        .as_os_str()
+        .to_string_lossy()
+        .into_owned();
     first.trim_end_matches(".rs").to_owned()
 }
 
 fn rank(module: &str) -> usize {
-    ORDER.iter().position(|known| *known == module).unwrap_or_else(|| panic!("module `{module}` is not in the order"))
+    ORDER
+        .iter()
+        .position(|known| *known == module)
+        .unwrap_or_else(|| panic!("module `{module}` is not in the order"))
 }
 
 #[test]
 fn a_module_imports_only_what_comes_before_it() {
     let mut wrong = Vec::new();
-    for path in library_files().iter().filter(|path| !path.ends_with("lib.rs")) {
+    for path in library_files()
+        .iter()
+        .filter(|path| !path.ends_with("lib.rs"))
+    {
         let own = module_of(path);
         let text = fs::read_to_string(path).expect("the file is readable");
-        for (_, rest) in text.match_indices("crate::").map(|(at, found)| text.split_at(at + found.len())) {
-            let module: String = rest.chars().take_while(|char| char.is_alphanumeric() || *char == '_').collect();
+        for (_, rest) in text
+            .match_indices("crate::")
+            .map(|(at, found)| text.split_at(at + found.len()))
+        {
+            let module: String = rest
+                .chars()
+                .take_while(|char| char.is_alphanumeric() || *char == '_')
+                .collect();
             if rank(&module) > rank(&own) {
                 wrong.push(format!("{} imports {module}", path.display()));
             }
@@ -80,10 +101,15 @@ fn a_module_imports_only_what_comes_before_it() {
 
 #[test]
 fn yaml_knows_no_kubernetes_word() {
-    for path in library_files().iter().filter(|path| path.starts_with("src/yaml")) {
+    for path in library_files()
+        .iter()
+        .filter(|path| path.starts_with("src/yaml"))
+    {
         let text = fs::read_to_string(path).expect("the file is readable");
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let lines = code
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
         for line in lines {
             for word in ["container", "Deployment", "apiVersion", "metadata"] {
                 assert!(!line.contains(word), "{}: {line}", path.display());
@@ -94,7 +120,16 @@ fn yaml_knows_no_kubernetes_word() {
 
 #[test]
 fn the_library_touches_no_file_environment_clock_or_terminal() {
-    let words = ["std::fs", "std::env", "std::net", "std::process", "std::time", "println!", "eprintln!", "print!("];
+    let words = [
+        "std::fs",
+        "std::env",
+        "std::net",
+        "std::process",
+        "std::time",
+        "println!",
+        "eprintln!",
+        "print!(",
+    ];
     for path in library_files() {
         let text = fs::read_to_string(&path).expect("the file is readable");
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
@@ -106,8 +141,14 @@ fn the_library_touches_no_file_environment_clock_or_terminal() {
 
 #[test]
 fn no_file_is_longer_than_can_be_read_at_once() {
-    for path in rust_files(Path::new("src")).into_iter().chain(rust_files(Path::new("tests"))) {
-        let lines = fs::read_to_string(&path).expect("the file is readable").lines().count();
+    for path in rust_files(Path::new("src"))
+        .into_iter()
+        .chain(rust_files(Path::new("tests")))
+    {
+        let lines = fs::read_to_string(&path)
+            .expect("the file is readable")
+            .lines()
+            .count();
         assert!(lines <= MOST_LINES, "{} has {lines} lines", path.display());
     }
 }

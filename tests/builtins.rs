@@ -18,15 +18,29 @@ use std::fs;
 const FOLDER: &str = "testdata/builtins";
 
 /// What a user must give.
-const REQUIRED: &[(&str, &str, &str)] = &[("rookout-java", "image", "registry.example.com/rookout-agent:1.2.3")];
+const REQUIRED: &[(&str, &str, &str)] = &[(
+    "rookout-java",
+    "image",
+    "registry.example.com/rookout-agent:1.2.3",
+)];
 
 fn policy(builtin: &Builtin) -> Policy {
-    let required = REQUIRED.iter().filter(|(policy, ..)| *policy == builtin.name);
+    let required = REQUIRED
+        .iter()
+        .filter(|(policy, ..)| *policy == builtin.name);
     let params: Vec<ParamSetting> = required
-        .map(|(_, name, value)| ParamSetting { policy: None, name: (*name).to_owned(), value: (*value).to_owned() })
+        .map(|(_, name, value)| ParamSetting {
+            policy: None,
+            name: (*name).to_owned(),
+            value: (*value).to_owned(),
+        })
         .collect();
     let (mut policies, problems) = read(vec![builtin.file()], &params);
-    assert!(problems.is_empty() && policies.len() == 1, "{}: {problems:?}", builtin.name);
+    assert!(
+        problems.is_empty() && policies.len() == 1,
+        "{}: {problems:?}",
+        builtin.name
+    );
     policies.remove(0)
 }
 
@@ -48,9 +62,21 @@ fn each_gives_its_output_and_a_second_run_changes_nothing() {
             fs::write(&path, &output).expect("the folder is writable");
         }
         let expected = fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-        assert_eq!(String::from_utf8_lossy(&output), String::from_utf8_lossy(&expected), "{}", builtin.name);
+        assert_eq!(
+            String::from_utf8_lossy(&output),
+            String::from_utf8_lossy(&expected),
+            "{}",
+            builtin.name
+        );
         assert!(
-            graft(&"input.yaml".into(), &output, &policies, &Options::default()).edits.is_empty(),
+            graft(
+                &"input.yaml".into(),
+                &output,
+                &policies,
+                &Options::default()
+            )
+            .edits
+            .is_empty(),
             "{}",
             builtin.name
         );
@@ -62,14 +88,30 @@ fn each_gives_its_output_and_a_second_run_changes_nothing() {
 #[test]
 fn all_together_share_one_workload() {
     let input = fs::read(format!("{FOLDER}/input.yaml")).expect("the input is there");
-    let policies: Vec<Policy> =
-        BUILTINS.iter().filter(|builtin| builtin.name != "prometheus-scrape").map(policy).collect();
+    let policies: Vec<Policy> = BUILTINS
+        .iter()
+        .filter(|builtin| builtin.name != "prometheus-scrape")
+        .map(policy)
+        .collect();
     let report = graft(&"input.yaml".into(), &input, &policies, &Options::default());
-    assert!(report.diagnostics.iter().all(|problem| !problem.is_error()), "{:?}", report.diagnostics);
+    assert!(
+        report.diagnostics.iter().all(|problem| !problem.is_error()),
+        "{:?}",
+        report.diagnostics
+    );
     let output = String::from_utf8(splice(&input, &report.edits)).expect("text");
     assert_eq!(output.matches("name: JAVA_TOOL_OPTIONS").count(), 1);
     assert_eq!(output.matches("-javaagent:").count(), 3);
-    assert!(graft(&"input.yaml".into(), output.as_bytes(), &policies, &Options::default()).edits.is_empty());
+    assert!(
+        graft(
+            &"input.yaml".into(),
+            output.as_bytes(),
+            &policies,
+            &Options::default()
+        )
+        .edits
+        .is_empty()
+    );
 }
 
 /// The pod templates decode strictly: no unknown field, no wrong type.
@@ -85,7 +127,8 @@ fn assert_strict(name: &str, output: &[u8]) {
 
 fn containers(inject: &Inject) -> Vec<&Value> {
     let init = inject.init_containers.iter().map(|(item, _)| &*item.value);
-    init.chain(inject.sidecars.iter().map(|(item, ..)| &*item.value)).collect()
+    init.chain(inject.sidecars.iter().map(|(item, ..)| &*item.value))
+        .collect()
 }
 
 /// <https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted>, and requests and limits, and a
@@ -97,21 +140,67 @@ fn every_container_starts_in_a_hardened_namespace() {
             for container in containers(&rule.inject) {
                 let security = &container["securityContext"];
                 assert_eq!(security["runAsNonRoot"], json!(true), "{}", builtin.name);
-                assert!(security["runAsUser"].as_u64().is_some_and(|user| user > 0), "{}", builtin.name);
-                assert_eq!(security["allowPrivilegeEscalation"], json!(false), "{}", builtin.name);
-                assert_eq!(security["capabilities"], json!({"drop": ["ALL"]}), "{}", builtin.name);
-                assert_eq!(security["seccompProfile"], json!({"type": "RuntimeDefault"}), "{}", builtin.name);
-                for (kind, name) in
-                    [("requests", "cpu"), ("requests", "memory"), ("limits", "cpu"), ("limits", "memory")]
-                {
-                    assert!(container["resources"][kind][name].is_string(), "{}: {kind}.{name}", builtin.name);
+                assert!(
+                    security["runAsUser"].as_u64().is_some_and(|user| user > 0),
+                    "{}",
+                    builtin.name
+                );
+                assert_eq!(
+                    security["allowPrivilegeEscalation"],
+                    json!(false),
+                    "{}",
+                    builtin.name
+                );
+                assert_eq!(
+                    security["capabilities"],
+                    json!({"drop": ["ALL"]}),
+                    "{}",
+                    builtin.name
+                );
+                assert_eq!(
+                    security["seccompProfile"],
+                    json!({"type": "RuntimeDefault"}),
+                    "{}",
+                    builtin.name
+                );
+                for (kind, name) in [
+                    ("requests", "cpu"),
+                    ("requests", "memory"),
+                    ("limits", "cpu"),
+                    ("limits", "memory"),
+                ] {
+                    assert!(
+                        container["resources"][kind][name].is_string(),
+                        "{}: {kind}.{name}",
+                        builtin.name
+                    );
                 }
-                let image = container["image"].as_str().expect("a container has an image");
-                let tag = image.rsplit('/').next().and_then(|name| name.split_once(':')).map(|(_, tag)| tag);
-                assert!(tag.is_some_and(|tag| tag != "latest"), "{}: {image}", builtin.name);
+                let image = container["image"]
+                    .as_str()
+                    .expect("a container has an image");
+                let tag = image
+                    .rsplit('/')
+                    .next()
+                    .and_then(|name| name.split_once(':'))
+                    .map(|(_, tag)| tag);
+                assert!(
+                    tag.is_some_and(|tag| tag != "latest"),
+                    "{}: {image}",
+                    builtin.name
+                );
             }
-            let volumes = rule.inject.volumes.iter().filter_map(|item| item.value.get("emptyDir"));
-            assert!(volumes.into_iter().all(|volume| volume.get("sizeLimit").is_some()), "{}: emptyDir", builtin.name);
+            let volumes = rule
+                .inject
+                .volumes
+                .iter()
+                .filter_map(|item| item.value.get("emptyDir"));
+            assert!(
+                volumes
+                    .into_iter()
+                    .all(|volume| volume.get("sizeLimit").is_some()),
+                "{}: emptyDir",
+                builtin.name
+            );
         }
     }
 }

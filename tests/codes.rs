@@ -16,10 +16,22 @@ const SHOWN_ELSEWHERE: &[(Code, Option<&str>)] = &[
     (Code::BadResourceList, Some("tests/hosts/function.rs")),
     (Code::UnclearTarget, Some("tests/hosts/component.rs")),
     (Code::OutOfDate, Some("tests/hosts/kustomize.rs")),
-    (Code::NearMiss, Some("testdata/review/check-finds-what-is-out-of-date/expected.txt")),
-    (Code::OptedIn, Some("testdata/review/check-finds-who-opts-in-and-is-not-selected/expected.txt")),
-    (Code::LeftAlone, Some("testdata/review/check-finds-conflicts-lints-and-wrong-names/expected.txt")),
-    (Code::WrongName, Some("testdata/review/check-finds-conflicts-lints-and-wrong-names/expected.txt")),
+    (
+        Code::NearMiss,
+        Some("testdata/review/check-finds-what-is-out-of-date/expected.txt"),
+    ),
+    (
+        Code::OptedIn,
+        Some("testdata/review/check-finds-who-opts-in-and-is-not-selected/expected.txt"),
+    ),
+    (
+        Code::LeftAlone,
+        Some("testdata/review/check-finds-conflicts-lints-and-wrong-names/expected.txt"),
+    ),
+    (
+        Code::WrongName,
+        Some("testdata/review/check-finds-conflicts-lints-and-wrong-names/expected.txt"),
+    ),
     (Code::Internal, None),
 ];
 
@@ -31,7 +43,12 @@ fn headings(folder: &Path) -> Vec<String> {
         if path.is_dir() {
             found.extend(headings(&path));
         } else if path.file_name().is_some_and(|name| name == "report.txt") {
-            found.extend(fs::read_to_string(&path).expect("a report is text").lines().map(str::to_owned));
+            found.extend(
+                fs::read_to_string(&path)
+                    .expect("a report is text")
+                    .lines()
+                    .map(str::to_owned),
+            );
         }
     }
     found
@@ -39,7 +56,10 @@ fn headings(folder: &Path) -> Vec<String> {
 
 fn explain(code: &str) -> std::process::Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
-    command.args(["explain", "--code", code]).output().expect("the program runs")
+    command
+        .args(["explain", "--code", code])
+        .output()
+        .expect("the program runs")
 }
 
 #[test]
@@ -47,13 +67,25 @@ fn every_code_has_a_page_of_one_form() {
     for code in Code::ALL {
         let page = code.page();
         let name = code.name();
-        assert!(page.starts_with(&format!("# {name}\n\n")), "docs/errors/{name}.md begins with another heading");
+        assert!(
+            page.starts_with(&format!("# {name}\n\n")),
+            "docs/errors/{name}.md begins with another heading"
+        );
         let parts: Vec<&str> = page.split("\n## ").collect();
-        let headings: Vec<&str> = parts[1..].iter().filter_map(|part| part.lines().next()).collect();
+        let headings: Vec<&str> = parts[1..]
+            .iter()
+            .filter_map(|part| part.lines().next())
+            .collect();
         assert_eq!(headings, ["Example", "What to do"], "docs/errors/{name}.md");
-        assert!(parts.iter().all(|part| part.trim().lines().count() > 2), "docs/errors/{name}.md has an empty part");
+        assert!(
+            parts.iter().all(|part| part.trim().lines().count() > 2),
+            "docs/errors/{name}.md has an empty part"
+        );
         let longest = page.lines().map(|line| line.chars().count()).max();
-        assert!(longest <= Some(120), "docs/errors/{name}.md has a line of {longest:?} characters");
+        assert!(
+            longest <= Some(120),
+            "docs/errors/{name}.md has a line of {longest:?} characters"
+        );
     }
 }
 
@@ -61,8 +93,16 @@ fn every_code_has_a_page_of_one_form() {
 fn every_page_is_of_a_code() {
     for entry in fs::read_dir("docs/errors").expect("the pages are there") {
         let path = entry.expect("the entry is readable").path();
-        let name = path.file_stem().expect("a page has a name").to_string_lossy().into_owned();
-        assert!(Code::find(&name).is_some(), "{} is the page of no code", path.display());
+        let name = path
+            .file_stem()
+            .expect("a page has a name")
+            .to_string_lossy()
+            .into_owned();
+        assert!(
+            Code::find(&name).is_some(),
+            "{} is the page of no code",
+            path.display()
+        );
     }
 }
 
@@ -72,10 +112,18 @@ fn every_code_is_shown_by_a_case() {
     for code in Code::ALL {
         match SHOWN_ELSEWHERE.iter().find(|(other, _)| other == code) {
             Some((_, Some(file))) => {
-                assert!(!shown.iter().any(|line| line == code.name()), "{}: a case shows it", code.name());
+                assert!(
+                    !shown.iter().any(|line| line == code.name()),
+                    "{}: a case shows it",
+                    code.name()
+                );
                 let test = fs::read_to_string(file).expect("the test is there");
                 // A test names the code that it looks for; a report begins a line, or a word, with it.
-                let name = if file.ends_with(".rs") { format!("\"{}\"", code.name()) } else { code.name().to_owned() };
+                let name = if file.ends_with(".rs") {
+                    format!("\"{}\"", code.name())
+                } else {
+                    code.name().to_owned()
+                };
                 assert!(test.contains(&name), "{file} does not show {}", code.name());
             }
             Some((_, None)) => {}
@@ -92,7 +140,12 @@ fn every_code_is_shown_by_a_case() {
 fn explain_prints_the_page() {
     for code in Code::ALL {
         let output = explain(code.name());
-        assert_eq!((output.status.code(), &*output.stdout), (Some(0), code.page().as_bytes()), "{}", code.name());
+        assert_eq!(
+            (output.status.code(), &*output.stdout),
+            (Some(0), code.page().as_bytes()),
+            "{}",
+            code.name()
+        );
     }
 }
 
@@ -101,6 +154,9 @@ fn explain_offers_the_code_that_was_meant() {
     let output = explain("conflicts");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b""[..]));
-    assert!(said.contains("unknown-code") && said.contains("did you mean `conflict`?"), "{said}");
+    assert!(
+        said.contains("unknown-code") && said.contains("did you mean `conflict`?"),
+        "{said}"
+    );
     assert!(String::from_utf8_lossy(&explain("xyz").stderr).contains("cannot-compose"));
 }

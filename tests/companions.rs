@@ -32,9 +32,9 @@ spec:
       data: {level: info}
 ";
 
-const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop\n  labels:\n    agent: wanted\n";
-const SETTINGS: &str =
-    "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\n  namespace: shop\ndata:\n  a: b\n";
+const NAMESPACE: &str =
+    "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop\n  labels:\n    agent: wanted\n";
+const SETTINGS: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\n  namespace: shop\ndata:\n  a: b\n";
 
 fn workload(name: &str) -> String {
     format!(
@@ -49,27 +49,40 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
     fs::create_dir(folder.path().join("manifests")).expect("the folder is writable");
     fs::write(folder.path().join("policy.yaml"), POLICY).expect("the folder is writable");
     for (name, text) in files {
-        fs::write(folder.path().join("manifests").join(name), text).expect("the folder is writable");
+        fs::write(folder.path().join("manifests").join(name), text)
+            .expect("the folder is writable");
     }
     folder
 }
 
 fn podgraft(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
-    command.current_dir(folder).args(args).output().expect("the program runs")
+    command
+        .current_dir(folder)
+        .args(args)
+        .output()
+        .expect("the program runs")
 }
 
 fn files_of(folder: &Path) -> BTreeMap<String, String> {
-    let entries = fs::read_dir(folder).expect("the folder is readable").map(|entry| entry.expect("it is readable"));
+    let entries = fs::read_dir(folder)
+        .expect("the folder is readable")
+        .map(|entry| entry.expect("it is readable"));
     let read = |entry: fs::DirEntry| {
-        (entry.file_name().to_string_lossy().into_owned(), fs::read_to_string(entry.path()).expect("it is text"))
+        (
+            entry.file_name().to_string_lossy().into_owned(),
+            fs::read_to_string(entry.path()).expect("it is text"),
+        )
     };
     entries.map(read).collect()
 }
 
 fn values(text: &str) -> Vec<Value> {
     let tree = parse(text).expect("the output is YAML");
-    tree.roots().iter().map(|&root| to_value(&tree, root).expect("it has a value")).collect()
+    tree.roots()
+        .iter()
+        .map(|&root| to_value(&tree, root).expect("it has a value"))
+        .collect()
 }
 
 fn sorted(mut values: Vec<Value>) -> Vec<String> {
@@ -80,11 +93,31 @@ fn sorted(mut values: Vec<Value>) -> Vec<String> {
 #[test]
 fn facts_and_companions_go_over_all_files() {
     let (orders, cart) = (workload("orders"), workload("cart"));
-    let folder = folder(&[("a.yaml", &orders), ("b.yaml", &cart), ("c.yaml", NAMESPACE), ("d.yaml", SETTINGS)]);
-    let output = podgraft(folder.path(), &["apply", "-q", "-p", "policy.yaml", "manifests"]);
+    let folder = folder(&[
+        ("a.yaml", &orders),
+        ("b.yaml", &cart),
+        ("c.yaml", NAMESPACE),
+        ("d.yaml", SETTINGS),
+    ]);
+    let output = podgraft(
+        folder.path(),
+        &["apply", "-q", "-p", "policy.yaml", "manifests"],
+    );
     let stream = String::from_utf8(output.stdout).expect("it is text");
-    let kinds: Vec<String> = values(&stream).iter().map(|value| value["metadata"]["name"].to_string()).collect();
-    assert_eq!(kinds, ["\"orders\"", "\"agent\"", "\"cart\"", "\"shop\"", "\"settings\""]);
+    let kinds: Vec<String> = values(&stream)
+        .iter()
+        .map(|value| value["metadata"]["name"].to_string())
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "\"orders\"",
+            "\"agent\"",
+            "\"cart\"",
+            "\"shop\"",
+            "\"settings\""
+        ]
+    );
     assert_eq!(stream.matches("checksum/agent: ").count(), 2);
     assert_eq!(stream.matches("checksum/settings: ").count(), 2);
 }
@@ -92,22 +125,45 @@ fn facts_and_companions_go_over_all_files() {
 #[test]
 fn in_place_the_object_stands_in_the_file_of_its_workload_and_a_second_run_changes_nothing() {
     let (orders, cart) = (workload("orders"), workload("cart"));
-    let folder = folder(&[("a.yaml", NAMESPACE), ("b.yaml", &cart), ("c.yaml", &orders), ("d.yaml", SETTINGS)]);
+    let folder = folder(&[
+        ("a.yaml", NAMESPACE),
+        ("b.yaml", &cart),
+        ("c.yaml", &orders),
+        ("d.yaml", SETTINGS),
+    ]);
     let manifests = folder.path().join("manifests");
-    let diff = podgraft(folder.path(), &["diff", "-q", "--record", "-p", "policy.yaml", "manifests"]);
+    let diff = podgraft(
+        folder.path(),
+        &["diff", "-q", "--record", "-p", "policy.yaml", "manifests"],
+    );
     assert_eq!(diff.status.code(), Some(1));
     let apply = |more: &[&str]| {
-        let output =
-            podgraft(folder.path(), &[&["apply", "-q", "--record", "-p", "policy.yaml", "manifests"], more].concat());
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let output = podgraft(
+            folder.path(),
+            &[
+                &["apply", "-q", "--record", "-p", "policy.yaml", "manifests"],
+                more,
+            ]
+            .concat(),
+        );
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     };
     apply(&["--output-dir", "out"]);
     let before = files_of(&manifests);
     apply(&["--in-place"]);
     let after = files_of(&manifests);
     assert_eq!(files_of(&folder.path().join("out")), after);
-    assert!(after["b.yaml"].contains("kind: ConfigMap") && !after["c.yaml"].contains("kind: ConfigMap"));
-    assert_eq!((&before["a.yaml"], &before["d.yaml"]), (&after["a.yaml"], &after["d.yaml"]));
+    assert!(
+        after["b.yaml"].contains("kind: ConfigMap") && !after["c.yaml"].contains("kind: ConfigMap")
+    );
+    assert_eq!(
+        (&before["a.yaml"], &before["d.yaml"]),
+        (&after["a.yaml"], &after["d.yaml"])
+    );
     apply(&["--in-place"]);
     assert_eq!(files_of(&manifests), after);
     check_patch(&diff.stdout, &before, &after);
@@ -118,37 +174,76 @@ fn check_patch(diff: &[u8], before: &BTreeMap<String, String>, after: &BTreeMap<
     let folder = tempfile::tempdir().expect("there is a temporary folder");
     let manifests = folder.path().join("manifests");
     fs::create_dir(&manifests).expect("the folder is writable");
-    before.iter().for_each(|(name, text)| fs::write(manifests.join(name), text).expect("the folder is writable"));
+    before.iter().for_each(|(name, text)| {
+        fs::write(manifests.join(name), text).expect("the folder is writable")
+    });
     fs::write(folder.path().join("change.patch"), diff).expect("the folder is writable");
     let mut git = Command::new("git");
-    git.current_dir(folder.path()).args(["apply", "change.patch"]);
+    git.current_dir(folder.path())
+        .args(["apply", "change.patch"]);
     // Where there is no git, the diff's own tests say as much.
     let Ok(output) = git.output() else { return };
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert_eq!(files_of(&manifests), *after);
 }
 
 #[test]
 fn a_document_at_the_end_of_a_part_of_a_file_is_not_lost() {
-    let text = format!("{}---\n{POLICY}---\n{NAMESPACE}---\n{SETTINGS}", workload("orders"));
+    let text = format!(
+        "{}---\n{POLICY}---\n{NAMESPACE}---\n{SETTINGS}",
+        workload("orders")
+    );
     let folder = folder(&[("all.yaml", &text)]);
     let output = podgraft(folder.path(), &["apply", "-q", "-p", "@input", "manifests"]);
     let stream = String::from_utf8(output.stdout).expect("it is text");
-    let names: Vec<String> = values(&stream).iter().map(|value| value["metadata"]["name"].to_string()).collect();
-    assert_eq!(names, ["\"orders\"", "\"agent\"", "\"shop\"", "\"settings\""]);
+    let names: Vec<String> = values(&stream)
+        .iter()
+        .map(|value| value["metadata"]["name"].to_string())
+        .collect();
+    assert_eq!(
+        names,
+        ["\"orders\"", "\"agent\"", "\"shop\"", "\"settings\""]
+    );
 }
 
 #[test]
 fn several_threads_come_to_the_same() {
     let padding = "# padding\n".repeat(4000);
-    let many: Vec<String> = (0..150).map(|number| workload(&format!("app-{number}")) + &padding).collect();
+    let many: Vec<String> = (0..150)
+        .map(|number| workload(&format!("app-{number}")) + &padding)
+        .collect();
     let text = format!("{}---\n{NAMESPACE}---\n{SETTINGS}", many.join("---\n"));
     let folder = folder(&[("all.yaml", &text)]);
-    let run = |threads| podgraft(folder.path(), &["apply", "-p", "policy.yaml", "--threads", threads, "manifests"]);
+    let run = |threads| {
+        podgraft(
+            folder.path(),
+            &[
+                "apply",
+                "-p",
+                "policy.yaml",
+                "--threads",
+                threads,
+                "manifests",
+            ],
+        )
+    };
     let (one, four) = (run("1"), run("4"));
-    assert!(one.status.success(), "{}", String::from_utf8_lossy(&one.stderr));
+    assert!(
+        one.status.success(),
+        "{}",
+        String::from_utf8_lossy(&one.stderr)
+    );
     assert!(one.stdout == four.stdout && one.stderr == four.stderr);
-    assert_eq!(String::from_utf8_lossy(&one.stdout).matches("name: agent\n").count(), 1);
+    assert_eq!(
+        String::from_utf8_lossy(&one.stdout)
+            .matches("name: agent\n")
+            .count(),
+        1
+    );
 }
 
 /// Every golden case of several documents, and what comes of them in the opposite order.
@@ -156,33 +251,61 @@ fn several_threads_come_to_the_same() {
 fn the_order_of_documents_makes_no_difference() {
     let mut compared = 0;
     for area in ["checksums", "env", "generate", "select"] {
-        for entry in fs::read_dir(Path::new("testdata/cases").join(area)).expect("testdata is readable") {
+        for entry in
+            fs::read_dir(Path::new("testdata/cases").join(area)).expect("testdata is readable")
+        {
             let case = entry.expect("the entry is readable").path();
-            let Ok(input) = fs::read_to_string(case.join("input.yaml")) else { continue };
-            let documents: Vec<&str> = input.split("---\n").filter(|document| !document.trim().is_empty()).collect();
+            let Ok(input) = fs::read_to_string(case.join("input.yaml")) else {
+                continue;
+            };
+            let documents: Vec<&str> = input
+                .split("---\n")
+                .filter(|document| !document.trim().is_empty())
+                .collect();
             // A directive belongs to what follows it.
             if documents.len() < 2 || input.contains("%YAML") || !input.ends_with('\n') {
                 continue;
             }
             let policies = policies(&case);
             let backward: Vec<&str> = documents.iter().rev().copied().collect();
-            let (one, other) = (result(&input, &policies), result(&backward.join("---\n"), &policies));
+            let (one, other) = (
+                result(&input, &policies),
+                result(&backward.join("---\n"), &policies),
+            );
             assert_eq!(one, other, "{}", case.display());
             compared += 1;
         }
     }
-    assert!(compared > 30, "only {compared} cases have several documents");
+    assert!(
+        compared > 30,
+        "only {compared} cases have several documents"
+    );
 }
 
 fn policies(case: &Path) -> Vec<Policy> {
     let text = fs::read_to_string(case.join("policy.yaml")).expect("a case has a policy");
-    read(vec![PolicyFile { name: "policy.yaml".into(), text }], &[]).0
+    read(
+        vec![PolicyFile {
+            name: "policy.yaml".into(),
+            text,
+        }],
+        &[],
+    )
+    .0
 }
 
 /// The documents that come out, or the messages of what is wrong, both sorted.
 fn result(text: &str, policies: &[Policy]) -> Result<Vec<String>, Vec<String>> {
-    let report = graft(&Arc::from("input.yaml"), text.as_bytes(), policies, &Options::default());
-    let errors = report.diagnostics.iter().filter(|problem| problem.is_error());
+    let report = graft(
+        &Arc::from("input.yaml"),
+        text.as_bytes(),
+        policies,
+        &Options::default(),
+    );
+    let errors = report
+        .diagnostics
+        .iter()
+        .filter(|problem| problem.is_error());
     let mut messages: Vec<String> = errors.map(|problem| problem.message.clone()).collect();
     messages.sort();
     if !messages.is_empty() {
@@ -202,9 +325,21 @@ spec:
 
 #[test]
 fn what_is_generated_no_longer_goes_whichever_way_the_text_comes() {
-    let folder = folder(&[("a.yaml", &[NAMESPACE, "---\n", SETTINGS, "---\n", &workload("orders")].concat())]);
-    let run = |args: &[&str]| podgraft(folder.path(), &[&["apply", "-q", "--diagnostics", "short"], args].concat());
-    assert!(run(&["-p", "policy.yaml", "--in-place", "manifests/a.yaml"]).status.success());
+    let folder = folder(&[(
+        "a.yaml",
+        &[NAMESPACE, "---\n", SETTINGS, "---\n", &workload("orders")].concat(),
+    )]);
+    let run = |args: &[&str]| {
+        podgraft(
+            folder.path(),
+            &[&["apply", "-q", "--diagnostics", "short"], args].concat(),
+        )
+    };
+    assert!(
+        run(&["-p", "policy.yaml", "--in-place", "manifests/a.yaml"])
+            .status
+            .success()
+    );
     fs::write(folder.path().join("policy.yaml"), WITHOUT).expect("the folder is writable");
     let injected = files_of(&folder.path().join("manifests"))["a.yaml"].clone();
     assert!(injected.contains("name: agent\n"), "{injected}");
@@ -212,15 +347,27 @@ fn what_is_generated_no_longer_goes_whichever_way_the_text_comes() {
     let stream = run(&["-p", "policy.yaml", "--stream", "manifests/a.yaml"]);
     let mut held = Command::new(env!("CARGO_BIN_EXE_podgraft"));
     let stdin = fs::File::open(folder.path().join("manifests/a.yaml")).expect("it is there");
-    held.args(["apply", "-q", "-p", "policy.yaml"]).current_dir(folder.path()).stdin(stdin);
+    held.args(["apply", "-q", "-p", "policy.yaml"])
+        .current_dir(folder.path())
+        .stdin(stdin);
     let held = held.output().expect("the program runs");
-    assert!(run(&["-p", "policy.yaml", "--in-place", "manifests/a.yaml"]).status.success());
+    assert!(
+        run(&["-p", "policy.yaml", "--in-place", "manifests/a.yaml"])
+            .status
+            .success()
+    );
     let wanted = files_of(&folder.path().join("manifests"))["a.yaml"].clone();
-    assert!(wanted.contains("agent: without") && !wanted.contains("kind: ConfigMap\nmetadata:\n  name: agent"));
+    assert!(
+        wanted.contains("agent: without")
+            && !wanted.contains("kind: ConfigMap\nmetadata:\n  name: agent")
+    );
     assert_eq!(String::from_utf8_lossy(&named.stdout), wanted);
     assert_eq!(String::from_utf8_lossy(&held.stdout), wanted);
     let said = String::from_utf8_lossy(&stream.stderr);
-    assert!(stream.status.code() == Some(2) && said.contains("too-late"), "{said}");
+    assert!(
+        stream.status.code() == Some(2) && said.contains("too-late"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -228,20 +375,41 @@ fn a_stream_knows_what_came_before_and_refuses_what_comes_too_late() {
     let facts = [NAMESPACE, "---\n", SETTINGS, "---\n"].concat();
     let folder = folder(&[("a.yaml", &[&facts, &*workload("orders")].concat())]);
     let run = |args: &[&str]| {
-        podgraft(folder.path(), &[&["apply", "--diagnostics", "short", "-p", "policy.yaml"], args].concat())
+        podgraft(
+            folder.path(),
+            &[
+                &["apply", "--diagnostics", "short", "-p", "policy.yaml"],
+                args,
+            ]
+            .concat(),
+        )
     };
     let stream = run(&["--stream", "manifests/a.yaml"]);
-    assert!(stream.status.success(), "{}", String::from_utf8_lossy(&stream.stderr));
+    assert!(
+        stream.status.success(),
+        "{}",
+        String::from_utf8_lossy(&stream.stderr)
+    );
     assert_eq!(stream.stdout, run(&["manifests/a.yaml"]).stdout);
     for late in [NAMESPACE, SETTINGS] {
-        let before = if late == NAMESPACE { SETTINGS } else { NAMESPACE };
+        let before = if late == NAMESPACE {
+            SETTINGS
+        } else {
+            NAMESPACE
+        };
         let text = [before, "---\n", &workload("orders"), "---\n", late].concat();
         fs::write(folder.path().join("manifests/b.yaml"), text).expect("the folder is writable");
         assert!(run(&["manifests/b.yaml"]).status.success());
         let stream = run(&["--stream", "manifests/b.yaml"]);
         let said = String::from_utf8_lossy(&stream.stderr);
-        assert!(stream.status.code() == Some(2) && stream.stdout.is_empty(), "{said}");
-        assert!(said.contains("too-late") || said.contains("missing-object"), "{said}");
+        assert!(
+            stream.status.code() == Some(2) && stream.stdout.is_empty(),
+            "{said}"
+        );
+        assert!(
+            said.contains("too-late") || said.contains("missing-object"),
+            "{said}"
+        );
     }
 }
 
@@ -268,8 +436,15 @@ spec:
     fs::write(folder.path().join("agent.yaml"), agent).expect("the folder is writable");
     fs::write(folder.path().join("newer.yaml"), newer).expect("the folder is writable");
     let run = |args: &[&str]| {
-        let output = podgraft(folder.path(), &[args, &["-q", "manifests/all.yaml"]].concat());
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let output = podgraft(
+            folder.path(),
+            &[args, &["-q", "manifests/all.yaml"]].concat(),
+        );
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8(output.stdout).expect("it is text")
     };
     run(&["apply", "--in-place", "-p", "agent.yaml"]);
@@ -283,9 +458,16 @@ spec:
     for text in [unknown, without_room] {
         fs::write(&file, text).expect("the folder is writable");
         let undone = run(&["undo"]);
-        assert!(undone.contains("level: info") && undone.trim_end().ends_with("resources:"), "{undone}");
+        assert!(
+            undone.contains("level: info") && undone.trim_end().ends_with("resources:"),
+            "{undone}"
+        );
         run(&["apply", "--in-place", "-p", "newer.yaml"]);
-        assert!(fs::read_to_string(&file).expect("it was written").contains("operator: Exists"));
+        assert!(
+            fs::read_to_string(&file)
+                .expect("it was written")
+                .contains("operator: Exists")
+        );
         assert_eq!(run(&["undo"]), undone);
     }
 }

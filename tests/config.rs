@@ -66,7 +66,11 @@ impl Repository {
 
     fn apply_with(&self, folder: &str, args: &[&str], env: &[(&str, &str)]) -> Output {
         let mut command = self.0.command(&[&["apply"], args].concat());
-        command.current_dir(self.0.path(folder)).envs(env.iter().copied()).output().expect("the program runs")
+        command
+            .current_dir(self.0.path(folder))
+            .envs(env.iter().copied())
+            .output()
+            .expect("the program runs")
     }
 }
 
@@ -82,13 +86,24 @@ fn refusal(output: &Output) -> String {
 
 #[test]
 fn the_nearest_file_upward_to_the_repositorys_root_counts_alone() {
-    let repository = Repository::new("policies: [agents/policy.yaml]\nparams: {agent: {port: 1}}\n");
+    let repository =
+        Repository::new("policies: [agents/policy.yaml]\nparams: {agent: {port: 1}}\n");
     let output = repository.apply("apps/shop", &["."]);
-    assert!(stdout(&output).contains("port: \"1\""), "{}", stdout(&output));
+    assert!(
+        stdout(&output).contains("port: \"1\""),
+        "{}",
+        stdout(&output)
+    );
     assert!(said(&output).contains("settings of ../../podgraft.yaml"));
-    repository.write("apps/podgraft.yaml", &format!("{HEAD}policies: [../agents/other.yaml]\n"));
+    repository.write(
+        "apps/podgraft.yaml",
+        &format!("{HEAD}policies: [../agents/other.yaml]\n"),
+    );
     let nearer = stdout(&repository.apply("apps/shop", &["."]));
-    assert!(nearer.contains("other: \"yes\"") && !nearer.contains("port:"), "{nearer}");
+    assert!(
+        nearer.contains("other: \"yes\"") && !nearer.contains("port:"),
+        "{nearer}"
+    );
 }
 
 #[test]
@@ -104,19 +119,37 @@ fn nothing_is_read_from_above_the_repository_or_where_there_is_none() {
 
 #[test]
 fn flags_win_over_the_environment_and_the_environment_over_the_file() {
-    let config = "policies: [agents/policy.yaml]\nparams: {agent: {port: 1}}\nexclude: ['*.json']\n";
+    let config =
+        "policies: [agents/policy.yaml]\nparams: {agent: {port: 1}}\nexclude: ['*.json']\n";
     let repository = Repository::new(config);
     let flag = stdout(&repository.apply("", &["--param", "port=2", "apps"]));
     assert!(flag.contains("port: \"2\""), "{flag}");
-    let environment = stdout(&repository.apply_with("", &["apps"], &[("PODGRAFT_POLICY", " agents/other.yaml ,")]));
-    assert!(environment.contains("other: \"yes\"") && !environment.contains("port:"), "{environment}");
+    let environment = stdout(&repository.apply_with(
+        "",
+        &["apps"],
+        &[("PODGRAFT_POLICY", " agents/other.yaml ,")],
+    ));
+    assert!(
+        environment.contains("other: \"yes\"") && !environment.contains("port:"),
+        "{environment}"
+    );
     let both = &[("PODGRAFT_POLICY", "nowhere.yaml")];
     let flag = stdout(&repository.apply_with("", &["-p", "agents/policy.yaml", "apps"], both));
-    assert!(flag.contains("port: \"1\""), "`-p` replaces the policies alone: {flag}");
+    assert!(
+        flag.contains("port: \"1\""),
+        "`-p` replaces the policies alone: {flag}"
+    );
     assert!(stdout(&repository.apply("", &["-p", "agents/other.yaml", "apps"])).contains("other"));
-    assert!(refusal(&repository.apply("", &["--no-config", "apps"])).contains("no policy is given"));
-    repository.write("elsewhere/c.yaml", &format!("{HEAD}policies: [../agents/other.yaml]\n"));
-    assert!(stdout(&repository.apply("", &["--config", "elsewhere/c.yaml", "apps"])).contains("other"));
+    assert!(
+        refusal(&repository.apply("", &["--no-config", "apps"])).contains("no policy is given")
+    );
+    repository.write(
+        "elsewhere/c.yaml",
+        &format!("{HEAD}policies: [../agents/other.yaml]\n"),
+    );
+    assert!(
+        stdout(&repository.apply("", &["--config", "elsewhere/c.yaml", "apps"])).contains("other")
+    );
     let named = &[("PODGRAFT_CONFIG", "elsewhere/c.yaml")];
     assert!(stdout(&repository.apply_with("", &["apps"], named)).contains("other"));
 }
@@ -126,7 +159,10 @@ fn mistakes_are_shown_at_their_place_and_nothing_is_written() {
     let wrong = |config: &str| refusal(&Repository::new(config).apply("", &["apps"]));
     assert!(wrong("polices: [agents]\n").contains("podgraft.yaml:3:1"));
     let stray = wrong("policies: [agents]\nparams:\n  agnt: {port: 1}\n");
-    assert!(stray.contains("podgraft.yaml:5:10") && stray.contains("did you mean `agent`?"), "{stray}");
+    assert!(
+        stray.contains("podgraft.yaml:5:10") && stray.contains("did you mean `agent`?"),
+        "{stray}"
+    );
     let stray = wrong("policies: [agents]\nparams:\n  agent: {prot: 1}\n");
     assert!(stray.contains("did you mean `port`?"), "{stray}");
     assert!(wrong("policies: [nowhere.yaml]\n").contains("nowhere.yaml"));
@@ -135,15 +171,27 @@ fn mistakes_are_shown_at_their_place_and_nothing_is_written() {
 #[test]
 fn what_the_configuration_forbids_is_refused_whatever_the_flags_say() {
     let repository = Repository::new("policies: [agents/policy.yaml]\nforbid: [no-digest]\n");
-    for args in [&["apps"][..], &["-p", "agents/policy.yaml", "--forbid", "privileged", "apps"]] {
+    for args in [
+        &["apps"][..],
+        &["-p", "agents/policy.yaml", "--forbid", "privileged", "apps"],
+    ] {
         let refused = refusal(&repository.apply("", args));
-        assert!(refused.contains("forbidden") && refused.contains("policy.yaml:10"), "{refused}");
+        assert!(
+            refused.contains("forbidden") && refused.contains("policy.yaml:10"),
+            "{refused}"
+        );
     }
     assert!(stdout(&repository.apply("", &["-p", "agents/other.yaml", "apps"])).contains("other"));
-    assert!(stdout(&repository.apply("", &["--no-config", "-p", "agents/policy.yaml", "apps"])).contains("agent:1"));
+    assert!(
+        stdout(&repository.apply("", &["--no-config", "-p", "agents/policy.yaml", "apps"]))
+            .contains("agent:1")
+    );
     let misspelt = Repository::new("policies: [agents/policy.yaml]\nforbid: [host-pth]\n");
     let refused = refusal(&misspelt.apply("", &["apps"]));
-    assert!(refused.contains("podgraft.yaml:4:10") && refused.contains("did you mean `host-path`?"), "{refused}");
+    assert!(
+        refused.contains("podgraft.yaml:4:10") && refused.contains("did you mean `host-path`?"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -154,11 +202,18 @@ fn policies_are_looked_at_with_the_same_settings() {
     let lint = |args: &[&str]| repository.0.run(&[&["policy", "lint"], args].concat());
     let forbidden = lint(&[]);
     assert_eq!(forbidden.status.code(), Some(2));
-    assert!(said(&forbidden).contains("forbidden") && given(&forbidden).contains("mirror/agent:1"), "{forbidden:?}");
+    assert!(
+        said(&forbidden).contains("forbidden") && given(&forbidden).contains("mirror/agent:1"),
+        "{forbidden:?}"
+    );
     assert!(said(&lint(&["--no-config"])).contains("no policy is given"));
     assert!(said(&lint(&["--param", "prot=1"])).contains("did you mean `port`?"));
     let images = repository.0.run(&["policy", "images"]);
-    assert_eq!(stdout(&images), "docker.io/agent:1\n", "what a mirror has to have");
+    assert_eq!(
+        stdout(&images),
+        "docker.io/agent:1\n",
+        "what a mirror has to have"
+    );
 }
 
 #[test]
@@ -166,7 +221,14 @@ fn image_mirrors_are_for_injected_images_only() {
     let config = "policies: [agents/policy.yaml]\nimageMirrors:\n- {name: docker.io/agent, newName: mirror/agent}\n";
     let repository = Repository::new(config);
     let once = stdout(&repository.apply("", &["apps/shop/deployment.yaml"]));
-    assert!(once.contains("image: mirror/agent:1") && once.contains("image: docker.io/agent:1"), "{once}");
+    assert!(
+        once.contains("image: mirror/agent:1") && once.contains("image: docker.io/agent:1"),
+        "{once}"
+    );
     repository.write("apps/shop/deployment.yaml", &once);
-    assert_eq!(stdout(&repository.apply("", &["apps/shop/deployment.yaml"])), once, "a second run changes nothing");
+    assert_eq!(
+        stdout(&repository.apply("", &["apps/shop/deployment.yaml"])),
+        once,
+        "a second run changes nothing"
+    );
 }

@@ -22,8 +22,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("the folder is readable") {
         let path = entry.expect("the entry is readable").path();
-        let is_manifest =
-            path.extension().is_some_and(|ending| ["yaml", "yml", "json"].iter().any(|known| ending == *known));
+        let is_manifest = path
+            .extension()
+            .is_some_and(|ending| ["yaml", "yml", "json"].iter().any(|known| ending == *known));
         if path.is_dir() {
             found.extend(files(&path));
         } else if is_manifest {
@@ -36,13 +37,25 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 fn policies() -> Vec<Policy> {
     let text = fs::read_to_string("testdata/corpus/policy.yaml").expect("the policy is there");
-    let (policies, problems) = read(vec![PolicyFile { name: "policy.yaml".into(), text }], &[]);
+    let (policies, problems) = read(
+        vec![PolicyFile {
+            name: "policy.yaml".into(),
+            text,
+        }],
+        &[],
+    );
     assert!(problems.is_empty(), "{problems:?}");
     policies
 }
 
 /// What a refused file may be refused for; anything else is a fault of ours.
-const REFUSALS: &[Code] = &[Code::NotYaml, Code::NotRendered, Code::DuplicateKey, Code::SharedNode, Code::UnknownAlias];
+const REFUSALS: &[Code] = &[
+    Code::NotYaml,
+    Code::NotRendered,
+    Code::DuplicateKey,
+    Code::SharedNode,
+    Code::UnknownAlias,
+];
 
 #[test]
 fn real_manifests_get_the_right_values_and_lose_no_line() {
@@ -57,9 +70,15 @@ fn real_manifests_get_the_right_values_and_lose_no_line() {
         let input = fs::read(&path).expect("the file is readable");
         let name: Arc<str> = path.display().to_string().into();
         let report = graft(&name, &input, &policies, &Options::default());
-        let errors: Vec<_> = report.diagnostics.iter().filter(|problem| problem.is_error()).collect();
+        let errors: Vec<_> = report
+            .diagnostics
+            .iter()
+            .filter(|problem| problem.is_error())
+            .collect();
         if !errors.is_empty() {
-            let is_known = errors.iter().all(|problem| REFUSALS.contains(&problem.code) && !problem.labels.is_empty());
+            let is_known = errors
+                .iter()
+                .all(|problem| REFUSALS.contains(&problem.code) && !problem.labels.is_empty());
             assert!(is_known, "{name}: {errors:?}");
             refused += 1;
             continue;
@@ -69,10 +88,17 @@ fn real_manifests_get_the_right_values_and_lose_no_line() {
         assert_lines_are_kept(&name, &input, &output);
         compared += usize::from(compare_values(&name, &input, &output));
         let again = graft(&name, &output, &policies, &Options::default());
-        assert!(again.edits.is_empty(), "{name}: a second run changes {:?}", again.edits);
+        assert!(
+            again.edits.is_empty(),
+            "{name}: a second run changes {:?}",
+            again.edits
+        );
     }
     eprintln!("{changed} changed, {refused} refused, {compared} compared by values");
-    assert!(changed > 350 && refused < 20 && compared > 350, "{changed} {refused} {compared}");
+    assert!(
+        changed > 350 && refused < 20 && compared > 350,
+        "{changed} {refused} {compared}"
+    );
 }
 
 /// Policies that make every kind of edit, over the same files: the values are those of the plan's patches as the
@@ -84,7 +110,11 @@ fn real_manifests_keep_every_promise() {
         eprintln!("skipped: {CORPUS} is not there");
         return;
     }
-    let policies = ["testdata/mutation/policy.yaml", "testdata/mutation/companions.yaml"].map(|path| {
+    let policies = [
+        "testdata/mutation/policy.yaml",
+        "testdata/mutation/companions.yaml",
+    ]
+    .map(|path| {
         let text = fs::read_to_string(path).expect("the policy is there");
         promises::policies(&text).expect("the policy is right")
     });
@@ -98,31 +128,51 @@ fn real_manifests_keep_every_promise() {
             compared += kept.compared;
         }
     }
-    eprintln!("{edited} texts edited, {refused} refused, {compared} documents compared with the patched values");
-    assert!(edited > 500 && compared > 500, "{edited} {refused} {compared}");
+    eprintln!(
+        "{edited} texts edited, {refused} refused, {compared} documents compared with the patched values"
+    );
+    assert!(
+        edited > 500 && compared > 500,
+        "{edited} {refused} {compared}"
+    );
 }
 
 /// Every line of the input stands in the output, in order; a line that an insertion must rewrite (an empty list or
 /// mapping that gets content, a bracketed list, a JSON entry that gets a comma) begins as it did.
 fn assert_lines_are_kept(name: &str, input: &[u8], output: &[u8]) {
-    let (input, output) = (String::from_utf8_lossy(input), String::from_utf8_lossy(output));
+    let (input, output) = (
+        String::from_utf8_lossy(input),
+        String::from_utf8_lossy(output),
+    );
     let mut lines = output.lines();
     for line in input.lines() {
-        let stem = line.trim_end().trim_end_matches(['}', ']', '{', '[']).trim_end();
+        let stem = line
+            .trim_end()
+            .trim_end_matches(['}', ']', '{', '['])
+            .trim_end();
         let stem = stem.strip_suffix("null").unwrap_or(stem).trim_end();
         let is_kept = |other: &str| other == line || other.strip_suffix(',') == Some(line);
         let is_rewritten = |other: &str| !stem.is_empty() && other.starts_with(stem);
-        assert!(lines.any(|other| is_kept(other) || is_rewritten(other)), "{name}: lost `{line}`");
+        assert!(
+            lines.any(|other| is_kept(other) || is_rewritten(other)),
+            "{name}: lost `{line}`"
+        );
     }
 }
 
 /// Compares values as an independent crate reads them; false where that crate reads the input differently from Kubernetes
 /// (it refuses some of what kubectl takes).
 fn compare_values(name: &str, input: &[u8], output: &[u8]) -> bool {
-    let Some(mut expected) = values(input) else { return false };
+    let Some(mut expected) = values(input) else {
+        return false;
+    };
     let found = values(output).unwrap_or_else(|| panic!("{name}: the output cannot be read"));
     expected.iter_mut().for_each(inject);
-    assert_eq!(expected.len(), found.len(), "{name}: another number of documents");
+    assert_eq!(
+        expected.len(),
+        found.len(),
+        "{name}: another number of documents"
+    );
     for (expected, found) in expected.iter().zip(&found) {
         assert_eq!(expected, found, "{name}");
     }
@@ -136,22 +186,32 @@ fn values(text: &[u8]) -> Option<Vec<Value>> {
 
 fn inject(object: &mut Value) {
     if object["kind"].as_str().is_some_and(|kind| kind == "List") {
-        object["items"].as_array_mut().into_iter().flatten().for_each(inject);
+        object["items"]
+            .as_array_mut()
+            .into_iter()
+            .flatten()
+            .for_each(inject);
         return;
     }
     let pointer = match object["kind"].as_str() {
         Some("Pod") => "",
         Some("CronJob") => "/spec/jobTemplate/spec/template",
         Some("PodTemplate") => "/template",
-        Some("Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "ReplicationController") => "/spec/template",
+        Some(
+            "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "ReplicationController",
+        ) => "/spec/template",
         Some("Job" | "Rollout" | "DeploymentConfig") => "/spec/template",
         _ => return,
     };
-    let has_pod_spec = object.pointer(&format!("{pointer}/spec")).is_some_and(Value::is_object);
+    let has_pod_spec = object
+        .pointer(&format!("{pointer}/spec"))
+        .is_some_and(Value::is_object);
     if !has_pod_spec || object.get("apiVersion").is_none() {
         return;
     }
-    let containers = object.pointer(&format!("{pointer}/spec/containers")).and_then(Value::as_array);
+    let containers = object
+        .pointer(&format!("{pointer}/spec/containers"))
+        .and_then(Value::as_array);
     if containers.is_none_or(|containers| containers.iter().all(is_of_another_injector)) {
         return;
     }
@@ -159,7 +219,10 @@ fn inject(object: &mut Value) {
     template["metadata"]["annotations"]["podgraft.example.com/corpus"] = json!("true");
     let mount = json!({"name": "podgraft-corpus", "mountPath": "/podgraft-corpus"});
     let spec = &mut template["spec"];
-    push(&mut spec["volumes"], json!({"name": "podgraft-corpus", "emptyDir": {}}));
+    push(
+        &mut spec["volumes"],
+        json!({"name": "podgraft-corpus", "emptyDir": {}}),
+    );
     push(
         &mut spec["initContainers"],
         json!({
@@ -174,7 +237,10 @@ fn inject(object: &mut Value) {
             continue;
         }
         push(&mut container["volumeMounts"], mount.clone());
-        push(&mut container["env"], json!({"name": "PODGRAFT_CORPUS", "value": "yes: it is\n"}));
+        push(
+            &mut container["env"],
+            json!({"name": "PODGRAFT_CORPUS", "value": "yes: it is\n"}),
+        );
     }
     object["metadata"]["annotations"]["podgraft.dev/applied"] = json!("corpus");
 }

@@ -39,7 +39,10 @@ fn parts(page: &str) -> Vec<Part> {
     let mut is_block = false;
     for line in page.split_inclusive('\n') {
         match (line.strip_prefix("```"), is_block) {
-            (Some(info), false) => parts.push(Part::Block { info: info.trim_end().to_owned(), body: String::new() }),
+            (Some(info), false) => parts.push(Part::Block {
+                info: info.trim_end().to_owned(),
+                body: String::new(),
+            }),
             (Some(_), true) => parts.push(Part::Text(String::new())),
             (None, _) => match parts.last_mut() {
                 Some(Part::Text(text) | Part::Block { body: text, .. }) => text.push_str(line),
@@ -60,12 +63,26 @@ fn file_name(info: &str) -> Option<&str> {
 
 /// What a command prints, run by a shell where `podgraft` is on the path.
 fn run(command: &str, folder: &Path) -> String {
-    let program = Path::new(env!("CARGO_BIN_EXE_podgraft")).parent().expect("a program is in a folder");
-    let path = format!("{}:{}", program.display(), std::env::var("PATH").expect("there is a PATH"));
+    let program = Path::new(env!("CARGO_BIN_EXE_podgraft"))
+        .parent()
+        .expect("a program is in a folder");
+    let path = format!(
+        "{}:{}",
+        program.display(),
+        std::env::var("PATH").expect("there is a PATH")
+    );
     let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("{{ {command}\n}} 2>&1")]).current_dir(folder).env("PATH", path).env("NO_COLOR", "1");
+    shell
+        .args(["-c", &format!("{{ {command}\n}} 2>&1")])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env("NO_COLOR", "1");
     let output = shell.stdin(Stdio::null()).output().expect("sh runs");
-    assert!(matches!(output.status.code(), Some(0..=2)), "`{command}` ended with {}", output.status);
+    assert!(
+        matches!(output.status.code(), Some(0..=2)),
+        "`{command}` ended with {}",
+        output.status
+    );
     String::from_utf8(output.stdout).expect("the program prints text")
 }
 
@@ -121,7 +138,10 @@ fn run_page(path: &Path, problems: &mut Vec<String>) -> String {
                 if !is_right {
                     problems.push(format!("{}: `{command}` prints\n{printed}", path.display()));
                 }
-                shown.push_str(&format!("$ {command}\n{}", if is_right { &expected } else { &printed }));
+                shown.push_str(&format!(
+                    "$ {command}\n{}",
+                    if is_right { &expected } else { &printed }
+                ));
             }
         }
         written.push_str(&format!("```{info}\n{shown}```\n"));
@@ -138,12 +158,19 @@ fn examples_print_what_the_pages_show() {
             fs::write(&path, written).expect("the page is writable");
         }
     }
-    assert!(problems.is_empty() || std::env::var_os("BLESS").is_some(), "{}", problems.join("\n"));
+    assert!(
+        problems.is_empty() || std::env::var_os("BLESS").is_some(),
+        "{}",
+        problems.join("\n")
+    );
 }
 
 #[test]
 fn every_format_of_policy_has_a_page_with_an_example() {
-    for format in FORMATS.iter().filter(|format| matches!(format.translator, Some(Translator::Converting { .. }))) {
+    for format in FORMATS
+        .iter()
+        .filter(|format| matches!(format.translator, Some(Translator::Converting { .. })))
+    {
         let mut name = String::new();
         for char in format.kind.chars() {
             if char.is_uppercase() && !name.is_empty() {
@@ -153,18 +180,31 @@ fn every_format_of_policy_has_a_page_with_an_example() {
         }
         let page = fs::read_to_string(format!("docs/formats/{name}.md"));
         let page = page.unwrap_or_else(|error| panic!("docs/formats/{name}.md: {error}"));
-        assert!(page.contains(&format!("kind: {}", format.kind)) && page.contains("\n$ podgraft "), "{name}");
+        assert!(
+            page.contains(&format!("kind: {}", format.kind)) && page.contains("\n$ podgraft "),
+            "{name}"
+        );
     }
 }
 
 /// The names of our own fields, those of Kubernetes' types left out.
 fn own_fields(schema: &Value, found: &mut BTreeSet<String>) {
-    let definitions = schema["$defs"].as_object().expect("the schema has definitions");
-    let own = definitions.iter().filter(|(name, _)| !name.contains('.') && name.as_str() != "PartOfPodSpec");
+    let definitions = schema["$defs"]
+        .as_object()
+        .expect("the schema has definitions");
+    let own = definitions
+        .iter()
+        .filter(|(name, _)| !name.contains('.') && name.as_str() != "PartOfPodSpec");
     for (_, definition) in own {
-        let is_kubernetes = definition["properties"].get("image").is_some_and(|image| image.is_object());
+        let is_kubernetes = definition["properties"]
+            .get("image")
+            .is_some_and(|image| image.is_object());
         let fields = definition["properties"].as_object().into_iter().flatten();
-        found.extend(fields.filter(|_| !is_kubernetes).map(|(field, _)| field.clone()));
+        found.extend(
+            fields
+                .filter(|_| !is_kubernetes)
+                .map(|(field, _)| field.clone()),
+        );
     }
 }
 
@@ -183,21 +223,66 @@ fn the_page_on_policies_has_an_example_of_every_word() {
         .collect();
     let is_key = |field: &str, text: &str| {
         let key = format!("{field}:");
-        let mut found = text.match_indices(&key).map(|(at, _)| text[..at].chars().next_back());
+        let mut found = text
+            .match_indices(&key)
+            .map(|(at, _)| text[..at].chars().next_back());
         found.any(|before| before.is_none_or(|before| !before.is_ascii_alphanumeric()))
     };
-    let missing: Vec<&String> =
-        fields.iter().filter(|field| !examples.iter().any(|text| is_key(field, text))).collect();
-    assert!(missing.is_empty(), "no example of docs/policy.md has {missing:?}");
+    let missing: Vec<&String> = fields
+        .iter()
+        .filter(|field| !examples.iter().any(|text| is_key(field, text)))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "no example of docs/policy.md has {missing:?}"
+    );
     let words = [
-        ["Set", "SetIfAbsent", "Append", "Prepend", "MergeKeys", "Remove"].as_slice(),
-        &["First", "Last", "before", "after", "Native", "Container", "All", "One"],
-        &["Ignore", "Replace", "Error", "Skip", "Include", "PodTemplate", "references", "ConfigMap", "Secret"],
+        [
+            "Set",
+            "SetIfAbsent",
+            "Append",
+            "Prepend",
+            "MergeKeys",
+            "Remove",
+        ]
+        .as_slice(),
+        &[
+            "First",
+            "Last",
+            "before",
+            "after",
+            "Native",
+            "Container",
+            "All",
+            "One",
+        ],
+        &[
+            "Ignore",
+            "Replace",
+            "Error",
+            "Skip",
+            "Include",
+            "PodTemplate",
+            "references",
+            "ConfigMap",
+            "Secret",
+        ],
     ];
-    let is_shown =
-        |word: &str| examples.iter().any(|text| text.split(|c: char| !c.is_alphanumeric()).any(|one| one == word));
-    let missing: Vec<&str> = words.concat().into_iter().filter(|word| !is_shown(word)).collect();
-    assert!(missing.is_empty(), "no example of docs/policy.md has {missing:?}");
+    let is_shown = |word: &str| {
+        examples.iter().any(|text| {
+            text.split(|c: char| !c.is_alphanumeric())
+                .any(|one| one == word)
+        })
+    };
+    let missing: Vec<&str> = words
+        .concat()
+        .into_iter()
+        .filter(|word| !is_shown(word))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "no example of docs/policy.md has {missing:?}"
+    );
 }
 
 #[test]

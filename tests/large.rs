@@ -29,7 +29,10 @@ fn deployment(number: usize, lang: &str) -> String {
 /// What the policy makes of it.
 fn injected(number: usize) -> String {
     let own = deployment(number, "java");
-    let annotated = own.replace("lang: java\n", "lang: java\n      annotations:\n        a: b\n");
+    let annotated = own.replace(
+        "lang: java\n",
+        "lang: java\n      annotations:\n        a: b\n",
+    );
     annotated + "      volumes:\n        - name: agent\n          emptyDir: {}\n"
 }
 
@@ -48,7 +51,11 @@ fn texts() -> (String, String) {
         after += &config_map(number);
         let is_java = number % 3 == 0;
         let own = deployment(number, if is_java { "java" } else { "go" });
-        after += &if is_java { injected(number) } else { own.clone() };
+        after += &if is_java {
+            injected(number)
+        } else {
+            own.clone()
+        };
         before += &own;
     }
     assert!(before.len() > 3 << 20, "{}", before.len());
@@ -71,7 +78,11 @@ impl Place {
 
     fn command(&self, args: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
-        command.args("apply --no-marker -p policy.yaml".split(' ').chain(args.split(' ')));
+        command.args(
+            "apply --no-marker -p policy.yaml"
+                .split(' ')
+                .chain(args.split(' ')),
+        );
         command.current_dir(self.path()).env("LC_ALL", "C");
         command
     }
@@ -81,16 +92,30 @@ impl Place {
     }
 
     fn run_with_stdin(&self, args: &str) -> Output {
-        self.command(args).stdin(File::open(self.path().join("all.yaml")).unwrap()).output().unwrap()
+        self.command(args)
+            .stdin(File::open(self.path().join("all.yaml")).unwrap())
+            .output()
+            .unwrap()
     }
 }
 
 fn assert_result(output: &Output, wanted: &str, what: &str) {
-    assert_eq!(output.status.code(), Some(0), "{what}: {}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{what}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(output.stdout == wanted.as_bytes(), "{what}");
     let report = String::from_utf8_lossy(&output.stderr);
-    assert!(report.ends_with("3000 workloads: 1000 injected, 2000 not selected; 3000 other objects\n"), "{report}");
-    assert!(report.contains("... and 500 more workloads injected; --report FILE names all"), "{report}");
+    assert!(
+        report.ends_with("3000 workloads: 1000 injected, 2000 not selected; 3000 other objects\n"),
+        "{report}"
+    );
+    assert!(
+        report.contains("... and 500 more workloads injected; --report FILE names all"),
+        "{report}"
+    );
 }
 
 #[test]
@@ -118,17 +143,31 @@ fn an_error_far_behind_keeps_everything_back_but_a_stream() {
     let place = Place::with(&format!("{text}---\nkind: [\n"));
     for output in [place.run("all.yaml"), place.run_with_stdin("-")] {
         let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
+        assert_eq!(
+            (output.status.code(), output.stdout.len()),
+            (Some(2), 0),
+            "{said}"
+        );
         assert!(said.contains("nothing was written"), "{said}");
-        assert!(said.contains(&format!("{}", text.matches('\n').count() + 2)), "the line of the whole text: {said}");
+        assert!(
+            said.contains(&format!("{}", text.matches('\n').count() + 2)),
+            "the line of the whole text: {said}"
+        );
     }
     let stream = place.run("--stream all.yaml");
     let said = String::from_utf8_lossy(&stream.stderr);
     assert_eq!(stream.status.code(), Some(2), "{said}");
     assert!(said.contains("what came before it is on stdout"), "{said}");
-    assert!(!stream.stdout.is_empty() && wanted.as_bytes().starts_with(&stream.stdout), "{}", stream.stdout.len());
+    assert!(
+        !stream.stdout.is_empty() && wanted.as_bytes().starts_with(&stream.stdout),
+        "{}",
+        stream.stdout.len()
+    );
     assert!(!place.run("--stream --in-place all.yaml").status.success());
-    assert_eq!(place.run("--stream all.yaml policy.yaml").status.code(), Some(2));
+    assert_eq!(
+        place.run("--stream all.yaml policy.yaml").status.code(),
+        Some(2)
+    );
 }
 
 #[test]
@@ -136,10 +175,19 @@ fn a_pipe_that_nobody_reads_to_its_end_is_no_error() {
     let (text, _) = texts();
     let place = Place::with(&text);
     for args in ["-q all.yaml", "-q --stream all.yaml"] {
-        let mut run = place.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut run = place
+            .command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         drop(run.stdout.take());
         let output = run.wait_with_output().unwrap();
-        assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{args}");
+        assert_eq!(
+            (output.status.code(), output.stderr.len()),
+            (Some(0), 0),
+            "{args}"
+        );
     }
 }
 
@@ -153,7 +201,11 @@ fn what_is_no_file_is_read_once() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    run.stdin.take().unwrap().write_all(deployment(1, "java").as_bytes()).unwrap();
+    run.stdin
+        .take()
+        .unwrap()
+        .write_all(deployment(1, "java").as_bytes())
+        .unwrap();
     let output = run.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), injected(1));
 }
@@ -164,23 +216,43 @@ fn shards_divide_the_files_and_miss_none() {
     let folder = place.path().join("m");
     fs::create_dir(&folder).unwrap();
     for number in 0..7 {
-        fs::write(folder.join(format!("{number}.yaml")), deployment(number, "java")).unwrap();
+        fs::write(
+            folder.join(format!("{number}.yaml")),
+            deployment(number, "java"),
+        )
+        .unwrap();
     }
     let all = String::from_utf8(place.run("-q m").stdout).unwrap();
     let shards: Vec<String> = (1..=3)
         .map(|index| {
             let output = place.run(&format!("-q --shard {index}/3 m"));
-            assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+            assert_eq!(
+                output.status.code(),
+                Some(0),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
             String::from_utf8(output.stdout).unwrap()
         })
         .collect();
     assert_eq!(shards[1], injected(1) + &injected(4));
     let count = |text: &str| text.matches("emptyDir").count();
-    assert_eq!((count(&all), shards.iter().map(|shard| count(shard)).sum()), (7, 7));
+    assert_eq!(
+        (count(&all), shards.iter().map(|shard| count(shard)).sum()),
+        (7, 7)
+    );
     let beyond = place.run("-q --shard 9/9 m");
-    assert_eq!((beyond.status.code(), beyond.stdout.len()), (Some(0), 0), "more shards than files");
+    assert_eq!(
+        (beyond.status.code(), beyond.stdout.len()),
+        (Some(0), 0),
+        "more shards than files"
+    );
     assert_eq!(place.run("--shard 4/3 m").status.code(), Some(2));
-    assert_eq!(place.run("--shard 1/2 all.yaml").status.code(), Some(2), "one text is not divided");
+    assert_eq!(
+        place.run("--shard 1/2 all.yaml").status.code(),
+        Some(2),
+        "one text is not divided"
+    );
     assert!(place.run("-q --in-place --shard 3/3 m").status.success());
     let changed = (0..7).filter(|number| {
         let text = fs::read_to_string(folder.join(format!("{number}.yaml"))).unwrap();

@@ -23,7 +23,11 @@ spec:
 const SOON: Duration = Duration::from_secs(60);
 
 /// Containers of one pod, variables of one container; a debug build takes its time for each.
-const MANY: usize = if cfg!(debug_assertions) { 2_000 } else { 10_000 };
+const MANY: usize = if cfg!(debug_assertions) {
+    2_000
+} else {
+    10_000
+};
 
 fn deployment(name: &str, more: &str) -> String {
     format!(
@@ -48,9 +52,21 @@ fn run(command_line: &[&str], policy: &str, text: &str, args: &[&str]) -> Output
     fs::write(folder.path().join("input.yaml"), text).expect("it can be written");
     let started = Instant::now();
     let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
-    command.args(command_line).arg("input.yaml").args(args).current_dir(folder.path());
-    let output = command.env("LC_ALL", "C").stdin(Stdio::null()).output().expect("the program runs");
-    assert!(output.status.code().is_some(), "killed by a signal: {:?}", output.status);
+    command
+        .args(command_line)
+        .arg("input.yaml")
+        .args(args)
+        .current_dir(folder.path());
+    let output = command
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program runs");
+    assert!(
+        output.status.code().is_some(),
+        "killed by a signal: {:?}",
+        output.status
+    );
     assert!(started.elapsed() < SOON, "it took {:?}", started.elapsed());
     output
 }
@@ -61,19 +77,34 @@ fn apply(text: &str) -> Output {
 
 #[track_caller]
 fn assert_done(output: &Output) {
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[track_caller]
 fn assert_refused(output: &Output, words: &str) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(output.stdout.is_empty(), "a refused run must give nothing out");
-    assert!(stderr.contains(words), "`{words}` is missing in\n{}", &stderr[..stderr.len().min(4000)]);
+    assert!(
+        output.stdout.is_empty(),
+        "a refused run must give nothing out"
+    );
+    assert!(
+        stderr.contains(words),
+        "`{words}` is missing in\n{}",
+        &stderr[..stderr.len().min(4000)]
+    );
 }
 
 fn flow(depth: usize) -> String {
-    deployment("a", &format!("x: {}{}\n", "[".repeat(depth), "]".repeat(depth)))
+    deployment(
+        "a",
+        &format!("x: {}{}\n", "[".repeat(depth), "]".repeat(depth)),
+    )
 }
 
 fn block(depth: usize) -> String {
@@ -90,7 +121,15 @@ fn what_nests_deeper_than_256_levels_is_refused() {
     let dashes = deployment("a", &format!("x:\n  {}x\n", "- ".repeat(100_000)));
     let explicit = deployment("a", &format!("{}x\n", "? ".repeat(100_000)));
     let braces = deployment("a", &format!("x: {}", "{a: ".repeat(100_000)));
-    for text in [flow(300), block(300), flow(100_000), dashes, explicit, braces, "[".repeat(1 << 20)] {
+    for text in [
+        flow(300),
+        block(300),
+        flow(100_000),
+        dashes,
+        explicit,
+        braces,
+        "[".repeat(1 << 20),
+    ] {
         assert_refused(&apply(&text), "this document nests deeper than 256 levels");
     }
 }
@@ -102,7 +141,9 @@ fn depth_by_aliases_does_not_overflow_the_stack() {
         let _ = writeln!(text, "- &a{level} [*a{}]", level - 1);
     }
     assert_done(&apply(&text));
-    let policy = text.replace("apps/v1", "podgraft.dev/v1alpha1").replace("Deployment", "InjectionPolicy");
+    let policy = text
+        .replace("apps/v1", "podgraft.dev/v1alpha1")
+        .replace("Deployment", "InjectionPolicy");
     assert_refused(&apply_with(&policy, &deployment("a", ""), &[]), "policy");
 }
 
@@ -111,7 +152,11 @@ fn bomb() -> String {
     let mut lines = "  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..10 {
         let alias = format!("*a{}", level - 1);
-        let _ = writeln!(lines, "  a{level}: &a{level} [{}]", [alias.as_str(); 10].join(", "));
+        let _ = writeln!(
+            lines,
+            "  a{level}: &a{level} [{}]",
+            [alias.as_str(); 10].join(", ")
+        );
     }
     lines
 }
@@ -123,15 +168,24 @@ fn aliases_that_multiply_are_not_expanded() {
     assert!(output.stdout.len() < 2000);
     // Where the edit would have to read them.
     let volumes = "      volumes: *a9\n";
-    let inside = deployment("a", volumes).replace("spec:\n  template", &format!("bomb:\n{}spec:\n  template", bomb()));
+    let inside = deployment("a", volumes).replace(
+        "spec:\n  template",
+        &format!("bomb:\n{}spec:\n  template", bomb()),
+    );
     let output = apply(&inside);
     assert!(matches!(output.status.code(), Some(0 | 2)), "{output:?}");
 }
 
 #[test]
 fn aliases_that_multiply_in_a_policy_are_refused() {
-    let policy = POLICY.replace("spec:", &format!("bomb:\n{}spec:\n  description: *a9", bomb()));
-    assert_refused(&apply_with(&policy, &deployment("a", ""), &[]), "the aliases expand to too much");
+    let policy = POLICY.replace(
+        "spec:",
+        &format!("bomb:\n{}spec:\n  description: *a9", bomb()),
+    );
+    assert_refused(
+        &apply_with(&policy, &deployment("a", ""), &[]),
+        "the aliases expand to too much",
+    );
     let merged = POLICY.replace("spec:", &format!("bomb:\n{}spec:\n  <<: *a9", bomb()));
     assert_refused(&apply_with(&merged, &deployment("a", ""), &[]), "policy");
 }
@@ -140,11 +194,19 @@ fn aliases_that_multiply_in_a_policy_are_refused() {
 fn merge_keys_that_multiply_end_soon() {
     let mut lines = "  a0: &a0 {k0: v}\n".to_owned();
     for level in 1..30 {
-        let _ = writeln!(lines, "  a{level}: &a{level} {{k{level}: v, <<: [*a{0}, *a{0}, *a{0}]}}", level - 1);
+        let _ = writeln!(
+            lines,
+            "  a{level}: &a{level} {{k{level}: v, <<: [*a{0}, *a{0}, *a{0}]}}",
+            level - 1
+        );
     }
-    let labels = format!("maps:\n{lines}spec:\n  template:\n    metadata:\n      labels: *a29\n    spec:\n");
+    let labels =
+        format!("maps:\n{lines}spec:\n  template:\n    metadata:\n      labels: *a29\n    spec:\n");
     let text = deployment("a", "").replace("spec:\n  template:\n    spec:\n", &labels);
-    let selecting = POLICY.replace("  inject:", "  match: {selector: {matchLabels: {k0: v}}}\n  inject:");
+    let selecting = POLICY.replace(
+        "  inject:",
+        "  match: {selector: {matchLabels: {k0: v}}}\n  inject:",
+    );
     // A key that is there, and one that all of them would have to be searched for.
     for selecting in [selecting.clone(), selecting.replace("k0: v", "absent: v")] {
         let output = apply_with(&selecting, &text, &[]);
@@ -166,14 +228,21 @@ fn a_hundred_thousand_documents_are_done_soon() {
 #[test]
 fn ten_thousand_workloads_in_one_list_are_done_soon() {
     let item = format!("- {}", deployment("a", "").trim_end().replace('\n', "\n  "));
-    let text = format!("apiVersion: v1\nkind: List\nitems:\n{}", (item + "\n").repeat(10_000));
+    let text = format!(
+        "apiVersion: v1\nkind: List\nitems:\n{}",
+        (item + "\n").repeat(10_000)
+    );
     assert_done(&apply(&text));
 }
 
 #[test]
 fn a_line_of_50_megabytes_passes() {
     let long = "x".repeat(50 << 20);
-    for line in [format!("note: {long}\n"), format!("note: \"{long}\"\n"), format!("# {long}\n")] {
+    for line in [
+        format!("note: {long}\n"),
+        format!("note: \"{long}\"\n"),
+        format!("# {long}\n"),
+    ] {
         let text = deployment("a", &line);
         let output = apply(&text);
         assert_done(&output);
@@ -189,7 +258,13 @@ fn a_line_of_50_megabytes_passes() {
 #[test]
 fn a_document_over_4_gigabytes_is_refused() {
     let text = String::from_utf8(vec![0; (4 << 30) + 1]).expect("NUL is UTF-8");
-    assert!(matches!(parse(&text), Err(ParseError { kind: ParseErrorKind::TooLong, .. })));
+    assert!(matches!(
+        parse(&text),
+        Err(ParseError {
+            kind: ParseErrorKind::TooLong,
+            ..
+        })
+    ));
 }
 
 #[test]
@@ -200,7 +275,11 @@ fn thousands_of_containers_are_done_soon() {
     }
     let output = apply(&text);
     assert_done(&output);
-    assert!(output.stderr.len() < 64 << 10, "{} bytes", output.stderr.len());
+    assert!(
+        output.stderr.len() < 64 << 10,
+        "{} bytes",
+        output.stderr.len()
+    );
 }
 
 #[test]
@@ -221,7 +300,9 @@ fn thousands_of_items_are_recorded_and_undone_soon() {
     let named = items(&|number| format!("        - {{name: V{number}, value: x}}\n"));
     let same = "        - {name: V, value: x}\n".repeat(MANY);
     let referring = items(&|number| {
-        format!("        - {{name: V{number}, valueFrom: {{secretKeyRef: {{name: s, key: k{number}}}}}}}\n")
+        format!(
+            "        - {{name: V{number}, valueFrom: {{secretKeyRef: {{name: s, key: k{number}}}}}}}\n"
+        )
     });
     let volumes = items(&|number| format!("      - {{name: v{number}, emptyDir: {{}}}}\n"));
     let mounts = items(&|number| format!("        - {{name: v{number}, mountPath: /v{number}}}\n"));
@@ -241,7 +322,10 @@ fn thousands_of_items_are_recorded_and_undone_soon() {
         assert!(injected.contains("podgraft.dev/record"), "it has no record");
         let undone = undo(&injected, &[]);
         assert_done(&undone);
-        assert!(undone.stdout == text.as_bytes(), "undo must give the input back");
+        assert!(
+            undone.stdout == text.as_bytes(),
+            "undo must give the input back"
+        );
     }
 }
 
@@ -254,22 +338,31 @@ fn recorded(record: &str) -> String {
 fn records_that_lead_too_deep_are_refused() {
     let path = vec!["a"; 100_000].join("/");
     let effects = |effects: &str| {
-        format!(r#"{{"version":1,"pod":"spec.template","policies":[{{"policy":"agent","digest":"d",{effects}}}]}}"#)
+        format!(
+            r#"{{"version":1,"pod":"spec.template","policies":[{{"policy":"agent","digest":"d",{effects}}}]}}"#
+        )
     };
     let nested = format!("{}1{}", "[".repeat(100), "]".repeat(100));
     let beside = vec!["a"; 200].join("/");
     for record in [
         effects(&format!(r#""removed":{{"pod/{path}":{{"was":1}}}}"#)),
         effects(&format!(r#""removed":{{"{path}":{{"was":1}}}}"#)),
-        effects(&format!(r#""replaced":{{"pod/{path}":{{"was":1,"now":"d"}}}}"#)),
+        effects(&format!(
+            r#""replaced":{{"pod/{path}":{{"was":1,"now":"d"}}}}"#
+        )),
         effects(&format!(r#""filled":{{"pod/{path}":[]}}"#)),
         effects(&format!(r#""added":{{"pod/{path}":"d"}}"#)),
         effects(&format!(r#""shared":{{"pod/{path}":"d"}}"#)),
         effects(&format!(r#""made":["pod/{path}"]"#)),
         effects(&format!(r#""joined":{{"pod/{path}":{{"text":"x"}}}}"#)),
-        effects(&format!(r#""removed":{{"pod/{beside}":{{"was":{nested}}}}}"#)),
-        effects(r#""removed":{"pod/a":{"was":1}}"#).replace("spec.template", &path.replace('/', ".")),
-        format!(r#"{{"version":1,"pod":"","policies":[],"marker":{{"removed":{{"{path}":{{"was":1}}}}}}}}"#),
+        effects(&format!(
+            r#""removed":{{"pod/{beside}":{{"was":{nested}}}}}"#
+        )),
+        effects(r#""removed":{"pod/a":{"was":1}}"#)
+            .replace("spec.template", &path.replace('/', ".")),
+        format!(
+            r#"{{"version":1,"pod":"","policies":[],"marker":{{"removed":{{"{path}":{{"was":1}}}}}}}}"#
+        ),
     ] {
         let text = recorded(&record);
         for output in [undo(&text, &[]), undo(&text, &["--force"]), apply(&text)] {
@@ -281,16 +374,27 @@ fn records_that_lead_too_deep_are_refused() {
 
 #[test]
 fn twenty_thousand_problems_are_counted_and_bounded() {
-    let broken: String = (0..20_000).map(|number| format!("---\nkind: Pod\nbroken{number}: [\n")).collect();
+    let broken: String = (0..20_000)
+        .map(|number| format!("---\nkind: Pod\nbroken{number}: [\n"))
+        .collect();
     let output = apply(&broken);
     assert_refused(&output, "20000 errors; nothing was written");
-    assert!(output.stderr.len() < 128 << 10, "{} bytes", output.stderr.len());
-    let warned: String =
-        (0..20_000).map(|number| "---\n".to_owned() + &deployment(&format!("w{number}"), "")).collect();
+    assert!(
+        output.stderr.len() < 128 << 10,
+        "{} bytes",
+        output.stderr.len()
+    );
+    let warned: String = (0..20_000)
+        .map(|number| "---\n".to_owned() + &deployment(&format!("w{number}"), ""))
+        .collect();
     let appending = POLICY.replace("value: 'on'", "op: Append, value: 'on'");
     let output = apply_with(&appending, &warned, &[]);
     assert_done(&output);
-    assert!(output.stderr.len() < 128 << 10, "{} bytes", output.stderr.len());
+    assert!(
+        output.stderr.len() < 128 << 10,
+        "{} bytes",
+        output.stderr.len()
+    );
 }
 
 #[test]
@@ -298,61 +402,108 @@ fn expressions_that_would_run_for_hours_are_refused() {
     let list = format!("[{}]", vec!["1"; 1000].join(","));
     let walk = format!("{list}.all(a, {list}.all(b, a == b))");
     assert!(walk.len() < 4096);
-    let doubled = (1..40)
-        .map(|level| format!("  - {{name: v{level}, expression: variables.v{0} + variables.v{0}}}\n", level - 1));
-    let doubling = format!("  - {{name: v0, expression: \"'x'\"}}\n{}", doubled.collect::<String>());
-    for (variables, value) in [(String::new(), format!("${{{walk}}}")), (doubling, "${variables.v39}".to_owned())] {
-        let variables = if variables.is_empty() { variables } else { format!("  variables:\n{variables}") };
-        let policy =
-            POLICY.replace("'on'", &format!("'{value}'")).replace("  inject:", &format!("{variables}  inject:"));
-        assert_refused(&apply_with(&policy, &deployment("a", ""), &[]), "has no value");
+    let doubled = (1..40).map(|level| {
+        format!(
+            "  - {{name: v{level}, expression: variables.v{0} + variables.v{0}}}\n",
+            level - 1
+        )
+    });
+    let doubling = format!(
+        "  - {{name: v0, expression: \"'x'\"}}\n{}",
+        doubled.collect::<String>()
+    );
+    for (variables, value) in [
+        (String::new(), format!("${{{walk}}}")),
+        (doubling, "${variables.v39}".to_owned()),
+    ] {
+        let variables = if variables.is_empty() {
+            variables
+        } else {
+            format!("  variables:\n{variables}")
+        };
+        let policy = POLICY
+            .replace("'on'", &format!("'{value}'"))
+            .replace("  inject:", &format!("{variables}  inject:"));
+        assert_refused(
+            &apply_with(&policy, &deployment("a", ""), &[]),
+            "has no value",
+        );
     }
 }
 
 #[test]
 fn searches_that_look_to_the_end_each_time_are_refused() {
-    let condition =
-        "  matchConditions: [{name: a, expression: \"pod.annotations.x.findAll('a*a*a*b|a').size() > 0\"}]\n";
+    let condition = "  matchConditions: [{name: a, expression: \"pod.annotations.x.findAll('a*a*a*b|a').size() > 0\"}]\n";
     let policy = POLICY.replace("  inject:", &format!("{condition}  inject:"));
     let with = |text: &str| {
         let template = format!("template:\n    metadata: {{annotations: {{x: '{text}'}}}}\n");
         deployment("a", "").replace("template:\n", &template)
     };
-    assert_refused(&apply_with(&policy, &with(&"a".repeat(40_000)), &[]), "it takes too long");
+    assert_refused(
+        &apply_with(&policy, &with(&"a".repeat(40_000)), &[]),
+        "it takes too long",
+    );
     // Words of a text of some kilobytes are found.
     let words = policy.replace("a*a*a*b|a", "[a-z]+");
     assert_done(&apply_with(&words, &with(&"some words ".repeat(400)), &[]));
 }
 
 fn patching(operations: &str) -> String {
-    let head = POLICY.split("    volumes:").next().expect("there is a head");
-    format!("{head}    patches:\n    - patchType: JSONPatch\n      scope: PodTemplate\n      patch:\n{operations}")
+    let head = POLICY
+        .split("    volumes:")
+        .next()
+        .expect("there is a head");
+    format!(
+        "{head}    patches:\n    - patchType: JSONPatch\n      scope: PodTemplate\n      patch:\n{operations}"
+    )
 }
 
 #[test]
 fn a_pointer_of_a_hundred_thousand_parts_is_refused() {
     for depth in [300, 100_000] {
-        let add = format!("      - {{op: add, path: {}, value: x}}\n", "/a".repeat(depth));
-        assert_refused(&apply_with(&patching(&add), &deployment("a", ""), &[]), "names more than 256 levels");
+        let add = format!(
+            "      - {{op: add, path: {}, value: x}}\n",
+            "/a".repeat(depth)
+        );
+        assert_refused(
+            &apply_with(&patching(&add), &deployment("a", ""), &[]),
+            "names more than 256 levels",
+        );
     }
     // The template is two levels deep itself.
-    let add = format!("      - {{op: add, path: {}, value: x}}\n", "/a".repeat(256));
-    assert_refused(&apply_with(&patching(&add), &deployment("a", ""), &[]), "nest deeper than 256 levels");
+    let add = format!(
+        "      - {{op: add, path: {}, value: x}}\n",
+        "/a".repeat(256)
+    );
+    assert_refused(
+        &apply_with(&patching(&add), &deployment("a", ""), &[]),
+        "nest deeper than 256 levels",
+    );
 }
 
 #[test]
 fn copies_that_double_are_refused() {
     let copies = |count| -> String {
-        let line = |level| format!("      - {{op: copy, from: /metadata, path: /metadata/annotations/x{level}}}\n");
+        let line = |level| {
+            format!("      - {{op: copy, from: /metadata, path: /metadata/annotations/x{level}}}\n")
+        };
         (0..count).map(line).collect()
     };
     let text = deployment("a", "    metadata: {annotations: {x: y}}\n");
     // Fewer are refused as well: the next run would double them all again.
-    for (count, words) in [(14, "would change its own result again"), (100, "more than 16 MiB larger")] {
+    for (count, words) in [
+        (14, "would change its own result again"),
+        (100, "more than 16 MiB larger"),
+    ] {
         assert_refused(&apply_with(&patching(&copies(count)), &text, &[]), words);
     }
     let deeper: String = (0..300)
-        .map(|level| format!("      - {{op: copy, from: /metadata, path: /metadata{}}}\n", "/x".repeat(level + 1)))
+        .map(|level| {
+            format!(
+                "      - {{op: copy, from: /metadata, path: /metadata{}}}\n",
+                "/x".repeat(level + 1)
+            )
+        })
         .collect();
     let output = apply_with(&patching(&deeper), &text, &[]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -360,14 +511,23 @@ fn copies_that_double_are_refused() {
 
 #[test]
 fn globs_that_nest_too_deep_are_refused() {
-    for (depth, words) in
-        [(17, "nest more than 16 deep"), (260, "nest more than 16 deep"), (100_000, "longer than 4096")]
-    {
+    for (depth, words) in [
+        (17, "nest more than 16 deep"),
+        (260, "nest more than 16 deep"),
+        (100_000, "longer than 4096"),
+    ] {
         let glob = format!("{}a{}", "{".repeat(depth), "}".repeat(depth));
-        let policy = POLICY.replace("  inject:", &format!("  match: {{names: ['{glob}']}}\n  inject:"));
+        let policy = POLICY.replace(
+            "  inject:",
+            &format!("  match: {{names: ['{glob}']}}\n  inject:"),
+        );
         assert_refused(&apply_with(&policy, &deployment("a", ""), &[]), words);
         if depth < 1000 {
-            for args in [["--include", &glob], ["--exclude", &glob], ["--workload", &format!("*/*/{glob}")]] {
+            for args in [
+                ["--include", &glob],
+                ["--exclude", &glob],
+                ["--workload", &format!("*/*/{glob}")],
+            ] {
                 assert_refused(&apply_with(POLICY, &deployment("a", ""), &args), words);
             }
         }
@@ -386,12 +546,23 @@ fn variables_of_a_policy_that_use_each_other_are_done_soon() {
 
 #[test]
 fn policies_with_too_many_items_are_refused() {
-    let items = |count| -> String { (0..count).map(|number| format!("      a{number}: x\n")).collect() };
+    let items = |count| -> String {
+        (0..count)
+            .map(|number| format!("      a{number}: x\n"))
+            .collect()
+    };
     for count in [5_001, 200_000] {
         let policy = format!("{POLICY}    podAnnotations:\n{}", items(count));
-        assert_refused(&apply_with(&policy, &deployment("a", ""), &[]), "more than 5000 items under `inject`");
+        assert_refused(
+            &apply_with(&policy, &deployment("a", ""), &[]),
+            "more than 5000 items under `inject`",
+        );
     }
-    assert_done(&apply_with(&format!("{POLICY}    podAnnotations:\n{}", items(2_000)), &deployment("a", ""), &[]));
+    assert_done(&apply_with(
+        &format!("{POLICY}    podAnnotations:\n{}", items(2_000)),
+        &deployment("a", ""),
+        &[],
+    ));
 }
 
 #[test]
@@ -399,8 +570,23 @@ fn stdin_that_never_holds_a_document_ends_with_it() {
     let folder = TempDir::new().expect("there is a folder for temporary files");
     fs::write(folder.path().join("policy.yaml"), POLICY).expect("it can be written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
-    command.args(["apply", "-p", "policy.yaml"]).current_dir(folder.path());
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
-    child.stdin.take().expect("it is a pipe").write_all(&[b'\n'; 1 << 20]).expect("it is read");
-    assert_refused(&child.wait_with_output().expect("it ends"), "there is no manifest");
+    command
+        .args(["apply", "-p", "policy.yaml"])
+        .current_dir(folder.path());
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("runs");
+    child
+        .stdin
+        .take()
+        .expect("it is a pipe")
+        .write_all(&[b'\n'; 1 << 20])
+        .expect("it is read");
+    assert_refused(
+        &child.wait_with_output().expect("it ends"),
+        "there is no manifest",
+    );
 }

@@ -6,7 +6,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const HEAD: &str = "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {name: agent}\nspec:\n";
+const HEAD: &str =
+    "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {name: agent}\nspec:\n";
 
 /// Nothing to find: pinned, restricted, everything used.
 const CLEAN: &str = "  params: [{name: port, default: \"80\"}]
@@ -20,10 +21,18 @@ const CLEAN: &str = "  params: [{name: port, default: \"80\"}]
 
 fn run(args: &[&str], policy: &str) -> Output {
     let folder = TempDir::new().expect("a folder");
-    fs::write(folder.path().join("p.yaml"), format!("{HEAD}{policy}")).expect("the folder is writable");
+    fs::write(folder.path().join("p.yaml"), format!("{HEAD}{policy}"))
+        .expect("the folder is writable");
     let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
-    command.current_dir(folder.path()).args(["policy"]).args(args).args(["-p", "p.yaml"]);
-    command.env("NO_COLOR", "1").output().expect("the program runs")
+    command
+        .current_dir(folder.path())
+        .args(["policy"])
+        .args(args)
+        .args(["-p", "p.yaml"]);
+    command
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the program runs")
 }
 
 fn stdout(output: &Output) -> String {
@@ -34,14 +43,29 @@ fn stdout(output: &Output) -> String {
 fn lint(policy: &str) -> (Vec<String>, Option<i32>) {
     let output = run(&["lint", "-o", "json"], policy);
     let result: Value = serde_json::from_slice(&output.stdout).expect("the result is JSON");
-    let findings = result["findings"].as_array().expect("it lists findings").iter();
-    (findings.map(|finding| finding["code"].as_str().unwrap_or_default().to_owned()).collect(), output.status.code())
+    let findings = result["findings"]
+        .as_array()
+        .expect("it lists findings")
+        .iter();
+    (
+        findings
+            .map(|finding| finding["code"].as_str().unwrap_or_default().to_owned())
+            .collect(),
+        output.status.code(),
+    )
 }
 
 fn assert_found(code: &str, spec: &str) {
     let (codes, status) = lint(spec);
-    assert!(codes.iter().any(|found| found == code), "{code} is not among {codes:?} of\n{spec}");
-    assert_eq!(status, Some(if code == "no-digest" { 0 } else { 1 }), "{codes:?} of\n{spec}");
+    assert!(
+        codes.iter().any(|found| found == code),
+        "{code} is not among {codes:?} of\n{spec}"
+    );
+    assert_eq!(
+        status,
+        Some(if code == "no-digest" { 0 } else { 1 }),
+        "{codes:?} of\n{spec}"
+    );
 }
 
 #[test]
@@ -56,10 +80,23 @@ fn a_clean_policy_has_no_findings() {
 
 #[test]
 fn what_nothing_reads_is_unused() {
-    assert_found("unused", "  params: [{name: port}]\n  inject: {podLabels: {a: b}}\n");
-    assert_found("unused", "  variables: [{name: v, expression: '1'}]\n  inject: {podLabels: {a: b}}\n");
-    for used in ["${params.port}", "${params['port']}", "${params.?port.orValue('1')}", "${string(size(params))}"] {
-        let spec = format!("  params: [{{name: port, default: '1'}}]\n  inject: {{podLabels: {{a: \"{used}\"}}}}\n");
+    assert_found(
+        "unused",
+        "  params: [{name: port}]\n  inject: {podLabels: {a: b}}\n",
+    );
+    assert_found(
+        "unused",
+        "  variables: [{name: v, expression: '1'}]\n  inject: {podLabels: {a: b}}\n",
+    );
+    for used in [
+        "${params.port}",
+        "${params['port']}",
+        "${params.?port.orValue('1')}",
+        "${string(size(params))}",
+    ] {
+        let spec = format!(
+            "  params: [{{name: port, default: '1'}}]\n  inject: {{podLabels: {{a: \"{used}\"}}}}\n"
+        );
         assert_eq!(lint(&spec).0, Vec::<String>::new(), "{used}");
     }
 }
@@ -80,17 +117,29 @@ fn power_beyond_the_pod_is_named() {
 
 #[test]
 fn images_and_secrets_are_judged() {
-    assert_found("latest-image", "  inject: {initContainers: [{name: a, image: 'a:latest'}]}\n");
-    assert_found("no-digest", "  inject: {initContainers: [{name: a, image: 'a:1'}]}\n");
-    assert_found("clear-secret", "  inject: {env: [{name: API_TOKEN, value: abc}]}\n");
-    let referred = "  inject: {env: [{name: API_TOKEN, valueFrom: {secretKeyRef: {name: s, key: k}}}]}\n";
+    assert_found(
+        "latest-image",
+        "  inject: {initContainers: [{name: a, image: 'a:latest'}]}\n",
+    );
+    assert_found(
+        "no-digest",
+        "  inject: {initContainers: [{name: a, image: 'a:1'}]}\n",
+    );
+    assert_found(
+        "clear-secret",
+        "  inject: {env: [{name: API_TOKEN, value: abc}]}\n",
+    );
+    let referred =
+        "  inject: {env: [{name: API_TOKEN, valueFrom: {secretKeyRef: {name: s, key: k}}}]}\n";
     assert_eq!(lint(referred), (vec![], Some(0)));
 }
 
 #[test]
 fn what_contradicts_itself_never_matches() {
     let selector = |requirements: &str| {
-        format!("  match: {{selector: {{matchExpressions: [{requirements}]}}}}\n  inject: {{podLabels: {{a: b}}}}\n")
+        format!(
+            "  match: {{selector: {{matchExpressions: [{requirements}]}}}}\n  inject: {{podLabels: {{a: b}}}}\n"
+        )
     };
     for requirements in [
         "{key: a, operator: In, values: [x]}, {key: a, operator: DoesNotExist}",
@@ -106,8 +155,14 @@ fn what_contradicts_itself_never_matches() {
         assert_eq!(lint(&selector(fine)), (vec![], Some(0)), "{fine}");
     }
     let inject = "  inject: {podLabels: {a: b}}\n";
-    assert_found("never-matches", &format!("  matchConditions: [{{name: never, expression: '1 > 2'}}]\n{inject}"));
-    assert_found("never-matches", &format!("  match: {{sample: {{percent: 0}}}}\n{inject}"));
+    assert_found(
+        "never-matches",
+        &format!("  matchConditions: [{{name: never, expression: '1 > 2'}}]\n{inject}"),
+    );
+    assert_found(
+        "never-matches",
+        &format!("  match: {{sample: {{percent: 0}}}}\n{inject}"),
+    );
     assert_found(
         "never-matches",
         "  applyRules: One\n  rules:\n  - {name: all, inject: {env: [{name: A, value: x}]}}\n  \
@@ -118,11 +173,20 @@ fn what_contradicts_itself_never_matches() {
 #[test]
 fn a_patch_that_repeats_itself_is_named() {
     let patch = |operations: &str| {
-        format!("  inject: {{patches: [{{patchType: JSONPatch, scope: Workload, patch: [{operations}]}}]}}\n")
+        format!(
+            "  inject: {{patches: [{{patchType: JSONPatch, scope: Workload, patch: [{operations}]}}]}}\n"
+        )
     };
-    assert_found("patch-without-test", &patch("{op: add, path: /spec/x/-, value: 1}"));
-    assert_found("patch-without-test", &patch("{op: remove, path: /spec/replicas}"));
-    let tested = patch("{op: test, path: /spec/x, value: null}, {op: add, path: /spec/x/-, value: 1}");
+    assert_found(
+        "patch-without-test",
+        &patch("{op: add, path: /spec/x/-, value: 1}"),
+    );
+    assert_found(
+        "patch-without-test",
+        &patch("{op: remove, path: /spec/replicas}"),
+    );
+    let tested =
+        patch("{op: test, path: /spec/x, value: null}, {op: add, path: /spec/x/-, value: 1}");
     assert_eq!(lint(&tested), (vec![], Some(0)));
 }
 
@@ -142,9 +206,15 @@ fn needs_are_listed_with_their_names() {
     let result: Value = serde_json::from_slice(&output.stdout).expect("the result is JSON");
     let policy = &result["policies"][0];
     assert_eq!(policy["images"], serde_json::json!(["a@sha256:00"]));
-    assert_eq!(policy["secrets"], serde_json::json!(["certs", "key", "registry", "token"]));
+    assert_eq!(
+        policy["secrets"],
+        serde_json::json!(["certs", "key", "registry", "token"])
+    );
     assert_eq!(policy["configMaps"], serde_json::json!(["ca", "settings"]));
-    assert_eq!(policy["persistentVolumeClaims"], serde_json::json!(["disk"]));
+    assert_eq!(
+        policy["persistentVolumeClaims"],
+        serde_json::json!(["disk"])
+    );
     assert_eq!(policy["serviceAccounts"], serde_json::json!(["agent"]));
     assert_eq!(policy["privileges"], serde_json::json!([]));
 }
@@ -158,11 +228,15 @@ fn images_are_listed_once_and_those_of_a_workload_named() {
 ";
     let output = run(&["images"], spec);
     assert_eq!(stdout(&output), "a:1\nb:2\nc:3\n");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("agent:${workload"), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("agent:${workload"),
+        "{output:?}"
+    );
 }
 
 /// A required parameter without a value, read as a text, within one and as a number.
-const OPEN: &str = "  params: [{name: image, required: true}, {name: port, required: true, pattern: '[0-9]+'}]
+const OPEN: &str =
+    "  params: [{name: image, required: true}, {name: port, required: true, pattern: '[0-9]+'}]
   matchConditions: [{name: not-80, expression: \"params.port != '80'\"}]
   inject:
     initContainers: [{name: a, image: '${params.image}'}]
@@ -176,9 +250,19 @@ fn a_parameter_without_a_value_is_a_need_and_no_fault() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let expected = "agent needs from the cluster\n  parameters       image, port (from you, with --param)\n  \
                     images           ${params.image}\n  privileges       none\n";
-    assert_eq!((stdout(&output).as_str(), &*output.stderr), (expected, &b""[..]));
-    let given = run(&["lint", "--param", "port=80", "--param", "image=a@sha256:00"], OPEN);
-    assert_eq!(given.status.code(), Some(1), "the condition is false for every workload: {given:?}");
+    assert_eq!(
+        (stdout(&output).as_str(), &*output.stderr),
+        (expected, &b""[..])
+    );
+    let given = run(
+        &["lint", "--param", "port=80", "--param", "image=a@sha256:00"],
+        OPEN,
+    );
+    assert_eq!(
+        given.status.code(),
+        Some(1),
+        "the condition is false for every workload: {given:?}"
+    );
     let wrong = run(&["lint", "--param", "port=http"], OPEN);
     assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
 }
@@ -187,10 +271,19 @@ fn a_parameter_without_a_value_is_a_need_and_no_fault() {
 fn images_ask_for_the_parameters_that_they_depend_on() {
     let output = run(&["images"], OPEN);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""));
-    assert!(said.contains("--param image=VALUE") && !said.contains("port"), "{said}");
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(2), "")
+    );
+    assert!(
+        said.contains("--param image=VALUE") && !said.contains("port"),
+        "{said}"
+    );
     let output = run(&["images", "--param", "image=b:2"], OPEN);
-    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "b:2\n"));
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(0), "b:2\n")
+    );
 }
 
 #[test]
@@ -198,7 +291,10 @@ fn what_is_forbidden_is_an_error() {
     let spec = "  inject: {volumes: [{name: a, hostPath: {path: /}}]}\n";
     let output = run(&["lint", "--forbid", "host-path"], spec);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("`host-path` is forbidden"), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("`host-path` is forbidden"),
+        "{output:?}"
+    );
 }
 
 #[test]

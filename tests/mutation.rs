@@ -9,7 +9,10 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-const POLICIES: [&str; 2] = ["testdata/mutation/policy.yaml", "testdata/mutation/companions.yaml"];
+const POLICIES: [&str; 2] = [
+    "testdata/mutation/policy.yaml",
+    "testdata/mutation/companions.yaml",
+];
 const FOLDERS: &[&str] = &["testdata/cases", "testdata/examples", "../shared/torture"];
 
 /// A small generator (xorshift): the same seed gives the same series on every machine.
@@ -28,10 +31,23 @@ impl Random {
     }
 }
 
-const VALUES: &[&str] =
-    &[" []", " {}", " ~", "", " |", " >-", " \"x\"", " 'y'", " &a x", " !!str 1", " null # n", " *a"];
+const VALUES: &[&str] = &[
+    " []",
+    " {}",
+    " ~",
+    "",
+    " |",
+    " >-",
+    " \"x\"",
+    " 'y'",
+    " &a x",
+    " !!str 1",
+    " null # n",
+    " *a",
+];
 const PIECES: &[&str] = &[
-    "'", "\"", "|", ">", "- ", "&a ", "*a", "? ", "{", "}", "[", "]", ",", "#", "\t", "---\n", "...\n", "<<: *a\n", ":",
+    "'", "\"", "|", ">", "- ", "&a ", "*a", "? ", "{", "}", "[", "]", ",", "#", "\t", "---\n",
+    "...\n", "<<: *a\n", ":",
 ];
 
 fn mutate(lines: &mut Vec<String>, random: &mut Random) {
@@ -41,7 +57,12 @@ fn mutate(lines: &mut Vec<String>, random: &mut Random) {
         0 => drop(lines.remove(at)),
         1 => lines.insert(at, lines[at].clone()),
         2 => lines[at].insert_str(0, "  "),
-        3 => lines[at] = lines[at].strip_prefix("  ").unwrap_or(&lines[at]).to_owned(),
+        3 => {
+            lines[at] = lines[at]
+                .strip_prefix("  ")
+                .unwrap_or(&lines[at])
+                .to_owned()
+        }
         4 => lines.insert(at, "# comment\n".to_owned()),
         5 => lines.insert(at, "\n".to_owned()),
         6 => lines[at] = format!("{bare} # comment\n"),
@@ -70,15 +91,21 @@ fn mutate(lines: &mut Vec<String>, random: &mut Random) {
 
 fn texts() -> Vec<String> {
     let mut texts = Vec::new();
-    FOLDERS.iter().for_each(|folder| collect(Path::new(folder), &mut texts));
+    FOLDERS
+        .iter()
+        .for_each(|folder| collect(Path::new(folder), &mut texts));
     texts.retain(|text| (1..20_000).contains(&text.len()));
     assert!(!texts.is_empty(), "there is nothing to mutate");
     texts
 }
 
 fn collect(folder: &Path, texts: &mut Vec<String>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    let mut paths: Vec<_> = entries.map(|entry| entry.expect("the entry is readable").path()).collect();
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    let mut paths: Vec<_> = entries
+        .map(|entry| entry.expect("the entry is readable").path())
+        .collect();
     paths.sort();
     for path in paths {
         if path.is_dir() {
@@ -90,7 +117,10 @@ fn collect(folder: &Path, texts: &mut Vec<String>) {
 }
 
 fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    std::env::var(variable)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(default)
 }
 
 #[test]
@@ -104,8 +134,10 @@ fn manifests_that_went_wrong_are_refused_or_edited_rightly() {
     let (mut edited, mut refused, mut compared, mut broken) = (0, 0, 0, 0);
     let runs = number("MUTATIONS", 20_000);
     for run in 0..runs {
-        let mut lines: Vec<String> =
-            texts[random.below(texts.len())].split_inclusive('\n').map(str::to_owned).collect();
+        let mut lines: Vec<String> = texts[random.below(texts.len())]
+            .split_inclusive('\n')
+            .map(str::to_owned)
+            .collect();
         for _ in 0..1 + random.below(4) {
             if !lines.is_empty() {
                 mutate(&mut lines, &mut random);
@@ -122,7 +154,9 @@ fn manifests_that_went_wrong_are_refused_or_edited_rightly() {
         edited += usize::from(kept.edits > 0);
         compared += kept.compared;
     }
-    eprintln!("{runs} runs: {edited} edited, {refused} refused, {compared} documents compared by values");
+    eprintln!(
+        "{runs} runs: {edited} edited, {refused} refused, {compared} documents compared by values"
+    );
     assert_eq!(broken, 0, "promises were broken: see the texts above");
     assert!(
         edited > 0 && refused > 0 && compared > 0,

@@ -124,7 +124,10 @@ impl Dice {
         let go_on = self.below(3) > 0;
         let (key, inner) = match value {
             Value::Object(map) if go_on && !map.is_empty() => {
-                let (key, inner) = map.iter().nth(self.below(map.len())).expect("it is within the length");
+                let (key, inner) = map
+                    .iter()
+                    .nth(self.below(map.len()))
+                    .expect("it is within the length");
                 (key.replace('~', "~0").replace('/', "~1"), inner)
             }
             Value::Array(items) if go_on && !items.is_empty() => {
@@ -132,13 +135,21 @@ impl Dice {
                 (at.to_string(), &items[at])
             }
             Value::Object(_) => return format!("{path}/new"),
-            Value::Array(items) if self.below(2) == 0 => return format!("{path}/{}", self.below(items.len() + 1)),
+            Value::Array(items) if self.below(2) == 0 => {
+                return format!("{path}/{}", self.below(items.len() + 1));
+            }
             Value::Array(_) => return format!("{path}/-"),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return path.to_owned(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                return path.to_owned();
+            }
         };
         let deeper = self.below(3) > 0;
         let path = format!("{path}/{key}");
-        if deeper { self.place(inner, &path) } else { path }
+        if deeper {
+            self.place(inner, &path)
+        } else {
+            path
+        }
     }
 
     fn operation(&mut self, value: &Value) -> Value {
@@ -167,7 +178,8 @@ fn random_patch(dice: &mut Dice, before: &Value) -> (Vec<Value>, Value) {
         let operation = dice.operation(&value);
         let patch: Patch = serde_json::from_value(json!([operation])).expect("it is an operation");
         let mut after = value.clone();
-        let is_free = after.pointer(FREE).is_some() && operation["path"] != FREE && operation["from"] != FREE;
+        let is_free =
+            after.pointer(FREE).is_some() && operation["path"] != FREE && operation["from"] != FREE;
         if is_free && json_patch::patch(&mut after, &patch).is_ok() {
             operations.push(operation);
             value = after;
@@ -181,20 +193,38 @@ fn policy(operations: &[Value]) -> Vec<Policy> {
         "apiVersion": "podgraft.dev/v1alpha1", "kind": "InjectionPolicy", "metadata": {"name": "p"},
         "spec": {"inject": {"patches": [{"patchType": "JSONPatch", "scope": "Workload", "patch": operations}]}},
     });
-    let (policies, problems) = read(vec![PolicyFile { name: "p.json".into(), text: text.to_string() }], &[]);
+    let (policies, problems) = read(
+        vec![PolicyFile {
+            name: "p.json".into(),
+            text: text.to_string(),
+        }],
+        &[],
+    );
     assert!(problems.is_empty(), "{problems:?} in {text}");
     policies
 }
 
 fn options() -> Options {
     let path = vec!["spec".to_owned(), "template".to_owned()];
-    let fleet = PodTemplatePath { api_version: "example.com/v1".to_owned(), kind: "Fleet".to_owned(), path };
-    Options { marker: false, patches: true, pod_templates: vec![fleet], ..Options::default() }
+    let fleet = PodTemplatePath {
+        api_version: "example.com/v1".to_owned(),
+        kind: "Fleet".to_owned(),
+        path,
+    };
+    Options {
+        marker: false,
+        patches: true,
+        pod_templates: vec![fleet],
+        ..Options::default()
+    }
 }
 
 #[test]
 fn text_and_values_are_patched_alike() {
-    let rounds = std::env::var("PATCHES").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1500);
+    let rounds = std::env::var("PATCHES")
+        .ok()
+        .and_then(|rounds| rounds.parse().ok())
+        .unwrap_or(1500);
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
     let (mut edited, mut refused) = (0, 0);
     for round in 0..rounds {
@@ -204,21 +234,41 @@ fn text_and_values_are_patched_alike() {
         if wanted == before {
             continue;
         }
-        let report = graft(&"in.yaml".into(), text.as_bytes(), &policy(&operations), &options());
+        let report = graft(
+            &"in.yaml".into(),
+            text.as_bytes(),
+            &policy(&operations),
+            &options(),
+        );
         let context = || format!("{operations:?} on\n{text}\n{:?}", report.diagnostics);
         if report.diagnostics.iter().any(|problem| problem.is_error()) {
             // What cannot be written safely may be refused, and nothing else.
-            assert!(report.diagnostics.iter().all(|problem| problem.code == Code::CannotEdit), "{}", context());
+            assert!(
+                report
+                    .diagnostics
+                    .iter()
+                    .all(|problem| problem.code == Code::CannotEdit),
+                "{}",
+                context()
+            );
             refused += 1;
             continue;
         }
-        let output = String::from_utf8(splice(text.as_bytes(), &report.edits)).expect("edits are text");
+        let output =
+            String::from_utf8(splice(text.as_bytes(), &report.edits)).expect("edits are text");
         assert_eq!(object(&output), wanted, "{}\n{output}", context());
         let mut by_plan = before.clone();
-        let plan = report.workloads[0].patch.as_ref().expect("it was asked for");
-        json_patch::patch(&mut by_plan, plan).unwrap_or_else(|error| panic!("{error}: {plan:?} for {}", context()));
+        let plan = report.workloads[0]
+            .patch
+            .as_ref()
+            .expect("it was asked for");
+        json_patch::patch(&mut by_plan, plan)
+            .unwrap_or_else(|error| panic!("{error}: {plan:?} for {}", context()));
         assert_eq!(by_plan, wanted, "{plan:?} for {}", context());
         edited += 1;
     }
-    assert!(edited > rounds / 2 && refused < rounds / 20, "{edited} edited, {refused} refused of {rounds}");
+    assert!(
+        edited > rounds / 2 && refused < rounds / 20,
+        "{edited} edited, {refused} refused of {rounds}"
+    );
 }

@@ -33,26 +33,37 @@ spec: {template: {spec: {containers: [{name: app, image: a}]}}}
 ";
 
 fn expected() -> String {
-    let marked =
-        INPUT.replacen("  name: orders\n", "  name: orders\n  annotations:\n    podgraft.dev/applied: agent\n", 1);
+    let marked = INPUT.replacen(
+        "  name: orders\n",
+        "  name: orders\n  annotations:\n    podgraft.dev/applied: agent\n",
+        1,
+    );
     marked.replacen("{app: orders}", "{app: orders, team: \"shop\"}", 1)
 }
 
 /// A folder with a policy, manifests, and tests with this `spec` beside `policies` and `inputs`.
 fn folder(spec: &str) -> TempDir {
     let folder = TempDir::new().expect("a folder");
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("the folder is writable");
+    let write = |name: &str, text: &str| {
+        fs::write(folder.path().join(name), text).expect("the folder is writable")
+    };
     write("policy.yaml", POLICY);
     write("input.yaml", INPUT);
     write("expected.yaml", &expected());
     let head = "apiVersion: podgraft.dev/v1alpha1\nkind: PolicyTest\nmetadata: {name: t}\nspec:\n";
-    write("test.yaml", &format!("{head}  policies: [policy.yaml]\n  inputs: [input.yaml]\n{spec}"));
+    write(
+        "test.yaml",
+        &format!("{head}  policies: [policy.yaml]\n  inputs: [input.yaml]\n{spec}"),
+    );
     folder
 }
 
 fn run(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
-    let command = command.current_dir(folder).args(["policy", "test", "--color", "never"]).args(args);
+    let command = command
+        .current_dir(folder)
+        .args(["policy", "test", "--color", "never"])
+        .args(args);
     command.output().expect("the program runs")
 }
 
@@ -60,18 +71,29 @@ fn said(spec: &str, args: &[&str]) -> (Option<i32>, String) {
     let folder = folder(spec);
     let output = run(folder.path(), &[args, &["."]].concat());
     let text = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&text).into_owned(),
+    )
 }
 
 #[test]
 fn the_built_in_policies_pass_their_tests() {
     let output = run(Path::new("."), &["policies/tests"]);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
     assert!(String::from_utf8_lossy(&output.stdout).contains("jmx-exporter-port-taken"));
     for policy in fs::read_dir("policies").expect("they are there") {
         let path = policy.expect("the entry is readable").path();
         let name = path.file_name().expect("it has a name").to_owned();
-        assert!(path.is_dir() || Path::new("policies/tests").join(&name).exists(), "{name:?} has no test");
+        assert!(
+            path.is_dir() || Path::new("policies/tests").join(&name).exists(),
+            "{name:?} has no test"
+        );
     }
 }
 
@@ -91,7 +113,10 @@ fn everything_as_expected_passes() {
 
 #[test]
 fn another_output_is_shown_as_a_diff() {
-    let (code, said) = said("  params: ['agent:team=web']\n  expect: {output: expected.yaml}\n", &[]);
+    let (code, said) = said(
+        "  params: ['agent:team=web']\n  expect: {output: expected.yaml}\n",
+        &[],
+    );
     assert_eq!(code, Some(1), "{said}");
     for line in [
         "--- expected.yaml",
@@ -105,39 +130,74 @@ fn another_output_is_shown_as_a_diff() {
 #[test]
 fn what_happens_to_a_workload_otherwise_is_said() {
     for (expect, wanted) in [
-        ("results: [{kind: Deployment, name: web, result: Injected}]", "Skipped by agent ("),
-        ("results: [{kind: Deployment, name: cart, result: Injected}]", "no such workload"),
-        ("results: [{kind: Deployment, name: orders, result: Injected, reason: volume*}]", "Injected by agent ("),
+        (
+            "results: [{kind: Deployment, name: web, result: Injected}]",
+            "Skipped by agent (",
+        ),
+        (
+            "results: [{kind: Deployment, name: cart, result: Injected}]",
+            "no such workload",
+        ),
+        (
+            "results: [{kind: Deployment, name: orders, result: Injected, reason: volume*}]",
+            "Injected by agent (",
+        ),
         ("refused: [conflict]", "there are: none"),
         ("warnings: [hidden-env]", "there are: none"),
     ] {
         let (code, said) = said(&format!("  expect: {{{expect}}}\n"), &[]);
-        assert!(code == Some(1) && said.contains(wanted), "{wanted} is not in\n{said}");
+        assert!(
+            code == Some(1) && said.contains(wanted),
+            "{wanted} is not in\n{said}"
+        );
     }
 }
 
 #[test]
 fn junit_names_what_fails() {
-    let (code, said) =
-        said("  params: ['team=<&\">']\n  expect: {output: expected.yaml, warnings: []}\n", &["-o", "junit"]);
+    let (code, said) = said(
+        "  params: ['team=<&\">']\n  expect: {output: expected.yaml, warnings: []}\n",
+        &["-o", "junit"],
+    );
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "), "{said}");
-    assert!(said.contains("<failure message=") || said.contains("not refused"), "{said}");
-    assert!(said.ends_with("</testsuites>\n") && !said.contains("team=<"), "{said}");
-    assert_eq!(said.matches("<testcase").count(), said.matches("</testcase>").count() + said.matches("\"/>").count());
+    assert!(
+        said.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "),
+        "{said}"
+    );
+    assert!(
+        said.contains("<failure message=") || said.contains("not refused"),
+        "{said}"
+    );
+    assert!(
+        said.ends_with("</testsuites>\n") && !said.contains("team=<"),
+        "{said}"
+    );
+    assert_eq!(
+        said.matches("<testcase").count(),
+        said.matches("</testcase>").count() + said.matches("\"/>").count()
+    );
 }
 
 #[test]
 fn what_cannot_be_run_exits_2() {
     for (spec, wanted) in [
         ("  expect: {}\n", "the test expects nothing"),
-        ("  expect: {refused: [conflct]}\n", "there is no diagnostic code `conflct`"),
+        (
+            "  expect: {refused: [conflct]}\n",
+            "there is no diagnostic code `conflct`",
+        ),
         ("  exepct: {}\n", "did you mean `expect`?"),
         ("  expect: {output: absent.yaml}\n", "absent.yaml"),
-        ("  params: [team]\n  expect: {warnings: []}\n", "is no setting"),
+        (
+            "  params: [team]\n  expect: {warnings: []}\n",
+            "is no setting",
+        ),
     ] {
         let (code, said) = said(spec, &[]);
-        assert!(code == Some(2) && said.contains(wanted), "{code:?}: {wanted} is not in\n{said}");
+        assert!(
+            code == Some(2) && said.contains(wanted),
+            "{code:?}: {wanted} is not in\n{said}"
+        );
     }
     let nothing = TempDir::new().expect("a folder");
     fs::write(nothing.path().join("a.yaml"), INPUT).expect("the folder is writable");

@@ -20,8 +20,13 @@ fn validator(kind: &str) -> Validator {
 /// The objects of a file of a kind.
 fn objects(path: &Path, kind: &str) -> Vec<Value> {
     let text = fs::read_to_string(path).expect("the file is readable");
-    let Ok(tree) = parse(&text) else { return Vec::new() };
-    let values = tree.roots().iter().filter_map(|&root| to_value(&tree, root).ok());
+    let Ok(tree) = parse(&text) else {
+        return Vec::new();
+    };
+    let values = tree
+        .roots()
+        .iter()
+        .filter_map(|&root| to_value(&tree, root).ok());
     values.filter(|value| value["kind"] == kind).collect()
 }
 
@@ -31,7 +36,10 @@ fn files(folder: &str, name: &str) -> Vec<PathBuf> {
         let path = entry.expect("the entry is readable").path();
         if path.is_dir() {
             found.extend(files(&path.to_string_lossy(), name));
-        } else if path.file_name().is_some_and(|own| name.is_empty() || own == name) {
+        } else if path
+            .file_name()
+            .is_some_and(|own| name.is_empty() || own == name)
+        {
             found.push(path);
         }
     }
@@ -48,7 +56,9 @@ fn accepted_policies() -> Vec<(PathBuf, Value)> {
     }));
     let all = paths.into_iter().flat_map(|path| {
         let found = objects(&path, "InjectionPolicy").into_iter();
-        found.map(move |policy| (path.clone(), policy)).collect::<Vec<_>>()
+        found
+            .map(move |policy| (path.clone(), policy))
+            .collect::<Vec<_>>()
     });
     all.collect()
 }
@@ -58,7 +68,8 @@ fn every_schema_is_one_by_its_meta_schema() {
     for published in KINDS {
         let schema = published.schema();
         assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
-        jsonschema::meta::validate(&schema).unwrap_or_else(|error| panic!("{}: {error}", published.kind));
+        jsonschema::meta::validate(&schema)
+            .unwrap_or_else(|error| panic!("{}: {error}", published.kind));
     }
 }
 
@@ -68,7 +79,10 @@ fn the_schema_takes_every_policy_that_podgraft_takes() {
     let policies = accepted_policies();
     assert!(policies.len() > 100, "{}", policies.len());
     for (path, policy) in policies {
-        let errors: Vec<String> = validator.iter_errors(&policy).map(|error| error.to_string()).collect();
+        let errors: Vec<String> = validator
+            .iter_errors(&policy)
+            .map(|error| error.to_string())
+            .collect();
         assert!(errors.is_empty(), "{}: {errors:#?}", path.display());
     }
 }
@@ -103,10 +117,14 @@ fn configurations_are_checked_too() {
     let config = validator("Config");
     let file = |more: Value| {
         let mut file = json!({"apiVersion": "podgraft.dev/v1alpha1", "kind": "Config"});
-        file.as_object_mut().expect("it is an object").extend(more.as_object().expect("so is this").clone());
+        file.as_object_mut()
+            .expect("it is an object")
+            .extend(more.as_object().expect("so is this").clone());
         file
     };
-    assert!(config.is_valid(&file(json!({"policies": ["agents.yaml"], "params": {"jmx": {"port": 9404}}}))));
+    assert!(config.is_valid(&file(
+        json!({"policies": ["agents.yaml"], "params": {"jmx": {"port": 9404}}})
+    )));
     assert!(!config.is_valid(&file(json!({"polices": ["agents.yaml"]}))));
     assert!(!config.is_valid(&file(json!({"policies": "agents.yaml"}))));
 }
@@ -115,17 +133,24 @@ fn configurations_are_checked_too() {
 fn the_definition_has_only_fields_that_its_type_has() {
     for scope in [Scope::Namespaced, Scope::Cluster] {
         let written = definition(scope);
-        let typed: CustomResourceDefinition = serde_json::from_value(written.clone()).expect("the types fit");
+        let typed: CustomResourceDefinition =
+            serde_json::from_value(written.clone()).expect("the types fit");
         // What the type does not have would be lost on the way.
         assert_eq!(serde_json::to_value(&typed).expect("it is JSON"), written);
-        assert_eq!(written["metadata"]["name"], "injectionpolicies.podgraft.dev");
+        assert_eq!(
+            written["metadata"]["name"],
+            "injectionpolicies.podgraft.dev"
+        );
     }
 }
 
 /// The rules of `ValidateStructural` in `k8s.io/apiextensions-apiserver/pkg/apiserver/schema/validation.go`.
 fn check_structural(schema: &Value, at: &str, wrong: &mut Vec<String>) {
     let is = |key: &str| schema[key] == true;
-    let (anything, int_or_string) = (is("x-kubernetes-preserve-unknown-fields"), is("x-kubernetes-int-or-string"));
+    let (anything, int_or_string) = (
+        is("x-kubernetes-preserve-unknown-fields"),
+        is("x-kubernetes-int-or-string"),
+    );
     let kind = schema["type"].as_str().unwrap_or_default();
     let keys = schema.as_object().expect("a schema is an object").keys();
     const KNOWN: [&str; 11] = [
@@ -141,7 +166,10 @@ fn check_structural(schema: &Value, at: &str, wrong: &mut Vec<String>) {
         "x-kubernetes-int-or-string",
         "pattern",
     ];
-    wrong.extend(keys.filter(|key| !KNOWN.contains(&key.as_str())).map(|key| format!("{at}: {key}")));
+    wrong.extend(
+        keys.filter(|key| !KNOWN.contains(&key.as_str()))
+            .map(|key| format!("{at}: {key}")),
+    );
     if kind.is_empty() && !anything && !int_or_string {
         wrong.push(format!("{at}: no type"));
     }
@@ -174,21 +202,37 @@ fn the_definition_is_structural_and_small_enough_for_a_cluster() {
     assert_eq!(schema["type"], "object");
     assert_eq!(schema["properties"]["metadata"], json!({"type": "object"}));
     // `kubectl apply` without `--server-side` keeps a copy in an annotation of at most 256 KiB.
-    assert!(definition.to_string().len() < 256 << 10, "{}", definition.to_string().len());
+    assert!(
+        definition.to_string().len() < 256 << 10,
+        "{}",
+        definition.to_string().len()
+    );
     let inject = &schema["properties"]["spec"]["properties"]["inject"]["properties"];
-    assert_eq!(inject["ports"]["items"]["properties"]["containerPort"], json!({"x-kubernetes-int-or-string": true}));
-    assert_eq!(inject["env"]["items"]["properties"]["op"]["enum"].as_array().map(Vec::len), Some(6));
+    assert_eq!(
+        inject["ports"]["items"]["properties"]["containerPort"],
+        json!({"x-kubernetes-int-or-string": true})
+    );
+    assert_eq!(
+        inject["env"]["items"]["properties"]["op"]["enum"]
+            .as_array()
+            .map(Vec::len),
+        Some(6)
+    );
     assert!(inject["podSpec"]["properties"].get("containers").is_none());
 }
 
 /// The definition as a schema: what an API server would take.
 #[test]
 fn the_definition_takes_every_policy_that_podgraft_takes() {
-    let mut schema = definition(Scope::Namespaced)["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
+    let mut schema =
+        definition(Scope::Namespaced)["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
     with_int_or_string(&mut schema);
     let validator = jsonschema::draft7::new(&schema).expect("it is a schema");
     for (path, policy) in accepted_policies() {
-        let errors: Vec<String> = validator.iter_errors(&policy).map(|error| error.to_string()).collect();
+        let errors: Vec<String> = validator
+            .iter_errors(&policy)
+            .map(|error| error.to_string())
+            .collect();
         assert!(errors.is_empty(), "{}: {errors:#?}", path.display());
     }
     let wrong = json!({"apiVersion": "x", "kind": "InjectionPolicy", "spec": {"weight": "first"}});
@@ -210,20 +254,36 @@ fn with_int_or_string(schema: &mut Value) {
 }
 
 fn run(args: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_podgraft")).args(args).output().expect("the program runs");
+    let output = Command::new(env!("CARGO_BIN_EXE_podgraft"))
+        .args(args)
+        .output()
+        .expect("the program runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
 }
 
 #[test]
 fn the_commands_print_them() {
     let (code, schema, _) = run(&["policy", "schema"]);
     let schema: Value = serde_json::from_str(&schema).expect("a schema is JSON");
-    assert_eq!((code, &schema), (Some(0), &find("InjectionPolicy").expect("it has one").schema()));
+    assert_eq!(
+        (code, &schema),
+        (
+            Some(0),
+            &find("InjectionPolicy").expect("it has one").schema()
+        )
+    );
     let (code, config, _) = run(&["policy", "schema", "config"]);
     assert!(code == Some(0) && config.contains("\"Config\""));
     let (code, nothing, said) = run(&["policy", "schema", "Confg"]);
-    assert!((code, &*nothing) == (Some(2), "") && said.contains("did you mean `Config`?"), "{said}");
+    assert!(
+        (code, &*nothing) == (Some(2), "") && said.contains("did you mean `Config`?"),
+        "{said}"
+    );
     let (code, yaml, _) = run(&["policy", "crd", "--scope", "Cluster"]);
     let tree = parse(&yaml).expect("a definition is YAML");
     let value = to_value(&tree, tree.roots()[0]).expect("it has a value");

@@ -52,7 +52,13 @@ spec:
 ";
 
 fn policies() -> Vec<Policy> {
-    let (policies, problems) = read(vec![PolicyFile { name: "policy.yaml".into(), text: POLICY.to_owned() }], &[]);
+    let (policies, problems) = read(
+        vec![PolicyFile {
+            name: "policy.yaml".into(),
+            text: POLICY.to_owned(),
+        }],
+        &[],
+    );
     assert!(problems.is_empty(), "{problems:?}");
     policies
 }
@@ -60,17 +66,34 @@ fn policies() -> Vec<Policy> {
 #[test]
 fn what_comes_of_a_text_does_not_depend_on_the_number_of_threads() {
     let sample = include_str!("../benches/sample.yaml");
-    let text = [sample.repeat(150), OTHERS.to_owned(), sample.repeat(250), OTHERS.to_owned(), sample.repeat(100)];
+    let text = [
+        sample.repeat(150),
+        OTHERS.to_owned(),
+        sample.repeat(250),
+        OTHERS.to_owned(),
+        sample.repeat(100),
+    ];
     let text = text.concat();
     assert!(text.len() > 2 << 20, "{}", text.len());
     let (name, options, policies) = (Arc::from("all.yaml"), Options::default(), policies());
     let inventory = Inventory::default();
     let one = format!("{:?}", graft(&name, text.as_bytes(), &policies, &options));
-    assert!(one.contains("UnknownNamespace") && one.contains("HiddenEnv") && one.contains("NotYaml"));
+    assert!(
+        one.contains("UnknownNamespace") && one.contains("HiddenEnv") && one.contains("NotYaml")
+    );
     for threads in 2..6 {
         let threads = NonZeroUsize::new(threads).expect("not zero");
-        let several =
-            format!("{:?}", graft_on_threads(threads, &name, text.as_bytes(), &policies, &options, &inventory));
+        let several = format!(
+            "{:?}",
+            graft_on_threads(
+                threads,
+                &name,
+                text.as_bytes(),
+                &policies,
+                &options,
+                &inventory
+            )
+        );
         assert!(several == one, "{threads} threads");
     }
 }
@@ -79,18 +102,48 @@ fn what_comes_of_a_text_does_not_depend_on_the_number_of_threads() {
 fn what_is_wrong_in_a_pod_that_no_policy_selects_is_nothing_wherever_it_stands() {
     let sample = include_str!("../benches/sample.yaml");
     let (name, policies) = (Arc::from("all.yaml"), policies());
-    let texts = [BROKEN_POD.to_owned(), [BROKEN_POD, &sample.repeat(30), BROKEN_POD].concat()];
+    let texts = [
+        BROKEN_POD.to_owned(),
+        [BROKEN_POD, &sample.repeat(30), BROKEN_POD].concat(),
+    ];
     for text in texts {
         let run = |options| graft(&name, text.as_bytes(), &policies, &options);
-        let broken =
-            |report: &FileReport| report.diagnostics.iter().filter(|problem| problem.code == Code::NotYaml).count();
+        let broken = |report: &FileReport| {
+            report
+                .diagnostics
+                .iter()
+                .filter(|problem| problem.code == Code::NotYaml)
+                .count()
+        };
         let report = run(Options::default());
         assert_eq!(broken(&report), 0, "{:?}", report.diagnostics);
         let documents = text.matches("name: broken").count();
-        assert_eq!(report.workloads.iter().filter(|workload| workload.name == "broken").count(), documents);
-        let undo = Options { take_out: TakeOut::All, ..Options::default() };
+        assert_eq!(
+            report
+                .workloads
+                .iter()
+                .filter(|workload| workload.name == "broken")
+                .count(),
+            documents
+        );
+        let undo = Options {
+            take_out: TakeOut::All,
+            ..Options::default()
+        };
         assert_eq!(broken(&graft(&name, text.as_bytes(), &[], &undo)), 0);
-        assert_eq!(broken(&run(Options { views: true, ..Options::default() })), documents);
-        assert_eq!(broken(&run(Options { parse_all: true, ..Options::default() })), documents);
+        assert_eq!(
+            broken(&run(Options {
+                views: true,
+                ..Options::default()
+            })),
+            documents
+        );
+        assert_eq!(
+            broken(&run(Options {
+                parse_all: true,
+                ..Options::default()
+            })),
+            documents
+        );
     }
 }

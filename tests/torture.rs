@@ -14,7 +14,12 @@ const FOLDER: &str = "../shared/torture";
 
 /// Editable by their class, and refused with a place by this policy, because the edit would change more than one place,
 /// or would have to replace a value of another type.
-const REFUSED: &[&str] = &["anchor-env.yaml", "anchor-container.yaml", "merge-key.yaml", "env-empty-map.yaml"];
+const REFUSED: &[&str] = &[
+    "anchor-env.yaml",
+    "anchor-container.yaml",
+    "merge-key.yaml",
+    "env-empty-map.yaml",
+];
 
 /// What kubectl may take for a workload is refused even where no policy asks for it.
 const REFUSED_BY_PLAIN_APPLY: &[&str] = &[
@@ -42,7 +47,10 @@ fn set() -> Option<Vec<Nasty>> {
         eprintln!("skipped: {FOLDER} is not there");
         return None;
     };
-    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")).filter(|row| row.contains(".yaml |"));
+    let rows = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| "))
+        .filter(|row| row.contains(".yaml |"));
     let nasty = rows.map(|row| {
         let mut cells = row.split('|').map(str::trim);
         let name = cells.next().expect("a row names a file").to_owned();
@@ -61,18 +69,36 @@ fn policies() -> Vec<Policy> {
 }
 
 fn run(name: &str, text: &[u8], policies: &[Policy], parse_all: bool) -> FileReport {
-    graft(&Arc::from(name), text, policies, &Options { parse_all, ..Options::default() })
+    graft(
+        &Arc::from(name),
+        text,
+        policies,
+        &Options {
+            parse_all,
+            ..Options::default()
+        },
+    )
 }
 
 fn errors(report: &FileReport) -> Vec<&Diagnostic> {
-    report.diagnostics.iter().filter(|problem| problem.is_error()).collect()
+    report
+        .diagnostics
+        .iter()
+        .filter(|problem| problem.is_error())
+        .collect()
 }
 
 fn assert_located(name: &str, report: &FileReport) {
     let errors = errors(report);
     assert!(!errors.is_empty(), "{name} is not refused");
-    assert!(errors.iter().all(|error| !error.labels.is_empty()), "{name}: {errors:?}");
-    assert!(errors.iter().all(|error| error.code.name() != "internal"), "{name}: {errors:?}");
+    assert!(
+        errors.iter().all(|error| !error.labels.is_empty()),
+        "{name}: {errors:?}"
+    );
+    assert!(
+        errors.iter().all(|error| error.code.name() != "internal"),
+        "{name}: {errors:?}"
+    );
 }
 
 #[test]
@@ -89,11 +115,16 @@ fn every_file_does_what_its_class_says() {
             "EDIT" => assert_edited(name, text, &report, &policies),
             "RT" | "VAL" => assert!(errors(&report).is_empty(), "{name}: {:?}", errors(&report)),
             // Readers disagree: untouched or refused, never edited.
-            "OPQ" if errors(&report).is_empty() => assert!(report.edits.is_empty(), "{name} is edited"),
+            "OPQ" if errors(&report).is_empty() => {
+                assert!(report.edits.is_empty(), "{name} is edited")
+            }
             "OPQ" => assert_located(name, &report),
             other => panic!("{name} is of an unknown class {other}"),
         }
-        assert!(run(name, text, &[], false).edits.is_empty(), "{name} is edited without a policy");
+        assert!(
+            run(name, text, &[], false).edits.is_empty(),
+            "{name} is edited without a policy"
+        );
     }
 }
 
@@ -101,7 +132,10 @@ fn every_file_does_what_its_class_says() {
 fn what_may_be_a_workload_is_refused_by_a_plain_apply() {
     let Some(set) = set() else { return };
     let policies = policies();
-    for Nasty { name, text, .. } in set.iter().filter(|nasty| REFUSED_BY_PLAIN_APPLY.contains(&nasty.name.as_str())) {
+    for Nasty { name, text, .. } in set
+        .iter()
+        .filter(|nasty| REFUSED_BY_PLAIN_APPLY.contains(&nasty.name.as_str()))
+    {
         assert_located(name, &run(name, text, &policies, false));
     }
 }
@@ -113,12 +147,23 @@ fn assert_edited(name: &str, text: &[u8], report: &FileReport, policies: &[Polic
     assert!(!report.edits.is_empty(), "{name} is not edited");
     for edit in &report.edits {
         let gone = String::from_utf8_lossy(&text[edit.at.clone()]);
-        assert!(["", "[]", "{}", "null", "~"].contains(&gone.trim()), "{name}: `{gone}` is taken out");
+        assert!(
+            ["", "[]", "{}", "null", "~"].contains(&gone.trim()),
+            "{name}: `{gone}` is taken out"
+        );
     }
     let kept = promises::check(text, policies);
-    assert!(kept.edits == report.edits.len() && kept.compared > 0, "{name}: {kept:?}");
+    assert!(
+        kept.edits == report.edits.len() && kept.compared > 0,
+        "{name}: {kept:?}"
+    );
     let output = String::from_utf8(kept.output.expect("it was not refused")).expect("it is text");
     // One word that the policy adds for each place that it adds to.
-    let added = |word: &str| output.matches(word).count() - String::from_utf8_lossy(text).matches(word).count();
-    assert!(added("PODGRAFT_CORPUS") > 0 && added("/podgraft-corpus/agent.jar") > 0, "{name}\n{output}");
+    let added = |word: &str| {
+        output.matches(word).count() - String::from_utf8_lossy(text).matches(word).count()
+    };
+    assert!(
+        added("PODGRAFT_CORPUS") > 0 && added("/podgraft-corpus/agent.jar") > 0,
+        "{name}\n{output}"
+    );
 }

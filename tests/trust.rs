@@ -22,14 +22,20 @@ impl Place {
 
     fn write(&self, name: &str, text: &str) {
         let path = self.0.path().join(name);
-        fs::create_dir_all(path.parent().expect("it is in the folder")).expect("the folder can be made");
+        fs::create_dir_all(path.parent().expect("it is in the folder"))
+            .expect("the folder can be made");
         fs::write(path, text).expect("the file can be written");
     }
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
-        command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
-        command.env("PODGRAFT_TEST_SECRET", SECRET).env("HOME", SECRET);
+        command
+            .args(args)
+            .current_dir(self.0.path())
+            .stdin(Stdio::null());
+        command
+            .env("PODGRAFT_TEST_SECRET", SECRET)
+            .env("HOME", SECRET);
         command
     }
 
@@ -37,7 +43,10 @@ impl Place {
     fn run(&self, args: &[&str]) -> Output {
         let output = self.command(args).output().expect("the program runs");
         for stream in [&output.stdout, &output.stderr] {
-            assert!(!String::from_utf8_lossy(stream).contains(SECRET), "{args:?}: {output:?}");
+            assert!(
+                !String::from_utf8_lossy(stream).contains(SECRET),
+                "{args:?}: {output:?}"
+            );
         }
         output
     }
@@ -66,7 +75,10 @@ fn policy(name: &str, variable: &str, value: &str, more: &serde_json::Value) -> 
 #[track_caller]
 fn assert_refused(output: &Output) {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(output.stdout.is_empty(), "a refused run must give nothing out");
+    assert!(
+        output.stdout.is_empty(),
+        "a refused run must give nothing out"
+    );
 }
 
 fn stdout(output: &Output) -> String {
@@ -104,7 +116,8 @@ fn expressions_reach_no_file_environment_clock_chance_or_network() {
         let braces = format!("${{{text}}}");
         place.write("policy.yaml", &policy("agent", "A", &braces, &json!({})));
         assert_refused(&place.run(&["apply", "-p", "policy.yaml", "input.yaml"]));
-        let condition = json!({"matchConditions": [{"name": "c", "expression": format!("{text} != null")}]});
+        let condition =
+            json!({"matchConditions": [{"name": "c", "expression": format!("{text} != null")}]});
         place.write("policy.yaml", &policy("agent", "A", "x", &condition));
         assert_refused(&place.run(&["apply", "-p", "policy.yaml", "input.yaml"]));
     }
@@ -130,7 +143,10 @@ fn what_shells_and_templates_expand_stays_text() {
         let output = place.run(&["apply", "-q", "-p", "policy.yaml", "input.yaml"]);
         // Kubernetes would resolve a reference; one to nothing is refused before that.
         if output.status.code() != Some(2) {
-            assert!(stdout(&output).contains(&*text.replace('"', "\\\"")), "{text}: {output:?}");
+            assert!(
+                stdout(&output).contains(&*text.replace('"', "\\\"")),
+                "{text}: {output:?}"
+            );
         }
     }
 }
@@ -153,10 +169,16 @@ fn tags_read_no_file_and_make_no_object() {
         assert_refused(&place.run(&["apply", "-p", "policy.yaml", "input.yaml"]));
         // In a manifest they are somebody else's: as they were, or refused where the edit would have to read them.
         place.write("policy.yaml", &policy("agent", "A", "x", &json!({})));
-        place.write("tagged.yaml", &(deployment("app") + "        note: " + tagged + "\n"));
+        place.write(
+            "tagged.yaml",
+            &(deployment("app") + "        note: " + tagged + "\n"),
+        );
         let output = place.run(&["apply", "-q", "-p", "policy.yaml", "tagged.yaml"]);
         let is_kept = String::from_utf8_lossy(&output.stdout).contains(&format!("note: {tagged}"));
-        assert!(output.status.code() == Some(2) && output.stdout.is_empty() || is_kept, "{output:?}");
+        assert!(
+            output.status.code() == Some(2) && output.stdout.is_empty() || is_kept,
+            "{output:?}"
+        );
     }
 }
 
@@ -183,14 +205,27 @@ fn a_manifest_is_a_policy_only_where_that_was_asked_for() {
     place.write("m/app.yaml", &deployment("app"));
     place.write("m/policy.yaml", &hostile);
     place.write("m/mixed.yaml", &(deployment("other") + "---\n" + &hostile));
-    place.write("m/podgraft.yaml", "apiVersion: podgraft.dev/v1alpha1\nkind: Config\npolicies: [m/policy.yaml]\n");
+    place.write(
+        "m/podgraft.yaml",
+        "apiVersion: podgraft.dev/v1alpha1\nkind: Config\npolicies: [m/policy.yaml]\n",
+    );
     let output = stdout(&place.run(&["apply", "-q", "-p", "policy.yaml", "m/app.yaml"]));
-    assert!(output.contains("GIVEN") && !output.contains("HOSTILE"), "{output}");
+    assert!(
+        output.contains("GIVEN") && !output.contains("HOSTILE"),
+        "{output}"
+    );
     let output = stdout(&place.run(&["apply", "-q", "-p", "policy.yaml", "m"]));
     assert_eq!(output.matches("GIVEN").count(), 2, "{output}");
     assert!(!output.contains("HOSTILE"), "{output}");
     let mixed = stdout(&place.run(&["apply", "-q", "-p", "policy.yaml", "m/mixed.yaml"]));
-    assert_eq!((mixed.matches("GIVEN").count(), mixed.matches("HOSTILE").count()), (1, 1), "{mixed}");
+    assert_eq!(
+        (
+            mixed.matches("GIVEN").count(),
+            mixed.matches("HOSTILE").count()
+        ),
+        (1, 1),
+        "{mixed}"
+    );
     for name in ["m/mixed.yaml", "m/podgraft.yaml"] {
         fs::remove_file(place.0.path().join(name)).expect("it is there");
     }
@@ -209,8 +244,18 @@ fn neither_environment_nor_place_nor_time_changes_a_byte() {
     ] {
         let plain = place.command(args).output().expect("the program runs");
         let mut other = place.command(args);
-        other.env_clear().envs([("LC_ALL", "tr_TR.UTF-8"), ("TZ", "Pacific/Apia"), ("USER", "x"), ("CI", "true")]);
-        other.envs([("RUST_BACKTRACE", "full"), ("RUST_LOG", "trace"), ("TERM", "xterm"), ("COLUMNS", "20")]);
+        other.env_clear().envs([
+            ("LC_ALL", "tr_TR.UTF-8"),
+            ("TZ", "Pacific/Apia"),
+            ("USER", "x"),
+            ("CI", "true"),
+        ]);
+        other.envs([
+            ("RUST_BACKTRACE", "full"),
+            ("RUST_LOG", "trace"),
+            ("TERM", "xterm"),
+            ("COLUMNS", "20"),
+        ]);
         let other = other.output().expect("the program runs");
         assert_eq!(plain.stdout, other.stdout, "{args:?}");
         assert_eq!(plain.status, other.status, "{args:?}");
@@ -228,7 +273,14 @@ fn no_command_is_run_and_no_socket_opened() {
                 continue;
             }
             let text = fs::read_to_string(&path).expect("the file is readable");
-            for word in ["std::net", "os::unix::net", "process::Command", "Command::new", "libc::", "unsafe {"] {
+            for word in [
+                "std::net",
+                "os::unix::net",
+                "process::Command",
+                "Command::new",
+                "libc::",
+                "unsafe {",
+            ] {
                 assert!(!text.contains(word), "{} has {word}", path.display());
             }
         }
@@ -239,13 +291,26 @@ fn no_command_is_run_and_no_socket_opened() {
 #[test]
 fn no_dependency_speaks_to_a_network() {
     let lock = fs::read_to_string("Cargo.lock").expect("the file is readable");
-    let names: Vec<&str> = lock.lines().filter_map(|line| line.strip_prefix("name = \"")).collect();
+    let names: Vec<&str> = lock
+        .lines()
+        .filter_map(|line| line.strip_prefix("name = \""))
+        .collect();
     assert!(names.len() > 50, "only {} crates were read", names.len());
     for name in names.iter().map(|name| name.trim_end_matches('"')) {
-        let is_network =
-            ["hyper", "reqwest", "rustls", "tokio", "openssl", "socket", "curl", "ureq", "native-tls", "mio"]
-                .iter()
-                .any(|word| name == *word || name.starts_with(&format!("{word}-")) || name == "socket2");
+        let is_network = [
+            "hyper",
+            "reqwest",
+            "rustls",
+            "tokio",
+            "openssl",
+            "socket",
+            "curl",
+            "ureq",
+            "native-tls",
+            "mio",
+        ]
+        .iter()
+        .any(|word| name == *word || name.starts_with(&format!("{word}-")) || name == "socket2");
         assert!(!is_network, "{name}");
     }
 }

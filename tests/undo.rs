@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 fn folders(root: &Path) -> Vec<PathBuf> {
-    let entries =
-        fs::read_dir(root).expect("the folder is readable").map(|entry| entry.expect("it is readable").path());
+    let entries = fs::read_dir(root)
+        .expect("the folder is readable")
+        .map(|entry| entry.expect("it is readable").path());
     let mut found: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
     found.sort();
     found
@@ -26,7 +27,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("the folder is readable");
     let mut found = Vec::new();
     for path in entries.map(|entry| entry.expect("it is readable").path()) {
-        let is_manifest = path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known));
+        let is_manifest = path
+            .extension()
+            .is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known));
         if path.is_dir() {
             found.extend(files(&path));
         } else if is_manifest {
@@ -39,31 +42,53 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 fn policies(path: &Path) -> Vec<Policy> {
     let text = fs::read_to_string(path).expect("the policy is there");
-    read(vec![PolicyFile { name: "policy.yaml".into(), text }], &[]).0
+    read(
+        vec![PolicyFile {
+            name: "policy.yaml".into(),
+            text,
+        }],
+        &[],
+    )
+    .0
 }
 
 fn recording() -> Options {
-    Options { record: true, ..Options::default() }
+    Options {
+        record: true,
+        ..Options::default()
+    }
 }
 
 fn undoing() -> Options {
-    Options { take_out: TakeOut::All, ..Options::default() }
+    Options {
+        take_out: TakeOut::All,
+        ..Options::default()
+    }
 }
 
 fn has_error(report: &FileReport) -> bool {
-    report.diagnostics.iter().any(podgraft::diagnostic::Diagnostic::is_error)
+    report
+        .diagnostics
+        .iter()
+        .any(podgraft::diagnostic::Diagnostic::is_error)
 }
 
 /// Something was injected that cannot be recorded, which is said.
 fn has_gap(report: &FileReport) -> bool {
-    report.diagnostics.iter().any(|problem| problem.code == Code::NoRecord)
+    report
+        .diagnostics
+        .iter()
+        .any(|problem| problem.code == Code::NoRecord)
 }
 
 /// Injects with a record, again, and takes it out. Whether anything was injected.
 fn round_trip(name: &str, input: &[u8], policies: &[Policy], options: &Options) -> bool {
     let name: Arc<str> = name.into();
     let report = graft(&name, input, policies, options);
-    let internal = report.diagnostics.iter().find(|problem| problem.code == Code::Internal);
+    let internal = report
+        .diagnostics
+        .iter()
+        .find(|problem| problem.code == Code::Internal);
     assert!(internal.is_none(), "{name}: {internal:?}");
     if has_error(&report) || has_gap(&report) || report.edits.is_empty() {
         return false;
@@ -71,11 +96,24 @@ fn round_trip(name: &str, input: &[u8], policies: &[Policy], options: &Options) 
     let injected = splice(input, &report.edits);
     let again = graft(&name, &injected, policies, options);
     let text = String::from_utf8_lossy(&injected);
-    assert!(again.edits.is_empty() && !has_error(&again), "{name}: {:?} {:?}\n{text}", again.edits, again.diagnostics);
+    assert!(
+        again.edits.is_empty() && !has_error(&again),
+        "{name}: {:?} {:?}\n{text}",
+        again.edits,
+        again.diagnostics
+    );
     let undone = graft(&name, &injected, &[], &undoing());
-    assert!(!has_error(&undone), "{name}: {:?}\n{text}", undone.diagnostics);
+    assert!(
+        !has_error(&undone),
+        "{name}: {:?}\n{text}",
+        undone.diagnostics
+    );
     let output = splice(&injected, &undone.edits);
-    assert_eq!(String::from_utf8_lossy(&output), String::from_utf8_lossy(input), "{name}: from\n{text}");
+    assert_eq!(
+        String::from_utf8_lossy(&output),
+        String::from_utf8_lossy(input),
+        "{name}: from\n{text}"
+    );
     true
 }
 
@@ -91,32 +129,63 @@ fn append(name: &str, input: &str, policies: &[Policy]) {
     if is_open || has_error(&report) || has_gap(&report) || report.edits.is_empty() {
         return;
     }
-    let injected = String::from_utf8(splice(input.as_bytes(), &report.edits)).expect("what was text stays text");
-    let with_more = |text: &str| format!("{text}{}---\n{APPENDED}", if text.ends_with('\n') { "" } else { "\n" });
+    let injected = String::from_utf8(splice(input.as_bytes(), &report.edits))
+        .expect("what was text stays text");
+    let with_more = |text: &str| {
+        format!(
+            "{text}{}---\n{APPENDED}",
+            if text.ends_with('\n') { "" } else { "\n" }
+        )
+    };
     let appended = with_more(&injected);
     let again = graft(&name, appended.as_bytes(), policies, &recording());
-    let internal = again.diagnostics.iter().find(|problem| problem.code == Code::Internal);
+    let internal = again
+        .diagnostics
+        .iter()
+        .find(|problem| problem.code == Code::Internal);
     assert!(internal.is_none(), "{name}: {internal:?}\n{appended}");
     let undone = graft(&name, appended.as_bytes(), &[], &undoing());
-    assert!(!has_error(&undone), "{name}: {:?}\n{appended}", undone.diagnostics);
+    assert!(
+        !has_error(&undone),
+        "{name}: {:?}\n{appended}",
+        undone.diagnostics
+    );
     let output = splice(appended.as_bytes(), &undone.edits);
     // A line end behind a block that had none is its value's, so it stays closed.
     if values(input.as_bytes()) == values(format!("{input}\n").as_bytes()) {
-        assert_eq!(String::from_utf8_lossy(&output), with_more(input), "{name}: from\n{appended}");
+        assert_eq!(
+            String::from_utf8_lossy(&output),
+            with_more(input),
+            "{name}: from\n{appended}"
+        );
     }
-    let wanted = [input, APPENDED].into_iter().map(|text| values(text.as_bytes()));
-    let wanted: Option<Vec<Value>> = wanted.collect::<Option<Vec<_>>>().map(|values| values.concat());
+    let wanted = [input, APPENDED]
+        .into_iter()
+        .map(|text| values(text.as_bytes()));
+    let wanted: Option<Vec<Value>> = wanted
+        .collect::<Option<Vec<_>>>()
+        .map(|values| values.concat());
     assert_eq!(values(&output), wanted, "{name}: from\n{appended}");
 }
 
 #[test]
 fn every_golden_case_can_be_undone() {
     let mut undone = 0;
-    for folder in folders(Path::new("testdata/cases")).iter().flat_map(|area| folders(area)) {
-        let input = ["input.yaml", "input.json"].into_iter().map(|name| folder.join(name)).find(|path| path.exists());
+    for folder in folders(Path::new("testdata/cases"))
+        .iter()
+        .flat_map(|area| folders(area))
+    {
+        let input = ["input.yaml", "input.json"]
+            .into_iter()
+            .map(|name| folder.join(name))
+            .find(|path| path.exists());
         let input = fs::read(input.expect("a case has an input")).expect("it is readable");
         // What has a record already is not what it was before.
-        if folder.join("command").exists() || input.windows(19).any(|bytes| bytes == b"podgraft.dev/record") {
+        if folder.join("command").exists()
+            || input
+                .windows(19)
+                .any(|bytes| bytes == b"podgraft.dev/record")
+        {
             continue;
         }
         let policies = policies(&folder.join("policy.yaml"));
@@ -126,10 +195,24 @@ fn every_golden_case_can_be_undone() {
             && !text.contains('\r')
         {
             let (unended, windows) = (text.trim_end(), text.replace('\n', "\r\n"));
-            round_trip(&format!("{name} without a last line end"), unended.as_bytes(), &policies, &recording());
-            round_trip(&format!("{name} with Windows line ends"), windows.as_bytes(), &policies, &recording());
+            round_trip(
+                &format!("{name} without a last line end"),
+                unended.as_bytes(),
+                &policies,
+                &recording(),
+            );
+            round_trip(
+                &format!("{name} with Windows line ends"),
+                windows.as_bytes(),
+                &policies,
+                &recording(),
+            );
             append(&format!("{name} with more behind it"), text, &policies);
-            append(&format!("{name} without a last line end, with more behind it"), unended, &policies);
+            append(
+                &format!("{name} without a last line end, with more behind it"),
+                unended,
+                &policies,
+            );
         }
     }
     assert!(undone > 80, "only {undone} cases were undone");
@@ -148,14 +231,32 @@ fn only_the_last_workload_of_a_list_gives_its_end_back() {
         )
     };
     let first = format!("apiVersion: v1\nkind: List\nitems:\n{}", item("one"));
-    let report = graft(&"list.yaml".into(), first.as_bytes(), &policies, &recording());
-    let injected = String::from_utf8(splice(first.as_bytes(), &report.edits)).expect("it is text") + &item("two");
-    let report = graft(&"list.yaml".into(), injected.as_bytes(), &policies, &recording());
-    assert!(!has_error(&report) && !report.edits.is_empty(), "{:?}", report.diagnostics);
+    let report = graft(
+        &"list.yaml".into(),
+        first.as_bytes(),
+        &policies,
+        &recording(),
+    );
+    let injected = String::from_utf8(splice(first.as_bytes(), &report.edits)).expect("it is text")
+        + &item("two");
+    let report = graft(
+        &"list.yaml".into(),
+        injected.as_bytes(),
+        &policies,
+        &recording(),
+    );
+    assert!(
+        !has_error(&report) && !report.edits.is_empty(),
+        "{:?}",
+        report.diagnostics
+    );
     let both = splice(injected.as_bytes(), &report.edits);
     let undone = graft(&"list.yaml".into(), &both, &[], &undoing());
     let output = String::from_utf8(splice(&both, &undone.edits)).expect("it is text");
-    assert_eq!(output, format!("{}\n{}", first.replace("- |", "- |-"), item("two")));
+    assert_eq!(
+        output,
+        format!("{}\n{}", first.replace("- |", "- |-"), item("two"))
+    );
 }
 
 /// A record keeps what was removed, as deep as a document may nest.
@@ -170,7 +271,13 @@ spec:
     - {patchType: JSONPatch, scope: Workload, patch: [
         {op: test, path: /spec/y, value: 1}, {op: remove, path: /spec/x}, {op: remove, path: /spec/y}]}
 ";
-    let (policies, problems) = read(vec![PolicyFile { name: "policy.yaml".into(), text: policy.to_owned() }], &[]);
+    let (policies, problems) = read(
+        vec![PolicyFile {
+            name: "policy.yaml".into(),
+            text: policy.to_owned(),
+        }],
+        &[],
+    );
     assert!(problems.is_empty(), "{problems:?}");
     for depth in [100, 130, 250] {
         let nested = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
@@ -178,7 +285,12 @@ spec:
             "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  y: 1\n  x: {nested}\n  containers:\n  - name: app\n    \
              image: app:1\n"
         );
-        assert!(round_trip(&format!("{depth} levels"), input.as_bytes(), &policies, &recording()));
+        assert!(round_trip(
+            &format!("{depth} levels"),
+            input.as_bytes(),
+            &policies,
+            &recording()
+        ));
     }
 }
 
@@ -193,7 +305,12 @@ fn real_manifests_can_be_undone() {
     let mut undone = 0;
     for path in files(folder) {
         let input = fs::read(&path).expect("the file is readable");
-        undone += usize::from(round_trip(&path.display().to_string(), &input, &policies, &recording()));
+        undone += usize::from(round_trip(
+            &path.display().to_string(),
+            &input,
+            &policies,
+            &recording(),
+        ));
     }
     assert!(undone > 350, "only {undone} files were undone");
 }
@@ -213,12 +330,29 @@ spec:
 /// Any of several policies goes by itself; what is left goes afterwards, and the bytes are back.
 #[test]
 fn one_of_three_policies_can_be_taken_out() {
-    let appends = read(vec![PolicyFile { name: "appends.yaml".into(), text: APPENDS.to_owned() }], &[]).0;
-    let files = ["testdata/corpus/policy.yaml", "testdata/mutation/policy.yaml"].map(|path| policies(Path::new(path)));
+    let appends = read(
+        vec![PolicyFile {
+            name: "appends.yaml".into(),
+            text: APPENDS.to_owned(),
+        }],
+        &[],
+    )
+    .0;
+    let files = [
+        "testdata/corpus/policy.yaml",
+        "testdata/mutation/policy.yaml",
+    ]
+    .map(|path| policies(Path::new(path)));
     let three = [files.concat(), appends].concat();
     let mut undone = 0;
-    for folder in folders(Path::new("testdata/cases")).iter().flat_map(|area| folders(area)) {
-        let input = ["input.yaml", "input.json"].into_iter().map(|name| folder.join(name)).find(|path| path.exists());
+    for folder in folders(Path::new("testdata/cases"))
+        .iter()
+        .flat_map(|area| folders(area))
+    {
+        let input = ["input.yaml", "input.json"]
+            .into_iter()
+            .map(|name| folder.join(name))
+            .find(|path| path.exists());
         let input = fs::read(input.expect("a case has an input")).expect("it is readable");
         let name: Arc<str> = folder.display().to_string().into();
         let report = graft(&name, &input, &three, &recording());
@@ -228,9 +362,17 @@ fn one_of_three_policies_can_be_taken_out() {
         }
         let injected = splice(&input, &report.edits);
         for policy in &three {
-            let only = Options { take_out: TakeOut::Only(vec![policy.identity.clone()]), ..Options::default() };
+            let only = Options {
+                take_out: TakeOut::Only(vec![policy.identity.clone()]),
+                ..Options::default()
+            };
             let report = graft(&name, &injected, &[], &only);
-            assert!(!has_error(&report), "{name} without {}: {:?}", policy.identity, report.diagnostics);
+            assert!(
+                !has_error(&report),
+                "{name} without {}: {:?}",
+                policy.identity,
+                report.diagnostics
+            );
             let two = splice(&injected, &report.edits);
             let report = graft(&name, &two, &[], &undoing());
             assert!(!has_error(&report), "{name}: {:?}", report.diagnostics);
@@ -254,20 +396,49 @@ fn several_agents_with_what_they_generate_can_be_undone() {
         eprintln!("skipped: {} is not there", folder.display());
         return;
     }
-    let given = ["1-rookout-java", "2-jmx-exporter", "3-opentelemetry-java", "5-config-checksum", "6-vault-agent"];
-    let policies = given.map(|name| policies(&folder.join(format!("{name}.policy.yaml")))).concat();
+    let given = [
+        "1-rookout-java",
+        "2-jmx-exporter",
+        "3-opentelemetry-java",
+        "5-config-checksum",
+        "6-vault-agent",
+    ];
+    let policies = given
+        .map(|name| policies(&folder.join(format!("{name}.policy.yaml"))))
+        .concat();
     let input = fs::read(folder.join("input.yaml")).expect("it is readable");
     assert!(round_trip("all", &input, &policies, &recording()));
-    let injected = splice(&input, &graft(&"all".into(), &input, &policies, &recording()).edits);
+    let injected = splice(
+        &input,
+        &graft(&"all".into(), &input, &policies, &recording()).edits,
+    );
     for policy in &policies {
-        let only = Options { take_out: TakeOut::Only(vec![policy.identity.clone()]), ..Options::default() };
+        let only = Options {
+            take_out: TakeOut::Only(vec![policy.identity.clone()]),
+            ..Options::default()
+        };
         let rest = graft(&"all".into(), &injected, &[], &only);
-        assert!(!has_error(&rest) && !rest.edits.is_empty(), "{}: {:?}", policy.identity, rest.diagnostics);
+        assert!(
+            !has_error(&rest) && !rest.edits.is_empty(),
+            "{}: {:?}",
+            policy.identity,
+            rest.diagnostics
+        );
         let rest = splice(&injected, &rest.edits);
         let undone = graft(&"all".into(), &rest, &[], &undoing());
-        assert!(!has_error(&undone), "{}: {:?}", policy.identity, undone.diagnostics);
+        assert!(
+            !has_error(&undone),
+            "{}: {:?}",
+            policy.identity,
+            undone.diagnostics
+        );
         let output = splice(&rest, &undone.edits);
-        assert_eq!(String::from_utf8_lossy(&output), String::from_utf8_lossy(&input), "{}", policy.identity);
+        assert_eq!(
+            String::from_utf8_lossy(&output),
+            String::from_utf8_lossy(&input),
+            "{}",
+            policy.identity
+        );
     }
 }
 
@@ -316,7 +487,13 @@ spec:
 
 fn versions() -> [Vec<Policy>; 3] {
     [FIRST, SECOND, THIRD].map(|text| {
-        let (policies, problems) = read(vec![PolicyFile { name: "agent.yaml".into(), text: text.to_owned() }], &[]);
+        let (policies, problems) = read(
+            vec![PolicyFile {
+                name: "agent.yaml".into(),
+                text: text.to_owned(),
+            }],
+            &[],
+        );
         assert!(problems.is_empty(), "{problems:?}");
         policies
     })
@@ -328,22 +505,45 @@ fn upgrade(name: &str, input: &[u8], versions: &[Vec<Policy>]) -> bool {
     let name: Arc<str> = name.into();
     let apply = |text: &[u8], policies: &[Policy], options: &Options| {
         let report = graft(&name, text, policies, options);
-        let internal = report.diagnostics.iter().find(|problem| problem.code == Code::Internal);
-        assert!(internal.is_none(), "{name}: {internal:?}\n{}", String::from_utf8_lossy(text));
+        let internal = report
+            .diagnostics
+            .iter()
+            .find(|problem| problem.code == Code::Internal);
+        assert!(
+            internal.is_none(),
+            "{name}: {internal:?}\n{}",
+            String::from_utf8_lossy(text)
+        );
         (!has_error(&report)).then(|| splice(text, &report.edits))
     };
     let shown = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
-    let afresh: Vec<_> = versions.iter().map(|version| apply(input, version, &recording())).collect();
+    let afresh: Vec<_> = versions
+        .iter()
+        .map(|version| apply(input, version, &recording()))
+        .collect();
     for from in afresh.iter().flatten() {
         for (version, wanted) in versions.iter().zip(&afresh) {
             let Some(wanted) = wanted else { continue };
-            let upgraded =
-                apply(from, version, &recording()).unwrap_or_else(|| panic!("{name}: refused\n{}", shown(from)));
-            assert_eq!(values(&upgraded), values(wanted), "{name}: from\n{}\n=>\n{}", shown(from), shown(&upgraded));
-            let again = apply(&upgraded, version, &recording()).expect("what was just written is accepted");
+            let upgraded = apply(from, version, &recording())
+                .unwrap_or_else(|| panic!("{name}: refused\n{}", shown(from)));
+            assert_eq!(
+                values(&upgraded),
+                values(wanted),
+                "{name}: from\n{}\n=>\n{}",
+                shown(from),
+                shown(&upgraded)
+            );
+            let again =
+                apply(&upgraded, version, &recording()).expect("what was just written is accepted");
             assert_eq!(shown(&again), shown(&upgraded), "{name}: a second run");
-            let undone = apply(&upgraded, &[], &undoing()).expect("what was just written is accepted");
-            assert_eq!(shown(&undone), shown(input), "{name}: from\n{}", shown(&upgraded));
+            let undone =
+                apply(&upgraded, &[], &undoing()).expect("what was just written is accepted");
+            assert_eq!(
+                shown(&undone),
+                shown(input),
+                "{name}: from\n{}",
+                shown(&upgraded)
+            );
         }
     }
     afresh.iter().flatten().any(|output| output != input)
@@ -352,16 +552,29 @@ fn upgrade(name: &str, input: &[u8], versions: &[Vec<Policy>]) -> bool {
 /// Records aside: they say where the bytes differ, too. `None` where some document has no value that readers agree on.
 fn values(text: &[u8]) -> Option<Vec<Value>> {
     let tree = parse(std::str::from_utf8(text).ok()?).ok()?;
-    let values: Option<Vec<Value>> = tree.roots().iter().map(|&root| to_value(&tree, root).ok()).collect();
+    let values: Option<Vec<Value>> = tree
+        .roots()
+        .iter()
+        .map(|&root| to_value(&tree, root).ok())
+        .collect();
     let mut values = values?;
     values.iter_mut().for_each(forget);
     Some(values)
 }
 
 fn forget(object: &mut Value) {
-    object.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten().for_each(forget);
-    let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
-    annotations.into_iter().for_each(|annotations| drop(annotations.remove("podgraft.dev/record")));
+    object
+        .get_mut("items")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+        .for_each(forget);
+    let annotations = object
+        .pointer_mut("/metadata/annotations")
+        .and_then(Value::as_object_mut);
+    annotations
+        .into_iter()
+        .for_each(|annotations| drop(annotations.remove("podgraft.dev/record")));
 }
 
 #[test]
@@ -369,7 +582,10 @@ fn any_version_gives_way_to_any_other_and_undo_gives_the_input_back() {
     let (versions, mut upgraded) = (versions(), 0);
     let areas = ["generate", "text"].map(|area| Path::new("testdata/cases").join(area));
     for folder in areas.iter().flat_map(|area| folders(area)) {
-        let input = ["input.yaml", "input.json"].into_iter().map(|name| folder.join(name)).find(|path| path.exists());
+        let input = ["input.yaml", "input.json"]
+            .into_iter()
+            .map(|name| folder.join(name))
+            .find(|path| path.exists());
         let input = fs::read(input.expect("a case has an input")).expect("it is readable");
         if input.windows(13).any(|bytes| bytes == b"podgraft.dev/") {
             continue;
@@ -377,7 +593,11 @@ fn any_version_gives_way_to_any_other_and_undo_gives_the_input_back() {
         let name = folder.display().to_string();
         upgraded += usize::from(upgrade(&name, &input, &versions));
         if let (true, Ok(text)) = (folder.starts_with(&areas[0]), std::str::from_utf8(&input)) {
-            upgrade(&format!("{name} without a last line end"), text.trim_end().as_bytes(), &versions);
+            upgrade(
+                &format!("{name} without a last line end"),
+                text.trim_end().as_bytes(),
+                &versions,
+            );
         }
     }
     assert!(upgraded > 60, "only {upgraded} were upgraded");

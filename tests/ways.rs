@@ -11,8 +11,16 @@ use std::process::{Output, Stdio};
 use program::Place;
 
 /// The areas in which more counts than one workload.
-const AREAS: [&str; 8] =
-    ["checksums", "config-monitor", "env", "formats", "generate", "jmx-exporter", "kinds", "record"];
+const AREAS: [&str; 8] = [
+    "checksums",
+    "config-monitor",
+    "env",
+    "formats",
+    "generate",
+    "jmx-exporter",
+    "kinds",
+    "record",
+];
 
 /// A case of `testdata/cases` that is an `apply`.
 struct Case {
@@ -22,7 +30,9 @@ struct Case {
 }
 
 fn folders(root: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(root).expect("testdata is readable").map(|entry| entry.expect("it is readable").path());
+    let entries = fs::read_dir(root)
+        .expect("testdata is readable")
+        .map(|entry| entry.expect("it is readable").path());
     let mut found: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
     found.sort();
     found
@@ -30,14 +40,27 @@ fn folders(root: &Path) -> Vec<PathBuf> {
 
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for folder in AREAS.iter().flat_map(|area| folders(&Path::new("testdata/cases").join(area))) {
-        let input = ["input.yaml", "input.json"].into_iter().find(|name| folder.join(name).exists());
+    for folder in AREAS
+        .iter()
+        .flat_map(|area| folders(&Path::new("testdata/cases").join(area)))
+    {
+        let input = ["input.yaml", "input.json"]
+            .into_iter()
+            .find(|name| folder.join(name).exists());
         let words = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
-        let args: Vec<String> = words("args").split_whitespace().map(str::to_owned).collect();
+        let args: Vec<String> = words("args")
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect();
         // Others show what a stream refuses, or have the program read something else.
-        let is_apply = !folder.join("command").exists() && !args.iter().any(|arg| arg == "--stream");
+        let is_apply =
+            !folder.join("command").exists() && !args.iter().any(|arg| arg == "--stream");
         if is_apply && let Some(input) = input {
-            cases.push(Case { folder, input: input.to_owned(), args });
+            cases.push(Case {
+                folder,
+                input: input.to_owned(),
+                args,
+            });
         }
     }
     assert!(cases.len() > 100, "only {} cases were found", cases.len());
@@ -51,7 +74,11 @@ impl Case {
         for entry in fs::read_dir(&self.folder).expect("the case is readable") {
             let path = entry.expect("it is readable").path();
             if path.is_file() {
-                let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
+                let name = path
+                    .file_name()
+                    .expect("a file has a name")
+                    .to_string_lossy()
+                    .into_owned();
                 place.write(name, fs::read(&path).expect("it is readable"));
             }
         }
@@ -60,9 +87,16 @@ impl Case {
 
     fn apply(&self, place: &Place, more: &[&str], stdin: Stdio) -> Output {
         let own = self.args.iter().map(String::as_str);
-        let args: Vec<&str> =
-            ["apply", "-p", "policy.yaml"].into_iter().chain(own).chain(more.iter().copied()).collect();
-        place.command(&args).stdin(stdin).output().expect("the program runs")
+        let args: Vec<&str> = ["apply", "-p", "policy.yaml"]
+            .into_iter()
+            .chain(own)
+            .chain(more.iter().copied())
+            .collect();
+        place
+            .command(&args)
+            .stdin(stdin)
+            .output()
+            .expect("the program runs")
     }
 }
 
@@ -79,12 +113,20 @@ fn ways(case: &Case, more: &[&str]) -> BTreeMap<&'static str, Given> {
     let mut ways = BTreeMap::new();
     ways.insert("a named file", run(&["-q", input], Stdio::null()));
     ways.insert("stdin", run(&["-q", "-"], held()));
-    ways.insert("kept in memory for the report", run(&["-q", "--report", "r.json", input], Stdio::null()));
-    let stream =
-        case.apply(&place, &[more, &["-q", "--diagnostics", "short", "--stream", input]].concat(), Stdio::null());
+    ways.insert(
+        "kept in memory for the report",
+        run(&["-q", "--report", "r.json", input], Stdio::null()),
+    );
+    let stream = case.apply(
+        &place,
+        &[more, &["-q", "--diagnostics", "short", "--stream", input]].concat(),
+        Stdio::null(),
+    );
     // A stream knows nothing of what is to come, and not that one JSON object is all there is; then it says so, or the
     // object stays one.
-    let is_said = ["too-late", "missing-object"].iter().any(|code| program::said(&stream).contains(code));
+    let is_said = ["too-late", "missing-object"]
+        .iter()
+        .any(|code| program::said(&stream).contains(code));
     if !is_said && !input.ends_with("json") {
         ways.insert("a stream", given(stream));
     }
@@ -92,27 +134,48 @@ fn ways(case: &Case, more: &[&str]) -> BTreeMap<&'static str, Given> {
     place.write("empty.yaml", "# nothing\n");
     let is_refused = run(&["-q", "--in-place", "empty.yaml", input], Stdio::null()).is_none();
     let written = fs::read(place.path(input)).expect("the input is there");
-    ways.insert("in place beside another file", (!is_refused).then_some(written));
+    ways.insert(
+        "in place beside another file",
+        (!is_refused).then_some(written),
+    );
     ways
 }
 
 /// `--record` is what `--in-place` does by itself.
 fn is_the_same(case: &Case) -> Result<(), String> {
-    let is_without = case.args.iter().any(|arg| ["--no-record", "--no-marker"].contains(&arg.as_str()));
+    let is_without = case
+        .args
+        .iter()
+        .any(|arg| ["--no-record", "--no-marker"].contains(&arg.as_str()));
     let more: &[&str] = if is_without { &[] } else { &["--record"] };
     let ways = ways(case, more);
     let wanted = &ways["a named file"];
-    let text = |given: &Given| given.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let text = |given: &Given| {
+        given
+            .as_ref()
+            .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+    };
     match ways.iter().find(|(_, given)| *given != wanted) {
         None => Ok(()),
-        Some((way, given)) => {
-            Err(format!("{}, {way}: {:#?}\nnot\n{:#?}", case.folder.display(), text(given), text(wanted)))
-        }
+        Some((way, given)) => Err(format!(
+            "{}, {way}: {:#?}\nnot\n{:#?}",
+            case.folder.display(),
+            text(given),
+            text(wanted)
+        )),
     }
 }
 
 #[test]
 fn every_case_comes_out_the_same_whichever_way_it_goes() {
-    let wrong: Vec<String> = cases().iter().filter_map(|case| is_the_same(case).err()).collect();
-    assert!(wrong.is_empty(), "{} differ\n{}", wrong.len(), wrong.join("\n"));
+    let wrong: Vec<String> = cases()
+        .iter()
+        .filter_map(|case| is_the_same(case).err())
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "{} differ\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }

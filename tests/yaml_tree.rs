@@ -5,8 +5,8 @@ use podgraft::yaml::parse::{MAX_DEPTH, ParseErrorKind, parse, parse_with_granit}
 use podgraft::yaml::tree::{Kind, NodeId, Tree};
 
 use Kind::{
-    Absent, Alias, BlockMapping, BlockSequence, DoubleQuoted, FlowMapping, FlowSequence, Folded, Literal, Plain,
-    SingleQuoted,
+    Absent, Alias, BlockMapping, BlockSequence, DoubleQuoted, FlowMapping, FlowSequence, Folded,
+    Literal, Plain, SingleQuoted,
 };
 
 type Shown = (Kind, String);
@@ -21,7 +21,11 @@ fn show(tree: &Tree<'_>) -> Vec<Shown> {
 
 fn show_node(tree: &Tree<'_>, id: NodeId, shown: &mut Vec<Shown>) {
     let slice = match tree.kind(id) {
-        Absent => tree.text()[..tree.span(id).start].lines().next_back().unwrap_or("").trim_start(),
+        Absent => tree.text()[..tree.span(id).start]
+            .lines()
+            .next_back()
+            .unwrap_or("")
+            .trim_start(),
         _ => tree.slice(id),
     };
     shown.push((tree.kind(id), slice.to_owned()));
@@ -32,7 +36,10 @@ fn show_node(tree: &Tree<'_>, id: NodeId, shown: &mut Vec<Shown>) {
 
 #[track_caller]
 fn check(text: &str, expected: &[(Kind, &str)]) {
-    let expected: Vec<Shown> = expected.iter().map(|&(kind, slice)| (kind, slice.to_owned())).collect();
+    let expected: Vec<Shown> = expected
+        .iter()
+        .map(|&(kind, slice)| (kind, slice.to_owned()))
+        .collect();
     for parser in [parse, parse_with_granit] {
         let tree = parser(text).unwrap_or_else(|error| panic!("{text:?}: {error:?}"));
         assert_eq!(show(&tree), expected, "{text:?}");
@@ -50,7 +57,10 @@ fn check_values(text: &str, expected: &[(Kind, &str)]) {
             show_node(&tree, value, &mut all);
             shown.push(all.swap_remove(0));
         }
-        let expected: Vec<Shown> = expected.iter().map(|&(kind, slice)| (kind, slice.to_owned())).collect();
+        let expected: Vec<Shown> = expected
+            .iter()
+            .map(|&(kind, slice)| (kind, slice.to_owned()))
+            .collect();
         assert_eq!(shown, expected, "{text:?}");
     }
 }
@@ -71,7 +81,13 @@ fn block_collections_end_with_their_last_content() {
     );
     check(
         "- a\n- b: 1\n  # c\n# d\n",
-        &[(BlockSequence, "- a\n- b: 1"), (Plain, "a"), (BlockMapping, "b: 1"), (Plain, "b"), (Plain, "1")],
+        &[
+            (BlockSequence, "- a\n- b: 1"),
+            (Plain, "a"),
+            (BlockMapping, "b: 1"),
+            (Plain, "b"),
+            (Plain, "1"),
+        ],
     );
 }
 
@@ -80,7 +96,10 @@ fn sequences_begin_at_their_first_dash() {
     check(
         "k: # - no\n# - no\n- a\n\n# c\n- b # d\n# e\nl: 1\n",
         &[
-            (BlockMapping, "k: # - no\n# - no\n- a\n\n# c\n- b # d\n# e\nl: 1"),
+            (
+                BlockMapping,
+                "k: # - no\n# - no\n- a\n\n# c\n- b # d\n# e\nl: 1",
+            ),
             (Plain, "k"),
             (BlockSequence, "- a\n\n# c\n- b"),
             (Plain, "a"),
@@ -103,7 +122,10 @@ fn sequences_begin_at_their_first_dash() {
     );
     check_values(
         "k:\n- - a\n- b\nl:\n  - # x\n    - b\n",
-        &[(BlockSequence, "- - a\n- b"), (BlockSequence, "- # x\n    - b")],
+        &[
+            (BlockSequence, "- - a\n- b"),
+            (BlockSequence, "- # x\n    - b"),
+        ],
     );
     check_values("k:\n- # a - b\n- c\n", &[(BlockSequence, "- # a - b\n- c")]);
 }
@@ -112,15 +134,27 @@ fn sequences_begin_at_their_first_dash() {
 fn properties_stand_before_the_span() {
     let text = "k: !!seq &s # x - y\n- &i !t a\n- &e\n- !!str\nm: &m\n  x: 1\nn: &n x\no: &o\n";
     let tree = parse(text).unwrap();
-    let values: Vec<NodeId> = tree.entries(tree.roots()[0]).map(|(_, value)| value).collect();
+    let values: Vec<NodeId> = tree
+        .entries(tree.roots()[0])
+        .map(|(_, value)| value)
+        .collect();
     assert_eq!(tree.slice(values[0]), "- &i !t a\n- &e\n- !!str");
     assert_eq!(tree.start_with_properties(values[0]), 3);
     assert_eq!(tree.tag(values[0]), Some("tag:yaml.org,2002:seq"));
     let items: Vec<NodeId> = tree.children(values[0]).collect();
-    assert_eq!((tree.slice(items[0]), tree.tag(items[0])), ("a", Some("!t")));
-    assert_eq!(tree.span(items[1]), text.find("&e").unwrap() + 2..text.find("&e").unwrap() + 2);
+    assert_eq!(
+        (tree.slice(items[0]), tree.tag(items[0])),
+        ("a", Some("!t"))
+    );
+    assert_eq!(
+        tree.span(items[1]),
+        text.find("&e").unwrap() + 2..text.find("&e").unwrap() + 2
+    );
     assert_eq!(tree.span(items[2]).start, text.find("!!str").unwrap() + 5);
-    assert_eq!((tree.kind(values[1]), tree.slice(values[1])), (BlockMapping, "x: 1"));
+    assert_eq!(
+        (tree.kind(values[1]), tree.slice(values[1])),
+        (BlockMapping, "x: 1")
+    );
     assert_eq!(&text[tree.start_with_properties(values[1])..][..2], "&m");
     assert_eq!((tree.slice(values[2]), tree.slice(values[3])), ("x", ""));
     assert_eq!(tree.span(values[3]).start, text.len() - 1);
@@ -141,7 +175,15 @@ fn properties_stand_before_the_span() {
 
 #[test]
 fn what_is_not_written_stands_behind_its_indicator() {
-    check_values("a:\nb: # c\nc: \n\n# d\nd:", &[(Absent, "a:"), (Absent, "b:"), (Absent, "c:"), (Absent, "d:")]);
+    check_values(
+        "a:\nb: # c\nc: \n\n# d\nd:",
+        &[
+            (Absent, "a:"),
+            (Absent, "b:"),
+            (Absent, "c:"),
+            (Absent, "d:"),
+        ],
+    );
     check(
         "-\n- # c\n-  \n- - \n",
         &[
@@ -183,7 +225,10 @@ fn what_is_not_written_stands_behind_its_indicator() {
             (Absent, "{a: , b, \"c\":, d: &x , ?"),
         ],
     );
-    check(": v\n", &[(BlockMapping, ": v"), (Absent, ""), (Plain, "v")]);
+    check(
+        ": v\n",
+        &[(BlockMapping, ": v"), (Absent, ""), (Plain, "v")],
+    );
     check("&a\n", &[(Absent, "&a")]);
 }
 
@@ -208,7 +253,10 @@ fn flow_collections_have_their_brackets() {
     check(
         "[a: b , c: [d] , e: , ? f : g, {h: i}: j, : k]",
         &[
-            (FlowSequence, "[a: b , c: [d] , e: , ? f : g, {h: i}: j, : k]"),
+            (
+                FlowSequence,
+                "[a: b , c: [d] , e: , ? f : g, {h: i}: j, : k]",
+            ),
             (FlowMapping, "a: b"),
             (Plain, "a"),
             (Plain, "b"),
@@ -254,18 +302,35 @@ fn json_is_flow() {
 fn block_scalars_end_with_their_last_content_line() {
     check_values(
         "a: | # c\n  x\n\n   y\n\n# d\nb: >-\n  z\nc: |\nd: |-\n\n\ne: 1\n",
-        &[(Literal, "| # c\n  x\n\n   y"), (Folded, ">-\n  z"), (Literal, "|"), (Literal, "|-"), (Plain, "1")],
+        &[
+            (Literal, "| # c\n  x\n\n   y"),
+            (Folded, ">-\n  z"),
+            (Literal, "|"),
+            (Literal, "|-"),
+            (Plain, "1"),
+        ],
     );
     check_values("a: |\n  x\n ", &[(Literal, "|\n  x")]);
     check_values("a: |\n  x\n   ", &[(Literal, "|\n  x\n   ")]);
     check_values("a: |\n  x", &[(Literal, "|\n  x")]);
-    check_values("a: |-\n  x\n  \n \nb: 1\n", &[(Literal, "|-\n  x"), (Plain, "1")]);
-    check_values("a: |\n  x\n   \nb: 1\n", &[(Literal, "|\n  x\n   "), (Plain, "1")]);
+    check_values(
+        "a: |-\n  x\n  \n \nb: 1\n",
+        &[(Literal, "|-\n  x"), (Plain, "1")],
+    );
+    check_values(
+        "a: |\n  x\n   \nb: 1\n",
+        &[(Literal, "|\n  x\n   "), (Plain, "1")],
+    );
     check_values("a: |\n  \t\n \n", &[(Literal, "|\n  \t")]);
     check_values("a: |\n \n\n", &[(Literal, "|")]);
     check(
         "- |\n x\n- >\n  y\n\n-",
-        &[(BlockSequence, "- |\n x\n- >\n  y\n\n-"), (Literal, "|\n x"), (Folded, ">\n  y"), (Absent, "-")],
+        &[
+            (BlockSequence, "- |\n x\n- >\n  y\n\n-"),
+            (Literal, "|\n x"),
+            (Folded, ">\n  y"),
+            (Absent, "-"),
+        ],
     );
 }
 
@@ -273,13 +338,21 @@ fn block_scalars_end_with_their_last_content_line() {
 fn kept_blank_lines_belong_to_the_scalar() {
     check_values(
         "a: |+\n  x\n\n \n# c\nb: |+\n\n\nc: |+\n",
-        &[(Literal, "|+\n  x\n\n \n"), (Literal, "|+\n\n\n"), (Literal, "|+")],
+        &[
+            (Literal, "|+\n  x\n\n \n"),
+            (Literal, "|+\n\n\n"),
+            (Literal, "|+"),
+        ],
     );
     check_values("a: >+ # c\n  x", &[(Folded, ">+ # c\n  x")]);
     check_values("a: |+\n  x\n\n ", &[(Literal, "|+\n  x\n\n")]);
     check(
         "- |+\n  x\n\n  \n- y\n",
-        &[(BlockSequence, "- |+\n  x\n\n  \n- y"), (Literal, "|+\n  x\n\n  \n"), (Plain, "y")],
+        &[
+            (BlockSequence, "- |+\n  x\n\n  \n- y"),
+            (Literal, "|+\n  x\n\n  \n"),
+            (Plain, "y"),
+        ],
     );
 }
 
@@ -292,9 +365,18 @@ fn indentation_indicators_count_from_the_parent() {
     check(
         "- - a: |1+\n      \n     x\n    b: |-1\n     \n      \n",
         &[
-            (BlockSequence, "- - a: |1+\n      \n     x\n    b: |-1\n     \n      "),
-            (BlockSequence, "- a: |1+\n      \n     x\n    b: |-1\n     \n      "),
-            (BlockMapping, "a: |1+\n      \n     x\n    b: |-1\n     \n      "),
+            (
+                BlockSequence,
+                "- - a: |1+\n      \n     x\n    b: |-1\n     \n      ",
+            ),
+            (
+                BlockSequence,
+                "- a: |1+\n      \n     x\n    b: |-1\n     \n      ",
+            ),
+            (
+                BlockMapping,
+                "a: |1+\n      \n     x\n    b: |-1\n     \n      ",
+            ),
             (Plain, "a"),
             (Literal, "|1+\n      \n     x\n"),
             (Plain, "b"),
@@ -340,7 +422,11 @@ fn carriage_returns_stay_outside() {
 fn scalars_of_several_lines_end_with_their_text() {
     check_values(
         "a: x\n  y # c\nb: \"x\n  y\" # d\nc: 'x''\n\n  y'\n",
-        &[(Plain, "x\n  y"), (DoubleQuoted, "\"x\n  y\""), (SingleQuoted, "'x''\n\n  y'")],
+        &[
+            (Plain, "x\n  y"),
+            (DoubleQuoted, "\"x\n  y\""),
+            (SingleQuoted, "'x''\n\n  y'"),
+        ],
     );
 }
 
@@ -349,7 +435,10 @@ fn explicit_keys_begin_at_their_question_mark() {
     check(
         "? a # c\n: b\n? - x\n: - y\n? z\n? |\n  q\n: r\n",
         &[
-            (BlockMapping, "? a # c\n: b\n? - x\n: - y\n? z\n? |\n  q\n: r"),
+            (
+                BlockMapping,
+                "? a # c\n: b\n? - x\n: - y\n? z\n? |\n  q\n: r",
+            ),
             (Plain, "a"),
             (Plain, "b"),
             (BlockSequence, "- x"),
@@ -362,7 +451,16 @@ fn explicit_keys_begin_at_their_question_mark() {
             (Plain, "r"),
         ],
     );
-    check("?\n:\n?a: 1\n", &[(BlockMapping, "?\n:\n?a: 1"), (Absent, "?"), (Absent, ":"), (Plain, "?a"), (Plain, "1")]);
+    check(
+        "?\n:\n?a: 1\n",
+        &[
+            (BlockMapping, "?\n:\n?a: 1"),
+            (Absent, "?"),
+            (Absent, ":"),
+            (Plain, "?a"),
+            (Plain, "1"),
+        ],
+    );
 }
 
 #[test]
@@ -379,14 +477,28 @@ fn a_colon_belongs_to_the_mapping_at_its_column() {
             (Plain, "b"),
         ],
     );
-    check("? a\n:b: c\n", &[(BlockMapping, "? a\n:b: c"), (Plain, "a"), (Absent, "? a"), (Plain, ":b"), (Plain, "c")]);
+    check(
+        "? a\n:b: c\n",
+        &[
+            (BlockMapping, "? a\n:b: c"),
+            (Plain, "a"),
+            (Absent, "? a"),
+            (Plain, ":b"),
+            (Plain, "c"),
+        ],
+    );
 }
 
 #[test]
 fn every_end_marker_is_passed() {
     check(
         "...\n- a\n...\n... # c\n- b\n",
-        &[(BlockSequence, "- a"), (Plain, "a"), (BlockSequence, "- b"), (Plain, "b")],
+        &[
+            (BlockSequence, "- a"),
+            (Plain, "a"),
+            (BlockSequence, "- b"),
+            (Plain, "b"),
+        ],
     );
 }
 
@@ -396,7 +508,10 @@ fn aliases_point_at_the_latest_anchor() {
     let tree = parse(text).unwrap();
     let entries: Vec<_> = tree.entries(tree.roots()[0]).collect();
     let (key, value) = entries[2];
-    assert_eq!((tree.kind(key), tree.slice(key), tree.slice(value)), (Alias, "*x", "*x"));
+    assert_eq!(
+        (tree.kind(key), tree.slice(key), tree.slice(value)),
+        (Alias, "*x", "*x")
+    );
     assert_eq!(tree.follow(value), entries[1].1);
     assert!(tree.is_aliased(entries[1].1) && !tree.is_aliased(entries[0].1));
 }
@@ -425,7 +540,14 @@ fn documents_have_a_root_each_unless_they_are_empty() {
 
 #[test]
 fn a_byte_order_mark_is_in_no_node() {
-    check("\u{feff}a: |1\n  ü\n  \n", &[(BlockMapping, "a: |1\n  ü\n  "), (Plain, "a"), (Literal, "|1\n  ü\n  ")]);
+    check(
+        "\u{feff}a: |1\n  ü\n  \n",
+        &[
+            (BlockMapping, "a: |1\n  ü\n  "),
+            (Plain, "a"),
+            (Literal, "|1\n  ü\n  "),
+        ],
+    );
     check("\u{feff}# c\n- a", &[(BlockSequence, "- a"), (Plain, "a")]);
 }
 
@@ -433,9 +555,16 @@ fn a_byte_order_mark_is_in_no_node() {
 fn values_are_read_from_the_text_where_they_stand_in_it() {
     let text = "a: 'it''s'\nb: 'x'\nc: \"\\u0041\"\nd: |\n  x\n  y\ne: >\n  x\n  y\nf: x\n  y\n";
     let tree = parse(text).unwrap();
-    let values: Vec<_> = tree.entries(tree.roots()[0]).map(|(_, value)| tree.scalar(value).unwrap()).collect();
+    let values: Vec<_> = tree
+        .entries(tree.roots()[0])
+        .map(|(_, value)| tree.scalar(value).unwrap())
+        .collect();
     assert_eq!(values, ["it's", "x", "A", "x\ny\n", "x y\n", "x y"]);
-    let last = |text| parse(text).map(|tree| tree.scalar(tree.roots()[0]).unwrap().to_owned()).unwrap();
+    let last = |text| {
+        parse(text)
+            .map(|tree| tree.scalar(tree.roots()[0]).unwrap().to_owned())
+            .unwrap()
+    };
     assert_eq!(last("|\n x"), "x");
     assert_eq!(last(">+\n x\n y"), "x y");
     assert_eq!(last("|\n x\n "), "x\n");
@@ -456,12 +585,33 @@ fn check_error(text: &str, kind: &ParseErrorKind, at: std::ops::Range<usize>) {
 fn errors_say_where() {
     check_error("a: 1\nb: *nope, x\n", &ParseErrorKind::UnknownAlias, 8..13);
     check_error("a: [*ü, 1]\n", &ParseErrorKind::UnknownAlias, 4..7);
-    check_error("a: &a [*a]\n", &ParseErrorKind::Syntax("an alias inside the node that its anchor names".into()), 7..9);
-    check_error("ü: \"\u{7f}\"\n", &ParseErrorKind::Syntax("the control character U+007F".into()), 5..6);
-    check_error("a: 1\0", &ParseErrorKind::Syntax("the control character U+0000".into()), 4..5);
-    for text in ["a: b: c\n", "a: 1\n   b: 2\n", "a:\n\tb: 1\n", "a: \"x\n", "a: [1\n"] {
+    check_error(
+        "a: &a [*a]\n",
+        &ParseErrorKind::Syntax("an alias inside the node that its anchor names".into()),
+        7..9,
+    );
+    check_error(
+        "ü: \"\u{7f}\"\n",
+        &ParseErrorKind::Syntax("the control character U+007F".into()),
+        5..6,
+    );
+    check_error(
+        "a: 1\0",
+        &ParseErrorKind::Syntax("the control character U+0000".into()),
+        4..5,
+    );
+    for text in [
+        "a: b: c\n",
+        "a: 1\n   b: 2\n",
+        "a:\n\tb: 1\n",
+        "a: \"x\n",
+        "a: [1\n",
+    ] {
         let error = parse(text).expect_err(text);
-        assert!(error.at.end <= text.len() && error.at.start <= error.at.end, "{text:?}: {error:?}");
+        assert!(
+            error.at.end <= text.len() && error.at.start <= error.at.end,
+            "{text:?}: {error:?}"
+        );
     }
 }
 
@@ -469,12 +619,23 @@ fn errors_say_where() {
 fn depth_has_a_limit() {
     let sequences = |depth: usize| "- ".repeat(depth) + "a";
     let brackets = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
-    let mappings = |depth: usize| (0..depth).map(|level| format!("{}a:\n", " ".repeat(level))).collect::<String>();
-    let indentless = |depth: usize| (0..depth).map(|level| format!("{}- a:\n", "  ".repeat(level))).collect::<String>();
+    let mappings = |depth: usize| {
+        (0..depth)
+            .map(|level| format!("{}a:\n", " ".repeat(level)))
+            .collect::<String>()
+    };
+    let indentless = |depth: usize| {
+        (0..depth)
+            .map(|level| format!("{}- a:\n", "  ".repeat(level)))
+            .collect::<String>()
+    };
     assert!(parse(&indentless(MAX_DEPTH / 2)).is_ok());
     for nest in [sequences, brackets, mappings] as [fn(usize) -> String; 3] {
         assert!(parse(&nest(MAX_DEPTH)).is_ok());
-        assert_eq!(parse(&nest(MAX_DEPTH + 1)).unwrap_err().kind, ParseErrorKind::TooDeep);
+        assert_eq!(
+            parse(&nest(MAX_DEPTH + 1)).unwrap_err().kind,
+            ParseErrorKind::TooDeep
+        );
     }
 }
 
@@ -483,10 +644,18 @@ fn lines_are_folded_as_yaml_says() {
     let text = "a: b\n  c\n\n  - d # e\nf: \"g \\\n  \\ h\t\n   i\n\n\n  j\" # k\nl: 'm\n  n''s\n  '\no:\n  p\n  q\n";
     for parser in [parse, parse_with_granit] {
         let tree = parser(text).unwrap();
-        let values: Vec<_> = tree.entries(tree.roots()[0]).map(|(_, value)| tree.scalar(value).unwrap()).collect();
+        let values: Vec<_> = tree
+            .entries(tree.roots()[0])
+            .map(|(_, value)| tree.scalar(value).unwrap())
+            .collect();
         assert_eq!(values, ["b c\n- d", "g  h i\n\nj", "m n's ", "p q"]);
     }
-    for text in ["\"a\n b\": c\n", "- 'a\n  b': c\n", "a\n b: c\n", "k:\n \"a\n  b\": c\n"] {
+    for text in [
+        "\"a\n b\": c\n",
+        "- 'a\n  b': c\n",
+        "a\n b: c\n",
+        "k:\n \"a\n  b\": c\n",
+    ] {
         assert!(parse(text).is_err(), "{text:?}");
     }
 }

@@ -33,7 +33,9 @@ pub fn choose(
     }
     for param in application {
         match owner(param, declared) {
-            Ok(policy) if policy.overridable.contains(&param.setting.name) => settings.push(param.setting.clone()),
+            Ok(policy) if policy.overridable.contains(&param.setting.name) => {
+                settings.push(param.setting.clone())
+            }
             Ok(policy) => problems.push(not_overridable(param, policy)),
             Err(Stray::Policy(problem) | Stray::Param(problem)) => problems.push(*problem),
         }
@@ -49,33 +51,70 @@ enum Stray {
 
 fn owner<'d>(param: &ConfigParam, declared: &'d [Declared]) -> Result<&'d Declared, Stray> {
     let ParamSetting { policy, name, .. } = &param.setting;
-    let scope = || declared.iter().filter(|known| policy.as_ref().is_none_or(|policy| *policy == known.identity));
+    let scope = || {
+        declared.iter().filter(|known| {
+            policy
+                .as_ref()
+                .is_none_or(|policy| *policy == known.identity)
+        })
+    };
     let owners: Vec<&Declared> = scope().filter(|known| known.names.contains(name)).collect();
     match owners[..] {
         [] => {}
         [owner] => return Ok(owner),
         _ => {
-            let names: Vec<String> = owners.iter().map(|owner| format!("`{}:{name}`", owner.identity)).collect();
-            let problem = Diagnostic::error(Code::UnknownParam, format!("several policies have a parameter `{name}`"));
+            let names: Vec<String> = owners
+                .iter()
+                .map(|owner| format!("`{}:{name}`", owner.identity))
+                .collect();
+            let problem = Diagnostic::error(
+                Code::UnknownParam,
+                format!("several policies have a parameter `{name}`"),
+            );
             let help = format!("say which: {}", names.join(" or "));
-            return Err(Stray::Param(Box::new(problem.at(param.at.clone(), "here").help(help))));
+            return Err(Stray::Param(Box::new(
+                problem.at(param.at.clone(), "here").help(help),
+            )));
         }
     }
     let policy = policy.clone().unwrap_or_default();
     if scope().next().is_none() {
-        let identities: Vec<&str> = declared.iter().map(|known| known.identity.as_str()).collect();
+        let identities: Vec<&str> = declared
+            .iter()
+            .map(|known| known.identity.as_str())
+            .collect();
         let message = format!("no given policy is called `{policy}`");
-        return Err(Stray::Policy(stray(param, Code::UnknownPolicy, message, &policy, &identities)));
+        return Err(Stray::Policy(stray(
+            param,
+            Code::UnknownPolicy,
+            message,
+            &policy,
+            &identities,
+        )));
     }
-    let names: Vec<&str> = scope().flat_map(|known| known.names.iter().map(String::as_str)).collect();
+    let names: Vec<&str> = scope()
+        .flat_map(|known| known.names.iter().map(String::as_str))
+        .collect();
     let message = match policy.is_empty() {
         true => format!("no given policy has a parameter `{name}`"),
         false => format!("the policy `{policy}` has no parameter `{name}`"),
     };
-    Err(Stray::Param(stray(param, Code::UnknownParam, message, name, &names)))
+    Err(Stray::Param(stray(
+        param,
+        Code::UnknownParam,
+        message,
+        name,
+        &names,
+    )))
 }
 
-fn stray(param: &ConfigParam, code: Code, message: String, name: &str, known: &[&str]) -> Box<Diagnostic> {
+fn stray(
+    param: &ConfigParam,
+    code: Code,
+    message: String,
+    name: &str,
+    known: &[&str],
+) -> Box<Diagnostic> {
     let problem = Diagnostic::error(code, message).at(param.at.clone(), "here");
     Box::new(match nearest(name, known.iter().copied()) {
         Some(near) => problem.help(did_you_mean(near)),
@@ -85,11 +124,15 @@ fn stray(param: &ConfigParam, code: Code, message: String, name: &str, known: &[
 }
 
 fn not_overridable(param: &ConfigParam, policy: &Declared) -> Diagnostic {
-    let message =
-        format!("the parameter `{}` of `{}` is not an application's to set", param.setting.name, policy.identity);
+    let message = format!(
+        "the parameter `{}` of `{}` is not an application's to set",
+        param.setting.name, policy.identity
+    );
     let help = match policy.overridable.as_slice() {
         [] => "the policy marks no parameter `overridable`".to_owned(),
         names => format!("the policy lets an application set {}", names.join(", ")),
     };
-    Diagnostic::error(Code::BadParam, message).at(param.at.clone(), "here").help(help)
+    Diagnostic::error(Code::BadParam, message)
+        .at(param.at.clone(), "here")
+        .help(help)
 }

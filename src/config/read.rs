@@ -64,13 +64,30 @@ pub fn read_function(file: PolicyFile) -> Result<(Config, Mode), Vec<Diagnostic>
 /// # Errors
 /// All that is wrong, and every word that is not an application's to say.
 pub fn read_application(file: PolicyFile) -> Result<Vec<ConfigParam>, Vec<Diagnostic>> {
-    let refused = with_document(PolicyFile { name: Arc::clone(&file.name), text: file.text.clone() }, |document| {
-        let own = ["apiVersion", "kind", "metadata", "params"];
-        let keys = document.value.as_object().into_iter().flatten().map(|(key, _)| key);
-        let refused: Vec<Diagnostic> =
-            keys.filter(|key| !own.contains(&key.as_str())).map(|key| not_for_applications(document, key)).collect();
-        if refused.is_empty() { Ok(()) } else { Err(refused) }
-    });
+    let refused = with_document(
+        PolicyFile {
+            name: Arc::clone(&file.name),
+            text: file.text.clone(),
+        },
+        |document| {
+            let own = ["apiVersion", "kind", "metadata", "params"];
+            let keys = document
+                .value
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(key, _)| key);
+            let refused: Vec<Diagnostic> = keys
+                .filter(|key| !own.contains(&key.as_str()))
+                .map(|key| not_for_applications(document, key))
+                .collect();
+            if refused.is_empty() {
+                Ok(())
+            } else {
+                Err(refused)
+            }
+        },
+    );
     refused?;
     read(file).map(|config| config.params)
 }
@@ -87,21 +104,41 @@ fn with_document<T>(
     file: PolicyFile,
     read: impl FnOnce(&Document<'_>) -> Result<T, Vec<Diagnostic>>,
 ) -> Result<T, Vec<Diagnostic>> {
-    let file = Arc::new(PolicyText { name: file.name, text: file.text });
-    let tree = parse(&file.text).map_err(|error| vec![not_yaml(&file, error, "the configuration")])?;
+    let file = Arc::new(PolicyText {
+        name: file.name,
+        text: file.text,
+    });
+    let tree =
+        parse(&file.text).map_err(|error| vec![not_yaml(&file, error, "the configuration")])?;
     let &[root] = tree.roots() else {
-        let message = format!("`{}` must hold one document, and holds {}", file.name, tree.roots().len());
-        return Err(vec![Diagnostic::error(Code::BadPolicy, message).at(file.place(0..0), "in this file")]);
+        let message = format!(
+            "`{}` must hold one document, and holds {}",
+            file.name,
+            tree.roots().len()
+        );
+        return Err(vec![
+            Diagnostic::error(Code::BadPolicy, message).at(file.place(0..0), "in this file"),
+        ]);
     };
     let value = to_value(&tree, root).map_err(|error| vec![not_a_value(&file, error)])?;
-    read(&Document { file: Arc::clone(&file), places: Places::Tree(&tree, root), value })
+    read(&Document {
+        file: Arc::clone(&file),
+        places: Places::Tree(&tree, root),
+        value,
+    })
 }
 
 fn check_kind(document: &Document<'_>, kind: &str) -> Result<(), Vec<Diagnostic>> {
     for (key, wanted) in [("apiVersion", API_VERSION), ("kind", kind)] {
         if document.text(&[key]) != Some(wanted) {
-            let message = format!("a configuration begins with `apiVersion: {API_VERSION}` and `kind: {kind}`");
-            return Err(vec![document.error(Code::BadPolicy, &Path::of(&[key]), message)]);
+            let message = format!(
+                "a configuration begins with `apiVersion: {API_VERSION}` and `kind: {kind}`"
+            );
+            return Err(vec![document.error(
+                Code::BadPolicy,
+                &Path::of(&[key]),
+                message,
+            )]);
         }
     }
     Ok(())
@@ -109,29 +146,52 @@ fn check_kind(document: &Document<'_>, kind: &str) -> Result<(), Vec<Diagnostic>
 
 fn check(document: &Document<'_>, schema: &Schema) -> Result<(), Vec<Diagnostic>> {
     let found = schema.check(&document.value, Templates::Filled);
-    let problems: Vec<Diagnostic> = found.iter().map(|problem| of_config(document.problem(problem))).collect();
-    if problems.is_empty() { Ok(()) } else { Err(problems) }
+    let problems: Vec<Diagnostic> = found
+        .iter()
+        .map(|problem| of_config(document.problem(problem)))
+        .collect();
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems)
+    }
 }
 
 fn of_config(problem: Diagnostic) -> Diagnostic {
     let message = ["the policy ", "the object "]
         .iter()
-        .fold(problem.message, |message, owner| message.replace(owner, "the configuration "));
+        .fold(problem.message, |message, owner| {
+            message.replace(owner, "the configuration ")
+        });
     Diagnostic { message, ..problem }
 }
 
 fn typed<T: DeserializeOwned>(document: &Document<'_>) -> Result<T, Vec<Diagnostic>> {
     serde_json::from_value(document.value.clone()).map_err(|error| {
-        vec![document.error(Code::WrongType, &Path::default(), format!("the configuration cannot be read: {error}"))]
+        vec![document.error(
+            Code::WrongType,
+            &Path::default(),
+            format!("the configuration cannot be read: {error}"),
+        )]
     })
 }
 
-fn settings(document: &Document<'_>, settings: Settings, at: &Path) -> Result<Config, Vec<Diagnostic>> {
-    let mut reader = Reader { document, problems: Vec::new() };
+fn settings(
+    document: &Document<'_>,
+    settings: Settings,
+    at: &Path,
+) -> Result<Config, Vec<Diagnostic>> {
+    let mut reader = Reader {
+        document,
+        problems: Vec::new(),
+    };
     let config = Config {
         params: reader.params(&settings, &at.key("params")),
         pod_templates: reader.pod_templates(&settings, &at.key("podTemplates")),
-        kube_minor: settings.kube_version.as_ref().and_then(|_| reader.kube_version(&at.key("kubeVersion"))),
+        kube_minor: settings
+            .kube_version
+            .as_ref()
+            .and_then(|_| reader.kube_version(&at.key("kubeVersion"))),
         image_mirrors: reader.image_mirrors(&settings, &at.key("imageMirrors")),
         policies: settings.policies,
         context: settings.context,
@@ -141,7 +201,11 @@ fn settings(document: &Document<'_>, settings: Settings, at: &Path) -> Result<Co
         ..Config::default()
     };
     reader.refuse_expressions(&at.key("params"));
-    if reader.problems.is_empty() { Ok(config) } else { Err(reader.problems) }
+    if reader.problems.is_empty() {
+        Ok(config)
+    } else {
+        Err(reader.problems)
+    }
 }
 
 struct Reader<'d, 't> {
@@ -151,7 +215,8 @@ struct Reader<'d, 't> {
 
 impl Reader<'_, '_> {
     fn bad(&mut self, path: &Path, message: impl Into<String>) {
-        self.problems.push(self.document.error(Code::BadPolicy, path, message));
+        self.problems
+            .push(self.document.error(Code::BadPolicy, path, message));
     }
 
     fn forbid(&mut self, words: &[String], at: &Path) -> Vec<Danger> {
@@ -162,10 +227,16 @@ impl Reader<'_, '_> {
                 None => {
                     let help = match nearest(word, Danger::names()) {
                         Some(near) => did_you_mean(near),
-                        None => format!("the words are {}", Danger::names().collect::<Vec<_>>().join(", ")),
+                        None => format!(
+                            "the words are {}",
+                            Danger::names().collect::<Vec<_>>().join(", ")
+                        ),
                     };
-                    let problem =
-                        self.document.error(Code::BadPolicy, &at.index(index), format!("there is no danger `{word}`"));
+                    let problem = self.document.error(
+                        Code::BadPolicy,
+                        &at.index(index),
+                        format!("there is no danger `{word}`"),
+                    );
                     self.problems.push(problem.help(help));
                 }
             }
@@ -180,8 +251,15 @@ impl Reader<'_, '_> {
             for name in values.keys() {
                 let path = at.key(policy).key(name);
                 let value = self.document.written(&path).unwrap_or_default().to_owned();
-                let setting = ParamSetting { policy: Some(policy.clone()), name: name.clone(), value };
-                params.push(ConfigParam { setting, at: self.document.key_place(&path) });
+                let setting = ParamSetting {
+                    policy: Some(policy.clone()),
+                    name: name.clone(),
+                    value,
+                };
+                params.push(ConfigParam {
+                    setting,
+                    at: self.document.key_place(&path),
+                });
             }
         }
         params
@@ -214,9 +292,17 @@ impl Reader<'_, '_> {
             if image.name.is_empty() {
                 self.bad(&at.index(index).key("name"), "`name` must not be empty");
             }
-            let news = [&image.new_name, &image.new_tag, &image.tag_suffix, &image.digest];
+            let news = [
+                &image.new_name,
+                &image.new_tag,
+                &image.tag_suffix,
+                &image.digest,
+            ];
             if news.iter().all(|new| new.is_none()) {
-                self.bad(&at.index(index), "this changes nothing: add `newName`, `newTag`, `tagSuffix` or `digest`");
+                self.bad(
+                    &at.index(index),
+                    "this changes nothing: add `newName`, `newTag`, `tagSuffix` or `digest`",
+                );
             }
         }
         let mirror = |image: &super::types::Image| ImageMirror {
@@ -231,11 +317,21 @@ impl Reader<'_, '_> {
 
     /// A value is text: an expression in it would be read by nobody.
     fn refuse_expressions(&mut self, at: &Path) {
-        let Some(Value::Object(policies)) = at.get(&self.document.value) else { return };
+        let Some(Value::Object(policies)) = at.get(&self.document.value) else {
+            return;
+        };
         for (policy, values) in policies {
-            let Some(values) = values.as_object() else { continue };
-            for name in values.iter().filter(|(_, value)| value.as_str().is_some_and(template::has_expression)) {
-                self.bad(&at.key(policy).key(name.0), "a parameter takes no `${...}`: write the value itself");
+            let Some(values) = values.as_object() else {
+                continue;
+            };
+            for name in values
+                .iter()
+                .filter(|(_, value)| value.as_str().is_some_and(template::has_expression))
+            {
+                self.bad(
+                    &at.key(policy).key(name.0),
+                    "a parameter takes no `${...}`: write the value itself",
+                );
             }
         }
     }

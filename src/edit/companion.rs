@@ -12,7 +12,9 @@ use crate::yaml::tree::{Kind, NodeId, Tree};
 
 use super::emit::{Entry, FlowStyle, block_fields, flow_lines, flow_value, needs_line_end};
 use super::flow::json_unit;
-use super::layout::{Layout, behind_blanks, behind_own_comments, column, flow_style, line_end_at, next_line};
+use super::layout::{
+    Layout, behind_blanks, behind_own_comments, column, flow_style, line_end_at, next_line,
+};
 use super::lower::{CannotWrite, close_open_block, lower};
 use super::written::Written;
 
@@ -36,7 +38,8 @@ impl Beside {
         if let Some(within) = object.within {
             return Beside::InList(within);
         }
-        let is_json = || tree.slice(object.node).starts_with('{') && flow_style(tree, object.node).is_json;
+        let is_json =
+            || tree.slice(object.node).starts_with('{') && flow_style(tree, object.node).is_json;
         match tree.roots() {
             [root] if is_whole && is_json() => Beside::NewList(*root),
             _ => Beside::Documents(object.node),
@@ -60,19 +63,32 @@ impl Beside {
     /// What becomes of the text beside the objects when they are written there.
     pub fn room(self, tree: &Tree<'_>) -> Room {
         let text = tree.text();
-        let is_last = |node: NodeId, column| behind_own_comments(text, line_behind(tree, node), column) == text.len();
+        let is_last = |node: NodeId, column| {
+            behind_own_comments(text, line_behind(tree, node), column) == text.len()
+        };
         let (node, is_line_made) = match self {
-            Beside::NewList(_) => return Room { list: true, ..Room::default() },
-            Beside::Documents(root) => (root, tree.roots().len() == 1 || is_last(root, 0)),
-            Beside::InList(within) => {
-                (within.item, !tree.kind(within.list).is_flow() && is_last(within.item, column(tree, within.list)))
+            Beside::NewList(_) => {
+                return Room {
+                    list: true,
+                    ..Room::default()
+                };
             }
+            Beside::Documents(root) => (root, tree.roots().len() == 1 || is_last(root, 0)),
+            Beside::InList(within) => (
+                within.item,
+                !tree.kind(within.list).is_flow()
+                    && is_last(within.item, column(tree, within.list)),
+            ),
         };
         if !is_line_made || text.ends_with('\n') {
             return Room::default();
         }
         let block = close_open_block(tree, node).map(|edit| text[edit.at].to_owned());
-        Room { unended: true, block, list: false }
+        Room {
+            unended: true,
+            block,
+            list: false,
+        }
     }
 }
 
@@ -80,14 +96,20 @@ impl Beside {
 pub fn unwrap_list(tree: &Tree<'_>) -> Option<[Edit; 2]> {
     let &[root] = tree.roots() else { return None };
     let entries: Vec<(NodeId, NodeId)> = tree.entries(root).collect();
-    let &[(_, version), (_, kind), (last, items)] = entries.as_slice() else { return None };
+    let &[(_, version), (_, kind), (last, items)] = entries.as_slice() else {
+        return None;
+    };
     let is_ours = tree.kind(root) == Kind::FlowMapping
         && (tree.get(root, "apiVersion"), tree.get(root, "kind")) == (Some(version), Some(kind))
-        && (tree.scalar(version), tree.scalar(kind), tree.scalar(last)) == (Some("v1"), Some("List"), Some("items"));
+        && (tree.scalar(version), tree.scalar(kind), tree.scalar(last))
+            == (Some("v1"), Some("List"), Some("items"));
     let mut items = tree.children(items);
     let item = items.next().filter(|_| is_ours && items.next().is_none())?;
     let (outer, inner) = (tree.span(root), tree.span(item));
-    let gone = |at: Range<usize>| Edit { at, text: "".into() };
+    let gone = |at: Range<usize>| Edit {
+        at,
+        text: "".into(),
+    };
     Some([gone(outer.start..inner.start), gone(inner.end..outer.end)])
 }
 
@@ -96,99 +118,176 @@ pub fn unwrap_list(tree: &Tree<'_>) -> Option<[Edit; 2]> {
 pub fn reopen_block(tree: &Tree<'_>, sign: &str) -> Option<Edit> {
     let text = tree.text();
     let mut blocks = tree.roots().last().map(|&root| tree.within(root))?;
-    let is_open =
-        |&id: &NodeId| matches!(tree.kind(id), Kind::Literal | Kind::Folded) && tree.span(id).end == text.len();
+    let is_open = |&id: &NodeId| {
+        matches!(tree.kind(id), Kind::Literal | Kind::Folded) && tree.span(id).end == text.len()
+    };
     let start = tree.span(blocks.find(is_open)?).start;
-    let header = &text[start..start + text[start..].find(|sign: char| sign.is_ascii_whitespace())?];
+    let header =
+        &text[start..start + text[start..].find(|sign: char| sign.is_ascii_whitespace())?];
     let at = start + header.find('-')?;
-    Some(Edit { at: at..at + 1, text: sign.into() })
+    Some(Edit {
+        at: at..at + 1,
+        text: sign.into(),
+    })
 }
 
 /// The list with more items behind one of them, as a draft: to write it, and to compare the output with it.
 ///
 /// # Errors
 /// When the list may not be edited.
-pub fn extend_list<'t>(draft: &mut Draft<'t>, within: Within, objects: &[Arc<Value>]) -> Result<(), Refusal> {
+pub fn extend_list<'t>(
+    draft: &mut Draft<'t>,
+    within: Within,
+    objects: &[Arc<Value>],
+) -> Result<(), Refusal> {
     let root = draft.open_root()?;
     let items = draft.open_list(root, "items", &[])?;
-    let Opened::List { items: own, .. } = draft.opened(items) else { return Ok(()) };
-    let at = own.iter().position(|item| *item == Part::Node(within.item)).map_or(own.len(), |at| at + 1);
+    let Opened::List { items: own, .. } = draft.opened(items) else {
+        return Ok(());
+    };
+    let at = own
+        .iter()
+        .position(|item| *item == Part::Node(within.item))
+        .map_or(own.len(), |at| at + 1);
     // Behind those that are there already.
-    let new = own[at..].iter().take_while(|item| matches!(item, Part::New(_))).count();
+    let new = own[at..]
+        .iter()
+        .take_while(|item| matches!(item, Part::New(_)))
+        .count();
     for (more, object) in objects.iter().enumerate() {
         draft.insert(items, at + new + more, Arc::clone(object));
     }
     Ok(())
 }
 
-fn write_item(tree: &Tree<'_>, within: Within, object: &Arc<Value>) -> Result<CompanionText, CannotWrite> {
+fn write_item(
+    tree: &Tree<'_>,
+    within: Within,
+    object: &Arc<Value>,
+) -> Result<CompanionText, CannotWrite> {
     let mut draft = Draft::new(tree, within.list);
-    extend_list(&mut draft, within, std::slice::from_ref(object))
-        .map_err(|refusal| CannotWrite { node: refusal.node, why: "is a list that cannot be edited" })?;
+    extend_list(&mut draft, within, std::slice::from_ref(object)).map_err(|refusal| {
+        CannotWrite {
+            node: refusal.node,
+            why: "is a list that cannot be edited",
+        }
+    })?;
     let mut room = lower(&draft, within.list, &mut Written::default())?;
     // The longest is the item; the others make room for it.
     let at = (0..room.len()).max_by_key(|&at| room[at].text.len());
     let edit = at.map(|at| room.remove(at));
-    let mut edit = edit.ok_or(CannotWrite { node: within.item, why: "has no place behind it" })?;
+    let mut edit = edit.ok_or(CannotWrite {
+        node: within.item,
+        why: "has no place behind it",
+    })?;
     let text = tree.text();
     if edit.at.start == text.len() && !text.ends_with('\n') && !tree.kind(within.list).is_flow() {
         if text.ends_with([' ', '\t']) {
-            return Err(CannotWrite { node: within.item, why: BLANKS_WITHOUT_END });
+            return Err(CannotWrite {
+                node: within.item,
+                why: BLANKS_WITHOUT_END,
+            });
         }
         // With a line end of its own the item may end in a block.
         let eol = line_end_at(text, text.len());
-        room.push(Edit { at: edit.at.clone(), text: eol.into() });
+        room.push(Edit {
+            at: edit.at.clone(),
+            text: eol.into(),
+        });
         let item = edit.text.strip_prefix(eol).unwrap_or(&edit.text);
         let end = if needs_line_end(object) { "" } else { eol };
         edit.text = [item, end].concat().into();
     }
     let has_comma = room.iter().any(|edit| &*edit.text == ",");
-    Ok(CompanionText { room, edit, between: if has_comma { "," } else { "" }, end: None })
+    Ok(CompanionText {
+        room,
+        edit,
+        between: if has_comma { "," } else { "" },
+        end: None,
+    })
 }
 
 /// The start of the first line behind a document's content.
 fn line_behind(tree: &Tree<'_>, root: NodeId) -> usize {
     let (text, end) = (tree.text(), tree.span(root).end);
     // A block scalar may end with its last line end.
-    if text[..end].ends_with('\n') { end } else { next_line(text, end) }
+    if text[..end].ends_with('\n') {
+        end
+    } else {
+        next_line(text, end)
+    }
 }
 
 fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> CompanionText {
     let text = tree.text();
     let layout = Layout::read(tree, root);
     let eol = layout.block.line_end;
-    let fields = object.as_object().into_iter().flatten().map(|(key, value)| (key.as_str(), Entry::Value(value)));
+    let fields = object
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (key.as_str(), Entry::Value(value)));
     let body = block_fields(fields, 0, layout.block);
     let at = match tree.roots() {
         [_] => text.len(),
         // What stands behind it may be the end of this document, and another one.
-        _ => behind_blanks(text, behind_own_comments(text, line_behind(tree, root), 0), 0, object),
+        _ => behind_blanks(
+            text,
+            behind_own_comments(text, line_behind(tree, root), 0),
+            0,
+            object,
+        ),
     };
     let mut room = Vec::new();
     if at == text.len() && !text.ends_with('\n') {
         room.extend(close_open_block(tree, root));
-        room.push(Edit { at: at..at, text: eol.into() });
+        room.push(Edit {
+            at: at..at,
+            text: eol.into(),
+        });
     }
-    let edit = Edit { at: at..at, text: format!("---{eol}{body}{eol}").into() };
-    CompanionText { room, edit, between: "", end: None }
+    let edit = Edit {
+        at: at..at,
+        text: format!("---{eol}{body}{eol}").into(),
+    };
+    CompanionText {
+        room,
+        edit,
+        between: "",
+        end: None,
+    }
 }
 
 fn write_list(tree: &Tree<'_>, root: NodeId, object: &Value) -> CompanionText {
     let span = tree.span(root);
     let eol = line_end_at(tree.text(), span.start);
-    let style = FlowStyle { brace_space: false, ..flow_style(tree, root) };
+    let style = FlowStyle {
+        brace_space: false,
+        ..flow_style(tree, root)
+    };
     let (line, text) = match json_unit(tree, root) {
         Some(unit) => (eol, flow_lines(object, "", &unit, eol, &style)),
         None => ("", flow_value(object, &style)),
     };
     let colon = if style.colon_space { ": " } else { ":" };
     let comma = style.comma();
-    let head = format!(r#"{{"apiVersion"{colon}"v1"{comma}"kind"{colon}"List"{comma}"items"{colon}[{line}"#);
+    let head = format!(
+        r#"{{"apiVersion"{colon}"v1"{comma}"kind"{colon}"List"{comma}"items"{colon}[{line}"#
+    );
     let comma = if line.is_empty() { comma } else { "," };
     CompanionText {
-        room: vec![Edit { at: span.start..span.start, text: head.into() }],
-        edit: Edit { at: span.end..span.end, text: format!("{comma}{line}{text}").into() },
+        room: vec![Edit {
+            at: span.start..span.start,
+            text: head.into(),
+        }],
+        edit: Edit {
+            at: span.end..span.end,
+            text: format!("{comma}{line}{text}").into(),
+        },
         between: "",
-        end: Some(Edit { at: span.end..span.end, text: format!("{line}]}}").into() }),
+        end: Some(Edit {
+            at: span.end..span.end,
+            text: format!("{line}]}}").into(),
+        }),
     }
 }

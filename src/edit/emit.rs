@@ -68,8 +68,16 @@ pub fn block_fields<'v>(
 
 /// A whole document.
 pub fn document(value: &Value) -> String {
-    let style = BlockStyle { step: 2, list_offset: 0, line_end: "\n" };
-    let fields = value.as_object().into_iter().flatten().map(|(key, value)| (key.as_str(), Entry::Value(value)));
+    let style = BlockStyle {
+        step: 2,
+        list_offset: 0,
+        line_end: "\n",
+    };
+    let fields = value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (key.as_str(), Entry::Value(value)));
     block_fields(fields, 0, style) + "\n"
 }
 
@@ -93,7 +101,13 @@ fn write_fields<'v>(
 }
 
 fn write_map(text: &mut String, map: &Map<String, Value>, column: usize, style: BlockStyle) {
-    write_fields(text, map.iter().map(|(key, value)| (key.as_str(), Entry::Value(value))), column, style);
+    write_fields(
+        text,
+        map.iter()
+            .map(|(key, value)| (key.as_str(), Entry::Value(value))),
+        column,
+        style,
+    );
 }
 
 /// One item of a list from its dash on, without the last line end. `column` is the dash's, `width` the columns from
@@ -127,13 +141,24 @@ fn write_item(text: &mut String, value: &Value, column: usize, width: usize, sty
 }
 
 /// Several items, the first without its indentation, without the last line end.
-pub fn block_items<V: Borrow<Value>>(items: &[V], column: usize, width: usize, style: BlockStyle) -> String {
+pub fn block_items<V: Borrow<Value>>(
+    items: &[V],
+    column: usize,
+    width: usize,
+    style: BlockStyle,
+) -> String {
     let mut text = String::with_capacity(ROOM);
     write_items(&mut text, items, column, width, style);
     text
 }
 
-fn write_items<V: Borrow<Value>>(text: &mut String, items: &[V], column: usize, width: usize, style: BlockStyle) {
+fn write_items<V: Borrow<Value>>(
+    text: &mut String,
+    items: &[V],
+    column: usize,
+    width: usize,
+    style: BlockStyle,
+) {
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
             new_line(text, column, style);
@@ -158,7 +183,9 @@ fn write_value(text: &mut String, value: &Value, column: usize, style: BlockStyl
         Value::Array(items) if !items.is_empty() && !fits_on_one_line(items, column) => {
             write_list(text, items, column, style);
         }
-        Value::String(string) if scalar::is_literal_safe(string) => write_literal(text, string, column, style),
+        Value::String(string) if scalar::is_literal_safe(string) => {
+            write_literal(text, string, column, style)
+        }
         Value::String(string) => {
             text.push(' ');
             write_plain_or_quoted(text, string);
@@ -172,7 +199,9 @@ fn write_value(text: &mut String, value: &Value, column: usize, style: BlockStyl
 
 /// A list of scalars, such as a command, reads best on one line.
 fn fits_on_one_line(items: &[Value], column: usize) -> bool {
-    let are_scalars = items.iter().all(|item| !item.is_object() && !item.is_array());
+    let are_scalars = items
+        .iter()
+        .all(|item| !item.is_object() && !item.is_array());
     are_scalars && column + flow_items_width(items) <= ONE_LINE && !items.iter().any(has_line_end)
 }
 
@@ -196,7 +225,10 @@ fn has_line_end(value: &Value) -> bool {
 }
 
 fn flow_items_width(items: &[Value]) -> usize {
-    items.iter().map(|item| flow_value(item, &FlowStyle::in_block()).chars().count() + 2).sum()
+    items
+        .iter()
+        .map(|item| flow_value(item, &FlowStyle::in_block()).chars().count() + 2)
+        .sum()
 }
 
 fn write_literal(text: &mut String, string: &str, column: usize, style: BlockStyle) {
@@ -209,7 +241,11 @@ fn write_literal(text: &mut String, string: &str, column: usize, style: BlockSty
     text.push(' ');
     text.push_str(chomping);
     // The last line end of the text is the line end that follows it in the file.
-    let lines = if chomping == "|-" { string } else { &string[..string.len() - 1] };
+    let lines = if chomping == "|-" {
+        string
+    } else {
+        &string[..string.len() - 1]
+    };
     for line in lines.split('\n') {
         text.push_str(style.line_end);
         if !line.is_empty() {
@@ -248,11 +284,20 @@ fn is_record(string: &str) -> bool {
 impl FlowStyle {
     /// Short lists and empty collections in the midst of block text.
     pub fn in_block() -> Self {
-        FlowStyle { is_json: false, colon_space: true, comma_space: true, brace_space: false }
+        FlowStyle {
+            is_json: false,
+            colon_space: true,
+            comma_space: true,
+            brace_space: false,
+        }
     }
 
     fn key(&self, key: &str) -> String {
-        if !self.is_json && scalar::is_flow_key_safe(key) { key.to_owned() } else { scalar::double_quoted(key) }
+        if !self.is_json && scalar::is_flow_key_safe(key) {
+            key.to_owned()
+        } else {
+            scalar::double_quoted(key)
+        }
     }
 
     /// `key: text`.
@@ -289,7 +334,10 @@ pub fn flow_value(value: &Value, style: &FlowStyle) -> String {
         }
         Value::Object(map) if map.is_empty() => "{}".to_owned(),
         Value::Object(map) => {
-            let fields: Vec<String> = map.iter().map(|(key, value)| flow_field(key, value, style)).collect();
+            let fields: Vec<String> = map
+                .iter()
+                .map(|(key, value)| flow_field(key, value, style))
+                .collect();
             format!("{{{brace}{}{brace}}}", fields.join(style.comma()))
         }
     }
@@ -297,21 +345,37 @@ pub fn flow_value(value: &Value, style: &FlowStyle) -> String {
 
 /// A value in flow style over several lines, as pretty-printed JSON has it: `indent` is what the line of the value
 /// begins with, `unit` one more level.
-pub fn flow_lines(value: &Value, indent: &str, unit: &str, line_end: &str, style: &FlowStyle) -> String {
+pub fn flow_lines(
+    value: &Value,
+    indent: &str,
+    unit: &str,
+    line_end: &str,
+    style: &FlowStyle,
+) -> String {
     let inner = format!("{indent}{unit}");
     let lines: Vec<String> = match value {
-        Value::Array(items) if !items.is_empty() => {
-            items.iter().map(|item| flow_lines(item, &inner, unit, line_end, style)).collect()
-        }
+        Value::Array(items) if !items.is_empty() => items
+            .iter()
+            .map(|item| flow_lines(item, &inner, unit, line_end, style))
+            .collect(),
         Value::Object(map) if !map.is_empty() => {
             let lines = |value| flow_lines(value, &inner, unit, line_end, style);
-            map.iter().map(|(key, value)| style.field(key, &lines(value))).collect()
+            map.iter()
+                .map(|(key, value)| style.field(key, &lines(value)))
+                .collect()
         }
         other => return flow_value(other, style),
     };
-    let (open, close) = if value.is_array() { ('[', ']') } else { ('{', '}') };
+    let (open, close) = if value.is_array() {
+        ('[', ']')
+    } else {
+        ('{', '}')
+    };
     let separator = format!(",{line_end}{inner}");
-    format!("{open}{line_end}{inner}{}{line_end}{indent}{close}", lines.join(&separator))
+    format!(
+        "{open}{line_end}{inner}{}{line_end}{indent}{close}",
+        lines.join(&separator)
+    )
 }
 
 #[cfg(test)]
@@ -319,7 +383,11 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const STYLE: BlockStyle = BlockStyle { step: 2, list_offset: 0, line_end: "\n" };
+    const STYLE: BlockStyle = BlockStyle {
+        step: 2,
+        list_offset: 0,
+        line_end: "\n",
+    };
 
     #[test]
     fn an_item_is_written_in_block_style_with_short_lists_on_one_line() {
@@ -333,7 +401,10 @@ mod tests {
 
     #[test]
     fn scripts_are_literal_blocks() {
-        assert_eq!(block_value(&json!("a\n  b\n"), 2, STYLE), " |\n    a\n      b");
+        assert_eq!(
+            block_value(&json!("a\n  b\n"), 2, STYLE),
+            " |\n    a\n      b"
+        );
         assert_eq!(block_value(&json!("a\nb"), 2, STYLE), " |-\n    a\n    b");
         assert_eq!(block_value(&json!("a\n\n"), 0, STYLE), " |+\n  a\n");
         assert_eq!(block_value(&json!(" a\n"), 0, STYLE), " \" a\\n\"");
@@ -341,7 +412,12 @@ mod tests {
 
     #[test]
     fn json_over_several_lines() {
-        let style = FlowStyle { is_json: true, colon_space: true, comma_space: true, brace_space: false };
+        let style = FlowStyle {
+            is_json: true,
+            colon_space: true,
+            comma_space: true,
+            brace_space: false,
+        };
         let text = flow_lines(&json!({"a": [1], "b": {}}), "  ", "  ", "\n", &style);
         assert_eq!(text, "{\n    \"a\": [\n      1\n    ],\n    \"b\": {}\n  }");
     }

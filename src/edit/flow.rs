@@ -14,7 +14,11 @@ use super::lower::{Around, CannotWrite, Lowering};
 
 /// An entry of the draft: as in the input, with its first and last node, or new.
 enum Slot {
-    Kept { first: NodeId, last: NodeId, part: Part },
+    Kept {
+        first: NodeId,
+        last: NodeId,
+        part: Part,
+    },
     New(Option<String>, Arc<Value>),
 }
 
@@ -27,42 +31,75 @@ impl Slot {
     }
 }
 
-pub(super) fn mapping(lowering: &mut Lowering<'_, '_>, origin: NodeId, fields: &[Field]) -> Result<(), CannotWrite> {
+pub(super) fn mapping(
+    lowering: &mut Lowering<'_, '_>,
+    origin: NodeId,
+    fields: &[Field],
+) -> Result<(), CannotWrite> {
     let mut slots = Vec::new();
     for field in fields {
         slots.push(match &field.key {
-            Key::New(key) => Slot::New(Some(key.to_string()), lowering.value_of(&field.value, origin)?),
+            Key::New(key) => Slot::New(
+                Some(key.to_string()),
+                lowering.value_of(&field.value, origin)?,
+            ),
             Key::Node(key) => {
-                let value = lowering.tree.entries(origin).find(|(own, _)| own == key).map_or(*key, |(_, value)| value);
-                Slot::Kept { first: *key, last: value, part: field.value.clone() }
+                let value = lowering
+                    .tree
+                    .entries(origin)
+                    .find(|(own, _)| own == key)
+                    .map_or(*key, |(_, value)| value);
+                Slot::Kept {
+                    first: *key,
+                    last: value,
+                    part: field.value.clone(),
+                }
             }
         });
     }
     collection(lowering, origin, slots)
 }
 
-pub(super) fn sequence(lowering: &mut Lowering<'_, '_>, origin: NodeId, items: &[Part]) -> Result<(), CannotWrite> {
+pub(super) fn sequence(
+    lowering: &mut Lowering<'_, '_>,
+    origin: NodeId,
+    items: &[Part],
+) -> Result<(), CannotWrite> {
     let mut slots = Vec::new();
     for item in items {
         slots.push(match lowering.draft.origin(item) {
-            Some(node) => Slot::Kept { first: node, last: node, part: item.clone() },
+            Some(node) => Slot::Kept {
+                first: node,
+                last: node,
+                part: item.clone(),
+            },
             None => Slot::New(None, lowering.value_of(item, origin)?),
         });
     }
     collection(lowering, origin, slots)
 }
 
-fn collection(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: Vec<Slot>) -> Result<(), CannotWrite> {
+fn collection(
+    lowering: &mut Lowering<'_, '_>,
+    origin: NodeId,
+    slots: Vec<Slot>,
+) -> Result<(), CannotWrite> {
     let tree = lowering.tree;
     // `[a: b]`, `[{a: b}: c]` and `[?]` hold mappings without brackets of their own, which nothing may be put beside.
     let begins_with_key = |node: NodeId| {
-        tree.children(node).next().is_some_and(|key| tree.start_with_properties(key) <= tree.span(node).start)
+        tree.children(node)
+            .next()
+            .is_some_and(|key| tree.start_with_properties(key) <= tree.span(node).start)
     };
     let is_bare = |node: NodeId| {
-        tree.kind(node).is_flow() && (!tree.slice(node).starts_with(['{', '[']) || begins_with_key(node))
+        tree.kind(node).is_flow()
+            && (!tree.slice(node).starts_with(['{', '[']) || begins_with_key(node))
     };
     if is_bare(origin) || tree.children(origin).any(is_bare) {
-        return Err(CannotWrite { node: origin, why: "is a pair without brackets" });
+        return Err(CannotWrite {
+            node: origin,
+            why: "is a pair without brackets",
+        });
     }
     let writer = Writer::new(tree, origin);
     let is_tail_replaced = remove(lowering, origin, &slots, &writer);
@@ -74,7 +111,9 @@ fn collection(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: Vec<Slot>)
             Slot::Kept { first, last, part } => {
                 match previous {
                     Some(previous) => writer.behind(previous, &waiting, &mut lowering.edits),
-                    None => waiting.iter().for_each(|text| writer.before(first, text, &mut lowering.edits)),
+                    None => waiting
+                        .iter()
+                        .for_each(|text| writer.before(first, text, &mut lowering.edits)),
                 }
                 waiting.clear();
                 lowering.part(&part, Around::Flow)?;
@@ -90,35 +129,69 @@ fn collection(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: Vec<Slot>)
 
 /// Takes out the entries that are not kept, each run of them with the comma on one side. New entries at the end take
 /// the place of those that stood there; returns whether that is so.
-fn remove(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: &[Slot], writer: &Writer<'_>) -> bool {
+fn remove(
+    lowering: &mut Lowering<'_, '_>,
+    origin: NodeId,
+    slots: &[Slot],
+    writer: &Writer<'_>,
+) -> bool {
     let tree = lowering.tree;
     let children: Vec<NodeId> = tree.children(origin).collect();
     let width = if tree.kind(origin).is_mapping() { 2 } else { 1 };
     let entries: Vec<&[NodeId]> = children.chunks(width).collect();
-    let is_kept =
-        |entry: &[NodeId]| slots.iter().any(|slot| matches!(slot, Slot::Kept { first, .. } if *first == entry[0]));
+    let is_kept = |entry: &[NodeId]| {
+        slots
+            .iter()
+            .any(|slot| matches!(slot, Slot::Kept { first, .. } if *first == entry[0]))
+    };
     let start = |entry: &[NodeId]| tree.start_with_properties(entry[0]);
-    let end = |entry: &[NodeId]| entry.iter().map(|&node| tree.span(node).end).max().unwrap_or_default();
+    let end = |entry: &[NodeId]| {
+        entry
+            .iter()
+            .map(|&node| tree.span(node).end)
+            .max()
+            .unwrap_or_default()
+    };
     let tail = writer.joined(slots.iter().rev().map_while(Slot::new_entry).collect());
     let mut is_tail_replaced = false;
     let mut at = 0;
     while at < entries.len() {
-        let length = entries[at..].iter().take_while(|entry| !is_kept(entry)).count();
-        let gone = |at: Range<usize>| Edit { at, text: "".into() };
+        let length = entries[at..]
+            .iter()
+            .take_while(|entry| !is_kept(entry))
+            .count();
+        let gone = |at: Range<usize>| Edit {
+            at,
+            text: "".into(),
+        };
         match (entries.get(at + length), at.checked_sub(1)) {
             _ if length == 0 => {}
-            (Some(_), Some(before)) if writer.is_on_one_line(end(entries[before]), start(entries[at])) => {
-                lowering.edits.push(gone(end(entries[before])..end(entries[at + length - 1])));
+            (Some(_), Some(before))
+                if writer.is_on_one_line(end(entries[before]), start(entries[at])) =>
+            {
+                lowering
+                    .edits
+                    .push(gone(end(entries[before])..end(entries[at + length - 1])));
             }
-            (Some(next), _) => lowering.edits.push(gone(writer.up_to(start(entries[at]), start(next)))),
+            (Some(next), _) => lowering
+                .edits
+                .push(gone(writer.up_to(start(entries[at]), start(next)))),
             (None, Some(_)) if !tail.is_empty() => {
                 is_tail_replaced = true;
                 let at = start(entries[at])..end(entries[at + length - 1]);
-                lowering.edits.push(Edit { at, text: tail.clone().into() });
+                lowering.edits.push(Edit {
+                    at,
+                    text: tail.clone().into(),
+                });
             }
             (None, Some(before)) => {
                 let last = start(entries[at])..end(entries[at + length - 1]);
-                lowering.edits.extend(writer.last_ones(end(entries[before]), last).into_iter().map(gone));
+                lowering.edits.extend(
+                    writer
+                        .last_ones(end(entries[before]), last)
+                        .into_iter()
+                        .map(gone),
+                );
             }
             (None, None) => {}
         }
@@ -131,16 +204,28 @@ fn remove(lowering: &mut Lowering<'_, '_>, origin: NodeId, slots: &[Slot], write
 pub(super) fn inner_value(tree: &Tree<'_>, of: NodeId, value: &Value) -> String {
     let style = flow_style(tree, of);
     let text = tree.text();
-    let Some(unit) = json_unit(tree, of).filter(|_| style.is_json) else { return flow_value(value, &style) };
+    let Some(unit) = json_unit(tree, of).filter(|_| style.is_json) else {
+        return flow_value(value, &style);
+    };
     let start = tree.span(of).start;
-    flow_lines(value, indent_of_line(text, start), &unit, line_end_at(text, start), &style)
+    flow_lines(
+        value,
+        indent_of_line(text, start),
+        &unit,
+        line_end_at(text, start),
+        &style,
+    )
 }
 
 /// One level of indentation of a JSON document over several lines, as the outermost collection around a node has it whose
 /// entries begin their lines; `None` when all is on one.
 pub(super) fn json_unit(tree: &Tree<'_>, of: NodeId) -> Option<String> {
     let text = tree.text();
-    let mut around = tree.roots().iter().copied().find(|&root| root <= of && of < tree.after(root));
+    let mut around = tree
+        .roots()
+        .iter()
+        .copied()
+        .find(|&root| root <= of && of < tree.after(root));
     while let Some(outer) = around {
         let first = tree.children(outer).next()?;
         let unit = own_indent(text, tree.span(first).start)
@@ -148,7 +233,9 @@ pub(super) fn json_unit(tree: &Tree<'_>, of: NodeId) -> Option<String> {
         if let Some(unit) = unit.filter(|unit| !unit.is_empty()) {
             return Some(unit.to_owned());
         }
-        around = tree.children(outer).find(|&inner| inner <= of && of < tree.after(inner));
+        around = tree
+            .children(outer)
+            .find(|&inner| inner <= of && of < tree.after(inner));
     }
     None
 }
@@ -162,7 +249,10 @@ fn indent_of_line(text: &str, at: usize) -> &str {
 /// The blanks before an offset that begins its line.
 fn own_indent(text: &str, at: usize) -> Option<&str> {
     let before = &text[line_start(text, at)..at];
-    before.bytes().all(|byte| matches!(byte, b' ' | b'\t')).then_some(before)
+    before
+        .bytes()
+        .all(|byte| matches!(byte, b' ' | b'\t'))
+        .then_some(before)
 }
 
 /// What stands between two entries.
@@ -183,13 +273,24 @@ struct Writer<'t> {
 impl<'t> Writer<'t> {
     fn new(tree: &'t Tree<'t>, origin: NodeId) -> Self {
         let text = tree.text();
-        let last =
-            tree.children(origin).enumerate().filter(|(at, _)| !tree.kind(origin).is_mapping() || at % 2 == 0).last();
+        let last = tree
+            .children(origin)
+            .enumerate()
+            .filter(|(at, _)| !tree.kind(origin).is_mapping() || at % 2 == 0)
+            .last();
         let begins_line = |node: NodeId| own_indent(text, tree.start_with_properties(node));
         let spans_lines = tree.slice(origin).contains('\n');
-        let indent = last.and_then(|(_, node)| begins_line(node)).filter(|_| spans_lines);
+        let indent = last
+            .and_then(|(_, node)| begins_line(node))
+            .filter(|_| spans_lines);
         let unit = json_unit(tree, origin).unwrap_or_else(|| "  ".to_owned());
-        Writer { text, tree, style: flow_style(tree, origin), indent, unit }
+        Writer {
+            text,
+            tree,
+            style: flow_style(tree, origin),
+            indent,
+            unit,
+        }
     }
 
     fn entry(&self, key: Option<&str>, value: &Value) -> String {
@@ -206,7 +307,11 @@ impl<'t> Writer<'t> {
 
     /// Entries as they stand one after the other; given from the last to the first.
     fn joined(&self, entries: Vec<(Option<&str>, &Value)>) -> String {
-        let texts: Vec<String> = entries.into_iter().rev().map(|(key, value)| self.entry(key, value)).collect();
+        let texts: Vec<String> = entries
+            .into_iter()
+            .rev()
+            .map(|(key, value)| self.entry(key, value))
+            .collect();
         match self.indent {
             Some(indent) => texts.join(&format!(",{}{indent}", line_end_at(self.text, 0))),
             None => texts.join(self.style.comma()),
@@ -228,7 +333,9 @@ impl<'t> Writer<'t> {
 
     /// Whether nothing but a comma and blanks on one line stands between two entries: it goes with the second, as it came.
     fn is_on_one_line(&self, end: usize, start: usize) -> bool {
-        self.text[end..start].bytes().all(|byte| matches!(byte, b',' | b' ' | b'\t'))
+        self.text[end..start]
+            .bytes()
+            .all(|byte| matches!(byte, b',' | b' ' | b'\t'))
     }
 
     /// What goes with the last entries of a collection behind a kept one: the comma before them, or the one behind them,
@@ -238,7 +345,8 @@ impl<'t> Writer<'t> {
         let behind = self.comma_behind(last.end);
         let tail = behind.map_or(last.end, |comma| comma + 1);
         let rest = self.text[tail..line_end(self.text, tail)].trim_start();
-        let has_own_lines = own_indent(self.text, last.start).is_some() && (rest.is_empty() || rest.starts_with('#'));
+        let has_own_lines = own_indent(self.text, last.start).is_some()
+            && (rest.is_empty() || rest.starts_with('#'));
         let comma = |comma: usize| comma..comma + 1;
         if !has_own_lines && !between.has_comment {
             return std::iter::once(kept..last.end).collect();
@@ -252,7 +360,10 @@ impl<'t> Writer<'t> {
     }
 
     fn between(&self, from: usize, to: usize) -> Between {
-        let mut between = Between { comma: None, has_comment: false };
+        let mut between = Between {
+            comma: None,
+            has_comment: false,
+        };
         let mut at = from;
         while at < to {
             match self.text.as_bytes()[at] {
@@ -273,11 +384,18 @@ impl<'t> Writer<'t> {
         let eol = line_end_at(self.text, at);
         let above = comments_above(self.text, at);
         let edit = match self.indent.filter(|_| own_indent(self.text, at).is_some()) {
-            Some(indent) if above < line_start(self.text, at) => {
-                Edit { at: above..above, text: format!("{indent}{entry},{eol}").into() }
-            }
-            Some(indent) => Edit { at: at..at, text: format!("{entry},{eol}{indent}").into() },
-            None => Edit { at: at..at, text: format!("{entry}{}", self.style.comma()).into() },
+            Some(indent) if above < line_start(self.text, at) => Edit {
+                at: above..above,
+                text: format!("{indent}{entry},{eol}").into(),
+            },
+            Some(indent) => Edit {
+                at: at..at,
+                text: format!("{entry},{eol}{indent}").into(),
+            },
+            None => Edit {
+                at: at..at,
+                text: format!("{entry}{}", self.style.comma()).into(),
+            },
         };
         edits.push(edit);
     }
@@ -288,18 +406,27 @@ impl<'t> Writer<'t> {
             return;
         }
         let end = self.tree.span(last).end.max(self.tree.span(first).end);
-        let insert = |at: usize, text: String| Edit { at: at..at, text: text.into() };
+        let insert = |at: usize, text: String| Edit {
+            at: at..at,
+            text: text.into(),
+        };
         let comma = self.comma_behind(end);
         let line_tail = comma.map_or(end, |comma| comma + 1);
         let rest = self.text[line_tail..line_end(self.text, line_tail)].trim_start();
         let is_line_done = rest.is_empty() || rest.starts_with('#');
         let Some(indent) = self.indent.filter(|_| is_line_done) else {
-            let text: String = entries.iter().map(|entry| format!("{}{entry}", self.style.comma())).collect();
+            let text: String = entries
+                .iter()
+                .map(|entry| format!("{}{entry}", self.style.comma()))
+                .collect();
             edits.push(insert(end, text));
             return;
         };
         let eol = line_end_at(self.text, end);
-        let lines: Vec<String> = entries.iter().map(|entry| format!("{eol}{indent}{entry}")).collect();
+        let lines: Vec<String> = entries
+            .iter()
+            .map(|entry| format!("{eol}{indent}{entry}"))
+            .collect();
         let at = line_end(self.text, line_tail);
         if comma.is_some() {
             edits.push(insert(at, lines.join(",") + ","));
@@ -311,7 +438,10 @@ impl<'t> Writer<'t> {
 
     /// The comma that follows on the same line.
     fn comma_behind(&self, end: usize) -> Option<usize> {
-        let blanks = self.text[end..].bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        let blanks = self.text[end..]
+            .bytes()
+            .take_while(|byte| matches!(byte, b' ' | b'\t'))
+            .count();
         (self.text.as_bytes().get(end + blanks) == Some(&b',')).then_some(end + blanks)
     }
 }

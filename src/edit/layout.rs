@@ -20,7 +20,8 @@ impl Layout {
         let mut offsets = Votes::default();
         // The block collections around the node that is looked at: mapping or not, column, and the id behind it.
         let mut around: Vec<(bool, usize, NodeId)> = Vec::with_capacity(16);
-        let is_block = |&id: &NodeId| matches!(tree.kind(id), Kind::BlockMapping | Kind::BlockSequence);
+        let is_block =
+            |&id: &NodeId| matches!(tree.kind(id), Kind::BlockMapping | Kind::BlockSequence);
         for id in tree.within(object).filter(is_block) {
             let kind = tree.kind(id);
             while around.pop_if(|(.., after)| *after <= id).is_some() {}
@@ -28,14 +29,24 @@ impl Layout {
             if let Some(&(true, outer, _)) = around.last()
                 && let Some(offset) = own.checked_sub(outer)
             {
-                let votes = if kind == Kind::BlockSequence { &mut offsets } else { &mut steps };
+                let votes = if kind == Kind::BlockSequence {
+                    &mut offsets
+                } else {
+                    &mut steps
+                };
                 votes.cast(offset);
             }
             around.push((kind == Kind::BlockMapping, own, tree.after(id)));
         }
         let step = steps.winner().filter(|&step| step > 0).unwrap_or(2);
         let line_end = line_end_of(tree.text());
-        Layout { block: BlockStyle { step, list_offset: offsets.winner().unwrap_or(0), line_end } }
+        Layout {
+            block: BlockStyle {
+                step,
+                list_offset: offsets.winner().unwrap_or(0),
+                line_end,
+            },
+        }
     }
 }
 
@@ -53,7 +64,10 @@ impl Votes {
 
     fn winner(&self) -> Option<usize> {
         let most = self.0.iter().map(|(_, votes)| *votes).max()?;
-        self.0.iter().find(|(_, votes)| *votes == most).map(|(value, _)| *value)
+        self.0
+            .iter()
+            .find(|(_, votes)| *votes == most)
+            .map(|(value, _)| *value)
     }
 }
 
@@ -65,7 +79,11 @@ pub fn column(tree: &Tree<'_>, id: NodeId) -> usize {
 /// The column of an offset.
 pub fn column_of(text: &str, at: usize) -> usize {
     let start = line_start(text, at);
-    let mark = if start == 0 && text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let mark = if start == 0 && text.starts_with('\u{feff}') {
+        '\u{feff}'.len_utf8()
+    } else {
+        0
+    };
     at - start - mark.min(at - start)
 }
 
@@ -77,7 +95,11 @@ pub fn line_start(text: &str, at: usize) -> usize {
 /// The end of the line of an offset, before its line end.
 pub fn line_end(text: &str, at: usize) -> usize {
     let end = memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |found| at + found);
-    if end > at && text.as_bytes()[end - 1] == b'\r' { end - 1 } else { end }
+    if end > at && text.as_bytes()[end - 1] == b'\r' {
+        end - 1
+    } else {
+        end
+    }
 }
 
 /// The start of the next line, or the text's end.
@@ -93,7 +115,10 @@ pub fn comments_above(text: &str, at: usize) -> usize {
     let mut start = own;
     while start > 0 && blanks.bytes().all(|byte| matches!(byte, b' ' | b'\t')) {
         let above = line_start(text, start - 1);
-        if !text[above..start].strip_prefix(blanks).is_some_and(|rest| rest.starts_with('#')) {
+        if !text[above..start]
+            .strip_prefix(blanks)
+            .is_some_and(|rest| rest.starts_with('#'))
+        {
             break;
         }
         start = above;
@@ -109,7 +134,11 @@ pub fn behind_own_comments(text: &str, from: usize, column: usize) -> usize {
         let line = &text[cursor..line_end(text, cursor)];
         let comment = line.trim_start_matches(' ');
         let indent = line.len() - comment.len();
-        let is_item = indent == column && comment.trim_start_matches('#').trim_start().starts_with("- ");
+        let is_item = indent == column
+            && comment
+                .trim_start_matches('#')
+                .trim_start()
+                .starts_with("- ");
         let is_own = comment.starts_with('#') && (indent > column || is_item);
         if !is_own && !comment.is_empty() {
             break;
@@ -133,7 +162,9 @@ pub fn behind_blanks(text: &str, from: usize, column: usize, value: &Value) -> u
         if !is_blank(line) {
             break;
         }
-        let Some(own) = block.or_else(|| block_at_end(value)) else { break };
+        let Some(own) = block.or_else(|| block_at_end(value)) else {
+            break;
+        };
         block = Some(own);
         cursor = next_line(text, cursor);
         if line.len() > column || line.contains('\t') || own.ends_with("\n\n") {
@@ -163,14 +194,27 @@ fn line_end_of(text: &str) -> &'static str {
 /// The flow style of a flow collection and its surroundings.
 pub fn flow_style(tree: &Tree<'_>, id: NodeId) -> FlowStyle {
     let text = tree.text();
-    let root = tree.roots().iter().copied().find(|&root| root <= id && id < tree.after(root));
+    let root = tree
+        .roots()
+        .iter()
+        .copied()
+        .find(|&root| root <= id && id < tree.after(root));
     let outer = root.filter(|&root| tree.kind(root).is_flow());
-    let is_json = outer.is_some_and(|root| tree.slice(root).starts_with('{') && keys_are_quoted(tree, root));
+    let is_json =
+        outer.is_some_and(|root| tree.slice(root).starts_with('{') && keys_are_quoted(tree, root));
     let written = tree.slice(outer.unwrap_or(id));
     let bytes = text.as_bytes();
     let behind = |end: usize, sign: u8| {
-        let at = end + bytes[end..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-        (bytes.get(at) == Some(&sign)).then(|| bytes.get(at + 1).is_some_and(|byte| byte.is_ascii_whitespace()))
+        let at = end
+            + bytes[end..]
+                .iter()
+                .take_while(|byte| byte.is_ascii_whitespace())
+                .count();
+        (bytes.get(at) == Some(&sign)).then(|| {
+            bytes
+                .get(at + 1)
+                .is_some_and(|byte| byte.is_ascii_whitespace())
+        })
     };
     let inner = (outer.unwrap_or(id).0..tree.after(outer.unwrap_or(id)).0).map(NodeId);
     let mut colon_space = None;
@@ -189,5 +233,6 @@ pub fn flow_style(tree: &Tree<'_>, id: NodeId) -> FlowStyle {
 }
 
 fn keys_are_quoted(tree: &Tree<'_>, mapping: NodeId) -> bool {
-    tree.entries(mapping).all(|(key, _)| tree.kind(key) == Kind::DoubleQuoted)
+    tree.entries(mapping)
+        .all(|(key, _)| tree.kind(key) == Kind::DoubleQuoted)
 }

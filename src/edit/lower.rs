@@ -9,8 +9,8 @@ use crate::yaml::tree::{Kind, NodeId, Tree};
 
 use super::emit::{FlowStyle, block_item, block_value, flow_value, needs_line_end};
 use super::layout::{
-    Layout, behind_blanks, behind_own_comments, column, column_of, comments_above, line_end, line_end_at, line_start,
-    next_line,
+    Layout, behind_blanks, behind_own_comments, column, column_of, comments_above, line_end,
+    line_end_at, line_start, next_line,
 };
 use super::written::{Frame, Fresh, Lines, Site, Written};
 use super::{flow, scalar};
@@ -28,9 +28,19 @@ pub struct CannotWrite {
 ///
 /// # Errors
 /// Where the text is written in a way that leaves no safe place for the change.
-pub fn lower(draft: &Draft<'_>, object: NodeId, written: &mut Written) -> Result<Vec<Edit>, CannotWrite> {
+pub fn lower(
+    draft: &Draft<'_>,
+    object: NodeId,
+    written: &mut Written,
+) -> Result<Vec<Edit>, CannotWrite> {
     let layout = Layout::read(draft.tree, object);
-    let mut lowering = Lowering { draft, tree: draft.tree, layout, edits: Vec::with_capacity(8), written };
+    let mut lowering = Lowering {
+        draft,
+        tree: draft.tree,
+        layout,
+        edits: Vec::with_capacity(8),
+        written,
+    };
     lowering.part(&draft.root(), Around::Root)?;
     let mut edits = lowering.edits;
     edits.retain(|edit| !(edit.at.is_empty() && edit.text.is_empty()));
@@ -53,16 +63,27 @@ pub fn lower(draft: &Draft<'_>, object: NodeId, written: &mut Written) -> Result
 /// value.
 pub(super) fn close_open_block(tree: &Tree<'_>, within: NodeId) -> Option<Edit> {
     let text = tree.text();
-    let mut last = (within.0..tree.after(within).0).map(NodeId).filter(|&id| tree.span(id).end == text.len());
+    let mut last = (within.0..tree.after(within).0)
+        .map(NodeId)
+        .filter(|&id| tree.span(id).end == text.len());
     let block = last.find(|&id| matches!(tree.kind(id), Kind::Literal | Kind::Folded))?;
     let start = tree.span(block).start;
-    let header = text[start..].bytes().take_while(|byte| !byte.is_ascii_whitespace()).count();
+    let header = text[start..]
+        .bytes()
+        .take_while(|byte| !byte.is_ascii_whitespace())
+        .count();
     if text[start..start + header].contains('-') {
         return None;
     }
     Some(match text[start..start + header].find('+') {
-        Some(at) => Edit { at: start + at..start + at + 1, text: "-".into() },
-        None => Edit { at: start + header..start + header, text: "-".into() },
+        Some(at) => Edit {
+            at: start + at..start + at + 1,
+            text: "-".into(),
+        },
+        None => Edit {
+            at: start + header..start + header,
+            text: "-".into(),
+        },
     })
 }
 
@@ -108,7 +129,10 @@ impl Lowering<'_, '_> {
     fn opened(&mut self, id: OpenId, around: Around) -> Result<(), CannotWrite> {
         let draft = self.draft;
         match draft.opened(id) {
-            Opened::Mapping { origin: Some(origin), fields } => {
+            Opened::Mapping {
+                origin: Some(origin),
+                fields,
+            } => {
                 let keeps_some = fields.iter().any(|field| matches!(field.key, Key::Node(_)));
                 match self.tree.kind(*origin) {
                     Kind::BlockMapping if keeps_some => self.block_mapping(*origin, fields),
@@ -117,7 +141,10 @@ impl Lowering<'_, '_> {
                     _ => self.rewrite(id, *origin, around),
                 }
             }
-            Opened::List { origin: Some(origin), items } => {
+            Opened::List {
+                origin: Some(origin),
+                items,
+            } => {
                 let keeps_some = items.iter().any(|item| draft.origin(item).is_some());
                 match self.tree.kind(*origin) {
                     Kind::BlockSequence if keeps_some => self.block_sequence(*origin, items),
@@ -132,33 +159,55 @@ impl Lowering<'_, '_> {
 
     /// An empty or null value gets content, or all content is replaced.
     fn rewrite(&mut self, id: OpenId, origin: NodeId, around: Around) -> Result<(), CannotWrite> {
-        let value = self.draft.value(&Part::Open(id)).ok_or(CannotWrite { node: origin, why: "has no plain value" })?;
+        let value = self.draft.value(&Part::Open(id)).ok_or(CannotWrite {
+            node: origin,
+            why: "has no plain value",
+        })?;
         self.write_instead(origin, &value, around)
     }
 
     fn replace(&mut self, of: NodeId, value: &Value, around: Around) -> Result<(), CannotWrite> {
         if let Some(edit) = value.as_str().and_then(|text| {
-            scalar::restyle(self.tree, of, text, around).or_else(|| scalar::respell(self.tree, of, text, around))
+            scalar::restyle(self.tree, of, text, around)
+                .or_else(|| scalar::respell(self.tree, of, text, around))
         }) {
             self.edits.push(edit);
             return Ok(());
         }
         if self.tree.tag(of).is_some_and(|tag| !is_true_of(tag, value)) {
-            return Err(CannotWrite { node: of, why: "has a tag that would speak of the new value" });
+            return Err(CannotWrite {
+                node: of,
+                why: "has a tag that would speak of the new value",
+            });
         }
         self.write_instead(of, value, around)
     }
 
-    fn write_instead(&mut self, of: NodeId, value: &Value, around: Around) -> Result<(), CannotWrite> {
+    fn write_instead(
+        &mut self,
+        of: NodeId,
+        value: &Value,
+        around: Around,
+    ) -> Result<(), CannotWrite> {
         let style = self.layout.block;
         let end = self.tree.span(of).end;
         match around {
-            Around::Root => Err(CannotWrite { node: of, why: "is the whole document" }),
+            Around::Root => Err(CannotWrite {
+                node: of,
+                why: "is the whole document",
+            }),
             Around::Flow => {
                 let start = self.tree.start_with_properties(of);
                 let text = flow::inner_value(self.tree, of, value);
-                let text = if start == end { self.behind_flow_key(of)? + &text } else { text };
-                self.edits.push(Edit { at: start..end, text: text.into() });
+                let text = if start == end {
+                    self.behind_flow_key(of)? + &text
+                } else {
+                    text
+                };
+                self.edits.push(Edit {
+                    at: start..end,
+                    text: text.into(),
+                });
                 Ok(())
             }
             Around::BlockField(key) => {
@@ -179,7 +228,11 @@ impl Lowering<'_, '_> {
                 let width = self.item_width(dash, of);
                 let own = column_of(self.tree.text(), dash);
                 let text = if self.takes_blanks(end, own, value) {
-                    format!("-{}{}", " ".repeat(width - 1), flow_value(value, &FlowStyle::in_block()))
+                    format!(
+                        "-{}{}",
+                        " ".repeat(width - 1),
+                        flow_value(value, &FlowStyle::in_block())
+                    )
                 } else {
                     block_item(value, own, width, style)
                 };
@@ -201,7 +254,10 @@ impl Lowering<'_, '_> {
         match (before.ends_with(':'), before.trim_end().ends_with(':')) {
             (true, _) => Ok(" ".to_owned()),
             (false, true) => Ok(String::new()),
-            (false, false) => Err(CannotWrite { node: of, why: "is a key without a value" }),
+            (false, false) => Err(CannotWrite {
+                node: of,
+                why: "is a key without a value",
+            }),
         }
     }
 
@@ -218,17 +274,28 @@ impl Lowering<'_, '_> {
     fn behind_colon(&self, key: NodeId, value: NodeId) -> Result<usize, CannotWrite> {
         let text = self.tree.text();
         let key_end = self.tree.span(key).end;
-        let blanks = text[key_end..].bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        let blanks = text[key_end..]
+            .bytes()
+            .take_while(|byte| matches!(byte, b' ' | b'\t'))
+            .count();
         if text.as_bytes().get(key_end + blanks) != Some(&b':') {
-            return Err(CannotWrite { node: key, why: "is not written as `key: value`" });
+            return Err(CannotWrite {
+                node: key,
+                why: "is not written as `key: value`",
+            });
         }
         let start = self.tree.span(value).start;
         let head = self.behind_properties(key, value);
-        let head =
-            head.ok_or(CannotWrite { node: value, why: "has an anchor or a tag in another line than its key" })?;
+        let head = head.ok_or(CannotWrite {
+            node: value,
+            why: "has an anchor or a tag in another line than its key",
+        })?;
         // Comments between the key and a value on another line would be lost with it.
         if text[head..start.max(head)].contains('#') {
-            return Err(CannotWrite { node: value, why: "has a comment before it" });
+            return Err(CannotWrite {
+                node: value,
+                why: "has a comment before it",
+            });
         }
         Ok(head)
     }
@@ -238,14 +305,25 @@ impl Lowering<'_, '_> {
         let source = self.tree.text();
         // A `|+` block's content goes up to the start of the next line, whose line end is not ours to take.
         let taken = &source[from..to];
-        let line_end_taken =
-            taken.len() - taken.strip_suffix('\n').map_or(taken, |rest| rest.trim_end_matches('\r')).len();
+        let line_end_taken = taken.len()
+            - taken
+                .strip_suffix('\n')
+                .map_or(taken, |rest| rest.trim_end_matches('\r'))
+                .len();
         let to = to - line_end_taken;
-        let (head, tail) = text.find(['\r', '\n']).map_or((text, ""), |at| text.split_at(at));
-        self.edits.push(Edit { at: from..to, text: head.into() });
+        let (head, tail) = text
+            .find(['\r', '\n'])
+            .map_or((text, ""), |at| text.split_at(at));
+        self.edits.push(Edit {
+            at: from..to,
+            text: head.into(),
+        });
         if !tail.is_empty() {
             let at = line_end(source, to);
-            self.edits.push(Edit { at: at..at, text: tail.into() });
+            self.edits.push(Edit {
+                at: at..at,
+                text: tail.into(),
+            });
         }
     }
 
@@ -274,7 +352,10 @@ impl Lowering<'_, '_> {
     /// A new value, not put together where its text can be written item by item.
     fn fresh(&self, part: &Part, near: NodeId) -> Result<Fresh, CannotWrite> {
         if let Part::Open(id) = part
-            && let Opened::List { origin: None, items } = self.draft.opened(*id)
+            && let Opened::List {
+                origin: None,
+                items,
+            } = self.draft.opened(*id)
         {
             let values = items.iter().map(|item| match item {
                 Part::New(value) => Some(Arc::clone(value)),
@@ -290,7 +371,10 @@ impl Lowering<'_, '_> {
     }
 
     pub(super) fn value_of(&self, part: &Part, near: NodeId) -> Result<Arc<Value>, CannotWrite> {
-        self.draft.shared_value(part).ok_or(CannotWrite { node: near, why: "has no plain value" })
+        self.draft.shared_value(part).ok_or(CannotWrite {
+            node: near,
+            why: "has no plain value",
+        })
     }
 
     fn flush_fields(
@@ -306,25 +390,48 @@ impl Lowering<'_, '_> {
         let lines = Lines::Fields(pending);
         match (previous, next) {
             (Some(previous), _) => self.insert_behind(previous, column, lines),
-            (None, Some(next)) => self.insert_before(next, self.tree.start_with_properties(next), column, lines)?,
+            (None, Some(next)) => {
+                self.insert_before(next, self.tree.start_with_properties(next), column, lines)?
+            }
             (None, None) => {}
         }
         pending.clear();
         Ok(())
     }
 
-    fn text(&mut self, lines: Lines<'_>, column: usize, frame: Frame, line_end: &'static str) -> Arc<str> {
-        self.written.text(lines, Site { column, style: self.layout.block, frame, line_end })
+    fn text(
+        &mut self,
+        lines: Lines<'_>,
+        column: usize,
+        frame: Frame,
+        line_end: &'static str,
+    ) -> Arc<str> {
+        self.written.text(
+            lines,
+            Site {
+                column,
+                style: self.layout.block,
+                frame,
+                line_end,
+            },
+        )
     }
 
     /// New lines behind the line on which a node's content ends.
     fn insert_behind(&mut self, previous: NodeId, column: usize, lines: Lines<'_>) {
         let text = self.tree.text();
         let end = self.tree.span(previous).end;
-        let ends_in_line_end = end > 0 && text.as_bytes()[end - 1] == b'\n' && !self.tree.span(previous).is_empty();
-        let at = if ends_in_line_end { end } else { next_line(text, end) };
+        let ends_in_line_end =
+            end > 0 && text.as_bytes()[end - 1] == b'\n' && !self.tree.span(previous).is_empty();
+        let at = if ends_in_line_end {
+            end
+        } else {
+            next_line(text, end)
+        };
         let at = behind_own_comments(text, at, column);
-        let at = lines.last().map_or(at, |value| behind_blanks(text, at, column, value));
+        let at = lines
+            .last()
+            .map_or(at, |value| behind_blanks(text, at, column, value));
         let eol = line_end_at(text, end.saturating_sub(usize::from(ends_in_line_end)));
         if at == text.len() && !text.ends_with('\n') {
             self.close_open_block(previous);
@@ -340,7 +447,8 @@ impl Lowering<'_, '_> {
     /// The text's last lines are taken out and nothing is put behind them yet: what comes begins a line already.
     fn is_tail_removed(&self) -> bool {
         let end = self.tree.text().len();
-        let is_removal = |edit: &Edit| edit.at.end == end && !edit.at.is_empty() && edit.text.is_empty();
+        let is_removal =
+            |edit: &Edit| edit.at.end == end && !edit.at.is_empty() && edit.text.is_empty();
         self.edits.iter().any(is_removal) && !self.edits.iter().any(|edit| edit.at.start == end)
     }
 
@@ -352,15 +460,28 @@ impl Lowering<'_, '_> {
     }
 
     /// New lines before what begins at `at`, which may share its line with dashes.
-    fn insert_before(&mut self, next: NodeId, at: usize, column: usize, lines: Lines<'_>) -> Result<(), CannotWrite> {
+    fn insert_before(
+        &mut self,
+        next: NodeId,
+        at: usize,
+        column: usize,
+        lines: Lines<'_>,
+    ) -> Result<(), CannotWrite> {
         let text = self.tree.text();
         let before = text[line_start(text, at)..at].trim_start_matches('\u{feff}');
         if !before.bytes().all(|byte| matches!(byte, b' ' | b'-')) {
-            return Err(CannotWrite { node: next, why: "does not begin its line" });
+            return Err(CannotWrite {
+                node: next,
+                why: "does not begin its line",
+            });
         }
         let eol = line_end_at(text, at);
         let above = comments_above(text, at);
-        let (at, frame) = if above < line_start(text, at) { (above, Frame::Whole) } else { (at, Frame::Before) };
+        let (at, frame) = if above < line_start(text, at) {
+            (above, Frame::Whole)
+        } else {
+            (at, Frame::Before)
+        };
         let text = self.text(lines, column, frame, eol);
         self.edits.push(Edit { at: at..at, text });
         Ok(())
@@ -369,8 +490,13 @@ impl Lowering<'_, '_> {
     fn block_sequence(&mut self, origin: NodeId, items: &[Part]) -> Result<(), CannotWrite> {
         let dashes = self.dashes(origin);
         let own_column = column(self.tree, origin);
-        let width = dashes.first().map_or(2, |&(dash, node)| self.item_width(dash, node));
-        let kept: Vec<NodeId> = items.iter().filter_map(|item| self.item_node(item)).collect();
+        let width = dashes
+            .first()
+            .map_or(2, |&(dash, node)| self.item_width(dash, node));
+        let kept: Vec<NodeId> = items
+            .iter()
+            .filter_map(|item| self.item_node(item))
+            .collect();
         for &(dash, node) in &dashes {
             if !kept.contains(&node) {
                 self.remove_item(dash, node)?;
@@ -382,8 +508,14 @@ impl Lowering<'_, '_> {
             match self.item_node(item) {
                 None => pending.push(self.value_of(item, origin)?),
                 Some(node) => {
-                    let dash = dashes.iter().find(|(_, own)| *own == node).map(|(dash, _)| *dash);
-                    let dash = dash.ok_or(CannotWrite { node, why: "is not an item of this list" })?;
+                    let dash = dashes
+                        .iter()
+                        .find(|(_, own)| *own == node)
+                        .map(|(dash, _)| *dash);
+                    let dash = dash.ok_or(CannotWrite {
+                        node,
+                        why: "is not an item of this list",
+                    })?;
                     if !pending.is_empty() {
                         let lines = Lines::Items(&pending, width);
                         match previous {
@@ -425,18 +557,32 @@ impl Lowering<'_, '_> {
     fn item_width(&self, dash: usize, item: NodeId) -> usize {
         let start = self.tree.start_with_properties(item);
         let is_on_line = start > dash && !self.tree.text()[dash..start].contains('\n');
-        if is_on_line && self.tree.kind(item) != Kind::Absent { start - dash } else { 2 }
+        if is_on_line && self.tree.kind(item) != Kind::Absent {
+            start - dash
+        } else {
+            2
+        }
     }
 
     fn remove_item(&mut self, dash: usize, node: NodeId) -> Result<(), CannotWrite> {
         let text = self.tree.text();
         let start = line_start(text, dash);
         if !text[start..dash].bytes().all(|byte| byte == b' ') {
-            return Err(CannotWrite { node, why: "shares its line with the list around it" });
+            return Err(CannotWrite {
+                node,
+                why: "shares its line with the list around it",
+            });
         }
         let end = self.tree.span(node).end;
-        let end = if end > dash + 1 && text.as_bytes()[end - 1] == b'\n' { end } else { next_line(text, end) };
-        self.edits.push(Edit { at: start..end, text: "".into() });
+        let end = if end > dash + 1 && text.as_bytes()[end - 1] == b'\n' {
+            end
+        } else {
+            next_line(text, end)
+        };
+        self.edits.push(Edit {
+            at: start..end,
+            text: "".into(),
+        });
         Ok(())
     }
 }
@@ -445,7 +591,11 @@ fn seek_dash(text: &str, from: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = from;
     while at < bytes.len() && bytes[at] != b'-' {
-        at = if bytes[at] == b'#' { next_line(text, at) } else { at + 1 };
+        at = if bytes[at] == b'#' {
+            next_line(text, at)
+        } else {
+            at + 1
+        };
     }
     at
 }

@@ -13,7 +13,11 @@ type Entry = (NodeId, NodeId);
 
 impl Lowering<'_, '_> {
     /// Takes out the fields of the input that the draft does not have, each run of them at once.
-    pub(super) fn remove_fields(&mut self, origin: NodeId, fields: &[Field]) -> Result<(), CannotWrite> {
+    pub(super) fn remove_fields(
+        &mut self,
+        origin: NodeId,
+        fields: &[Field],
+    ) -> Result<(), CannotWrite> {
         let kept = fields.iter().filter_map(|field| match &field.key {
             Key::Node(key) => Some(*key),
             _ => None,
@@ -26,7 +30,10 @@ impl Lowering<'_, '_> {
         let is_kept = |(key, _): &&Entry| kept.contains(key);
         let mut at = 0;
         while at < entries.len() {
-            let length = entries[at..].iter().take_while(|entry| !is_kept(entry)).count();
+            let length = entries[at..]
+                .iter()
+                .take_while(|entry| !is_kept(entry))
+                .count();
             if length > 0 {
                 self.remove_run(&entries[at..at + length], entries.get(at + length))?;
             }
@@ -40,23 +47,40 @@ impl Lowering<'_, '_> {
         let text = self.tree.text();
         let start = self.tree.start_with_properties(*first);
         if text[start..].starts_with('?') {
-            return Err(CannotWrite { node: *first, why: "is not written as `key: value`" });
+            return Err(CannotWrite {
+                node: *first,
+                why: "is not written as `key: value`",
+            });
         }
         let own_line = line_start(text, start);
         if text[own_line..start].bytes().all(|byte| byte == b' ') {
-            let end = run.iter().map(|&(key, value)| self.end_of(key, value)).max().unwrap_or(start);
-            self.edits.push(Edit { at: own_line..end, text: "".into() });
+            let end = run
+                .iter()
+                .map(|&(key, value)| self.end_of(key, value))
+                .max()
+                .unwrap_or(start);
+            self.edits.push(Edit {
+                at: own_line..end,
+                text: "".into(),
+            });
             return Ok(());
         }
         // The first field of an item stands on the line of its dash, where the next one goes.
         let cannot = |why| Err(CannotWrite { node: *first, why });
-        let Some(&(next, _)) = next else { return cannot("shares its line with what is around it") };
+        let Some(&(next, _)) = next else {
+            return cannot("shares its line with what is around it");
+        };
         let to = self.tree.start_with_properties(next);
-        let last = run.last().map_or(start, |&(_, value)| self.tree.span(value).end);
+        let last = run
+            .last()
+            .map_or(start, |&(_, value)| self.tree.span(value).end);
         if text[last.min(to)..to].contains('#') {
             return cannot("shares its line with a dash, and a comment follows it");
         }
-        self.edits.push(Edit { at: start..to, text: "".into() });
+        self.edits.push(Edit {
+            at: start..to,
+            text: "".into(),
+        });
         Ok(())
     }
 
@@ -65,8 +89,13 @@ impl Lowering<'_, '_> {
         let text = self.tree.text();
         let end = self.tree.span(value).end.max(self.tree.span(key).end);
         // The text of a block goes up to the start of the next line.
-        let is_past_line_end = !self.tree.span(value).is_empty() && text.as_bytes()[end - 1] == b'\n';
-        if is_past_line_end { end } else { next_line(text, end) }
+        let is_past_line_end =
+            !self.tree.span(value).is_empty() && text.as_bytes()[end - 1] == b'\n';
+        if is_past_line_end {
+            end
+        } else {
+            next_line(text, end)
+        }
     }
 
     /// A value on lines of its own, with a comment between it and its key, gives way to another: one on lines of its own
@@ -78,20 +107,35 @@ impl Lowering<'_, '_> {
         if start <= key_end || !text[start..span.start].bytes().all(|byte| byte == b' ') {
             return false;
         }
-        let Some(head) = self.behind_properties(key, value).filter(|&head| text[head..start].contains('#')) else {
+        let Some(head) = self
+            .behind_properties(key, value)
+            .filter(|&head| text[head..start].contains('#'))
+        else {
             return false;
         };
         let end = self.end_of(key, value);
         match new.trim_start_matches('\r').strip_prefix('\n') {
             Some(lines) if text[..end].ends_with('\n') => {
                 let text = format!("{lines}{}", line_end_at(text, start)).into();
-                self.edits.push(Edit { at: start..end, text });
+                self.edits.push(Edit {
+                    at: start..end,
+                    text,
+                });
             }
-            Some(lines) => self.edits.push(Edit { at: start..end, text: lines.into() }),
+            Some(lines) => self.edits.push(Edit {
+                at: start..end,
+                text: lines.into(),
+            }),
             None if new.contains('\n') => return false,
             None => {
-                self.edits.push(Edit { at: head..head, text: new.into() });
-                self.edits.push(Edit { at: start..end, text: "".into() });
+                self.edits.push(Edit {
+                    at: head..head,
+                    text: new.into(),
+                });
+                self.edits.push(Edit {
+                    at: start..end,
+                    text: "".into(),
+                });
             }
         }
         true
@@ -102,18 +146,29 @@ impl Lowering<'_, '_> {
     pub(super) fn behind_properties(&self, key: NodeId, value: NodeId) -> Option<usize> {
         let text = self.tree.text();
         let key_end = self.tree.span(key).end;
-        let colon = key_end + text[key_end..].len() - text[key_end..].trim_start_matches([' ', '\t']).len();
+        let colon =
+            key_end + text[key_end..].len() - text[key_end..].trim_start_matches([' ', '\t']).len();
         let head = text[colon..].starts_with(':').then_some(colon + 1)?;
-        let (first, start) = (self.tree.start_with_properties(value), self.tree.span(value).start);
+        let (first, start) = (
+            self.tree.start_with_properties(value),
+            self.tree.span(value).start,
+        );
         let end = match first == start {
             true => head,
             false => {
                 let line = text[first..start].split(['\r', '\n']).next()?;
-                let comment = line.find(" #").or_else(|| line.find("\t#")).unwrap_or(line.len());
+                let comment = line
+                    .find(" #")
+                    .or_else(|| line.find("\t#"))
+                    .unwrap_or(line.len());
                 first + line[..comment].trim_end().len()
             }
         };
-        let is_comment = |line: &str| line.trim_start().is_empty() || line.trim_start().starts_with('#');
-        text[end..start.max(end)].lines().all(is_comment).then_some(end)
+        let is_comment =
+            |line: &str| line.trim_start().is_empty() || line.trim_start().starts_with('#');
+        text[end..start.max(end)]
+            .lines()
+            .all(is_comment)
+            .then_some(end)
     }
 }

@@ -10,12 +10,18 @@ use super::lower::Around;
 
 /// The edit that makes a scalar read as `new` and touches only what is new; `None` where its style has no room for that.
 pub(super) fn restyle(tree: &Tree<'_>, of: NodeId, new: &str, around: Around) -> Option<Edit> {
-    if tree.tag(of).is_some_and(|tag| tag != "tag:yaml.org,2002:str") {
+    if tree
+        .tag(of)
+        .is_some_and(|tag| tag != "tag:yaml.org,2002:str")
+    {
         return None;
     }
     let old = tree.scalar(of)?;
     let body = old.trim_end_matches('\n');
-    if let Some(added) = new.strip_suffix(&old[body.len()..]).and_then(|rest| rest.strip_prefix(body)) {
+    if let Some(added) = new
+        .strip_suffix(&old[body.len()..])
+        .and_then(|rest| rest.strip_prefix(body))
+    {
         return append(tree, of, added, new, around);
     }
     prepend(tree, of, new.strip_suffix(old)?, around)
@@ -23,13 +29,20 @@ pub(super) fn restyle(tree: &Tree<'_>, of: NodeId, new: &str, around: Around) ->
 
 fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -> Option<Edit> {
     let end = tree.span(of).end;
-    let insert = |at: usize, text: String| Some(Edit { at: at..at, text: text.into() });
+    let insert = |at: usize, text: String| {
+        Some(Edit {
+            at: at..at,
+            text: text.into(),
+        })
+    };
     let is_at_end = new.ends_with(added);
     if added.chars().any(char::is_control) {
         return None;
     }
     match tree.kind(of) {
-        Kind::Plain if is_plain_tail(added, around) && resolve(new) == Value::String(new.to_owned()) => {
+        Kind::Plain
+            if is_plain_tail(added, around) && resolve(new) == Value::String(new.to_owned()) =>
+        {
             insert(end, added.to_owned())
         }
         // What goes before a line end at the end has no place behind the text.
@@ -40,7 +53,10 @@ fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -
             let content = tree.slice(of);
             let last = content.trim_end_matches(['\n', '\r']);
             // Kept blank lines at the end may have blanks of their own, and are not where the text ends.
-            let is_text = last.rsplit('\n').next().is_some_and(|line| !line.trim().is_empty());
+            let is_text = last
+                .rsplit('\n')
+                .next()
+                .is_some_and(|line| !line.trim().is_empty());
             let has_content = last.contains('\n') && is_text && !added.ends_with(' ');
             has_content.then(|| Edit {
                 at: end - content.len() + last.len()..end - content.len() + last.len(),
@@ -53,7 +69,12 @@ fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -
 
 fn prepend(tree: &Tree<'_>, of: NodeId, added: &str, around: Around) -> Option<Edit> {
     let start = tree.span(of).start;
-    let insert = |text: String| Some(Edit { at: start + 1..start + 1, text: text.into() });
+    let insert = |text: String| {
+        Some(Edit {
+            at: start + 1..start + 1,
+            text: text.into(),
+        })
+    };
     match tree.kind(of) {
         _ if added.chars().any(char::is_control) => None,
         Kind::SingleQuoted => insert(added.replace('\'', "''")),
@@ -62,11 +83,17 @@ fn prepend(tree: &Tree<'_>, of: NodeId, added: &str, around: Around) -> Option<E
         Kind::Literal | Kind::Folded if !matches!(around, Around::Flow) => {
             let (header, body) = tree.slice(of).split_once('\n')?;
             let first = body.trim_start_matches(' ');
-            let is_clear = !header.split('#').next()?.contains(|char: char| char.is_ascii_digit())
+            let is_clear = !header
+                .split('#')
+                .next()?
+                .contains(|char: char| char.is_ascii_digit())
                 && !first.starts_with(char::is_whitespace)
                 && !added.starts_with(' ');
             let at = tree.span(of).end - first.len();
-            is_clear.then(|| Edit { at: at..at, text: added.into() })
+            is_clear.then(|| Edit {
+                at: at..at,
+                text: added.into(),
+            })
         }
         _ => None,
     }
@@ -78,20 +105,27 @@ pub(super) fn respell(tree: &Tree<'_>, of: NodeId, new: &str, around: Around) ->
     let old = tree.scalar(of)?;
     let (gone, added) = piece(old, new);
     let kind = tree.kind(of);
-    if gone.is_empty() || tree.tag(of).is_some() || [gone, added].iter().any(|text| text.contains(char::is_control)) {
+    if gone.is_empty()
+        || tree.tag(of).is_some()
+        || [gone, added]
+            .iter()
+            .any(|text| text.contains(char::is_control))
+    {
         return None;
     }
     let (raw, replacement) = match kind {
         Kind::Plain => {
-            let is_plain =
-                around_is_block(around) && resolve(new) == Value::String(new.to_owned()) && is_plain_text(new);
+            let is_plain = around_is_block(around)
+                && resolve(new) == Value::String(new.to_owned())
+                && is_plain_text(new);
             is_plain.then(|| (gone.to_owned(), added.to_owned()))?
         }
         Kind::SingleQuoted => (gone.replace('\'', "''"), added.replace('\'', "''")),
         Kind::DoubleQuoted => (escaped(gone), escaped(added)),
         Kind::Literal | Kind::Folded => {
             let is_safe =
-                old.starts_with(new.get(..1)?) && !added.ends_with(' ') && !added.starts_with(' ') || added.is_empty();
+                old.starts_with(new.get(..1)?) && !added.ends_with(' ') && !added.starts_with(' ')
+                    || added.is_empty();
             is_safe.then(|| (gone.to_owned(), added.to_owned()))?
         }
         Kind::Absent
@@ -112,7 +146,10 @@ pub(super) fn respell(tree: &Tree<'_>, of: NodeId, new: &str, around: Around) ->
         is_verbatim.then_some(quote + head)
     })?;
     let start = tree.span(of).start + at;
-    Some(Edit { at: start..start + raw.len(), text: replacement.into() })
+    Some(Edit {
+        at: start..start + raw.len(),
+        text: replacement.into(),
+    })
 }
 
 fn only_place(text: &str, piece: &str) -> Option<usize> {
@@ -123,7 +160,10 @@ fn only_place(text: &str, piece: &str) -> Option<usize> {
 
 /// How many bytes both begin with.
 fn prefix(old: &str, new: &str) -> usize {
-    let same = old.char_indices().zip(new.chars()).find(|((_, one), other)| one != other);
+    let same = old
+        .char_indices()
+        .zip(new.chars())
+        .find(|((_, one), other)| one != other);
     same.map_or(old.len().min(new.len()), |((at, _), _)| at)
 }
 
@@ -131,7 +171,11 @@ fn prefix(old: &str, new: &str) -> usize {
 fn piece<'p>(old: &'p str, new: &'p str) -> (&'p str, &'p str) {
     let start = prefix(old, new);
     let (old, new) = (&old[start..], &new[start..]);
-    let twins = old.chars().rev().zip(new.chars().rev()).take_while(|(one, other)| one == other);
+    let twins = old
+        .chars()
+        .rev()
+        .zip(new.chars().rev())
+        .take_while(|(one, other)| one == other);
     let end: usize = twins.map(|(one, _)| one.len_utf8()).sum();
     (&old[..old.len() - end], &new[..new.len() - end])
 }
@@ -142,9 +186,19 @@ fn around_is_block(around: Around) -> bool {
 
 /// Text that is plain by its first character and holds nothing that ends plain text.
 fn is_plain_text(text: &str) -> bool {
-    let first = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_./$".contains(&byte));
-    let is_flag = text.starts_with('-') && text.as_bytes().get(1).is_some_and(u8::is_ascii_alphanumeric);
-    (first || is_flag) && !text.contains(": ") && !text.contains(" #") && !text.ends_with([' ', ':'])
+    let first = text
+        .bytes()
+        .next()
+        .is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_./$".contains(&byte));
+    let is_flag = text.starts_with('-')
+        && text
+            .as_bytes()
+            .get(1)
+            .is_some_and(u8::is_ascii_alphanumeric);
+    (first || is_flag)
+        && !text.contains(": ")
+        && !text.contains(" #")
+        && !text.ends_with([' ', ':'])
 }
 
 fn escaped(text: &str) -> String {
@@ -157,7 +211,8 @@ fn escaped(text: &str) -> String {
 fn is_plain_tail(text: &str, around: Around) -> bool {
     let bytes = text.as_bytes();
     let is_comma = |byte: u8| byte == b',' && !matches!(around, Around::Flow);
-    let is_body = |byte: u8| byte.is_ascii_alphanumeric() || b"_./@%+=-$()".contains(&byte) || is_comma(byte);
+    let is_body =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"_./@%+=-$()".contains(&byte) || is_comma(byte);
     bytes.iter().enumerate().all(|(at, &byte)| match byte {
         b' ' | b':' => bytes.get(at + 1).is_some_and(|&next| is_body(next)),
         _ => is_body(byte),

@@ -73,13 +73,21 @@ impl Written {
         }
         self.recipe.clear();
         add_recipe(&mut self.recipe, lines, site);
-        if let Some(known) = self.known.iter().find(|known| *known.recipe == *self.recipe) {
+        if let Some(known) = self
+            .known
+            .iter()
+            .find(|known| *known.recipe == *self.recipe)
+        {
             return Arc::clone(&known.text);
         }
         let text: Arc<str> = write(lines, site).into();
         if self.known.len() < MOST {
             let values = lines.values().cloned().collect();
-            self.known.push(Known { recipe: self.recipe.as_slice().into(), _values: values, text: Arc::clone(&text) });
+            self.known.push(Known {
+                recipe: self.recipe.as_slice().into(),
+                _values: values,
+                text: Arc::clone(&text),
+            });
         }
         text
     }
@@ -91,7 +99,10 @@ impl Lines<'_> {
             Lines::Fields(fields) => (*fields, &[][..]),
             Lines::Items(items, _) => (&[][..], *items),
         };
-        fields.iter().flat_map(|(_, fresh)| fresh.values()).chain(items)
+        fields
+            .iter()
+            .flat_map(|(_, fresh)| fresh.values())
+            .chain(items)
     }
 }
 
@@ -128,9 +139,24 @@ fn add_recipe(recipe: &mut Vec<u8>, lines: Lines<'_>, site: Site) {
         Lines::Fields(_) => 0,
         Lines::Items(_, width) => width,
     };
-    let Site { column, style, frame, line_end } = site;
-    let numbers = [width, column, style.step, style.list_offset, style.line_end.len(), frame as usize, line_end.len()];
-    numbers.into_iter().for_each(|number| add_number(recipe, number));
+    let Site {
+        column,
+        style,
+        frame,
+        line_end,
+    } = site;
+    let numbers = [
+        width,
+        column,
+        style.step,
+        style.list_offset,
+        style.line_end.len(),
+        frame as usize,
+        line_end.len(),
+    ];
+    numbers
+        .into_iter()
+        .for_each(|number| add_number(recipe, number));
     match lines {
         Lines::Fields(fields) => {
             for (key, fresh) in fields {
@@ -146,7 +172,9 @@ fn add_recipe(recipe: &mut Vec<u8>, lines: Lines<'_>, site: Site) {
 
 fn add_values(recipe: &mut Vec<u8>, values: &[Arc<Value>]) {
     add_number(recipe, values.len());
-    values.iter().for_each(|value| add_number(recipe, Arc::as_ptr(value).addr()));
+    values
+        .iter()
+        .for_each(|value| add_number(recipe, Arc::as_ptr(value).addr()));
 }
 
 fn add_number(recipe: &mut Vec<u8>, number: usize) {
@@ -154,16 +182,29 @@ fn add_number(recipe: &mut Vec<u8>, number: usize) {
 }
 
 fn write(lines: Lines<'_>, site: Site) -> String {
-    let Site { column, style, frame, line_end } = site;
+    let Site {
+        column,
+        style,
+        frame,
+        line_end,
+    } = site;
     let body = match lines {
-        Lines::Fields(fields) => block_fields(fields.iter().map(|(key, fresh)| (*key, fresh.entry())), column, style),
+        Lines::Fields(fields) => block_fields(
+            fields.iter().map(|(key, fresh)| (*key, fresh.entry())),
+            column,
+            style,
+        ),
         Lines::Items(items, width) => block_items(items, column, width, style),
     };
     let pad = " ".repeat(column);
     match frame {
         Frame::Whole => [&pad, &body, line_end].concat(),
         Frame::Behind => {
-            let last = if lines.last().is_some_and(needs_line_end) { style.line_end } else { "" };
+            let last = if lines.last().is_some_and(needs_line_end) {
+                style.line_end
+            } else {
+                ""
+            };
             [line_end, &pad, &body, last].concat()
         }
         Frame::Before => [&body, line_end, &pad].concat(),
@@ -175,8 +216,17 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const STYLE: BlockStyle = BlockStyle { step: 2, list_offset: 0, line_end: "\n" };
-    const SITE: Site = Site { column: 2, style: STYLE, frame: Frame::Whole, line_end: "\n" };
+    const STYLE: BlockStyle = BlockStyle {
+        step: 2,
+        list_offset: 0,
+        line_end: "\n",
+    };
+    const SITE: Site = Site {
+        column: 2,
+        style: STYLE,
+        frame: Frame::Whole,
+        line_end: "\n",
+    };
 
     fn shared(value: Value) -> [Arc<Value>; 2] {
         let value = Arc::new(value);
@@ -192,11 +242,44 @@ mod tests {
         let first = written.text(lines, SITE);
         assert_eq!(&*first, "  - name: a\n");
         assert!(Arc::ptr_eq(&first, &written.text(lines, SITE)));
-        assert_eq!(&*written.text(lines, Site { column: 0, ..SITE }), "- name: a\n");
-        assert_eq!(&*written.text(lines, Site { line_end: "\r\n", ..SITE }), "  - name: a\r\n");
-        assert_eq!(&*written.text(lines, Site { frame: Frame::Behind, ..SITE }), "\n  - name: a");
-        assert_eq!(&*written.text(lines, Site { frame: Frame::Before, ..SITE }), "- name: a\n  ");
-        assert_eq!(&*written.text(Lines::Items(&items, 4), SITE), "  -   name: a\n");
+        assert_eq!(
+            &*written.text(lines, Site { column: 0, ..SITE }),
+            "- name: a\n"
+        );
+        assert_eq!(
+            &*written.text(
+                lines,
+                Site {
+                    line_end: "\r\n",
+                    ..SITE
+                }
+            ),
+            "  - name: a\r\n"
+        );
+        assert_eq!(
+            &*written.text(
+                lines,
+                Site {
+                    frame: Frame::Behind,
+                    ..SITE
+                }
+            ),
+            "\n  - name: a"
+        );
+        assert_eq!(
+            &*written.text(
+                lines,
+                Site {
+                    frame: Frame::Before,
+                    ..SITE
+                }
+            ),
+            "- name: a\n  "
+        );
+        assert_eq!(
+            &*written.text(Lines::Items(&items, 4), SITE),
+            "  -   name: a\n"
+        );
     }
 
     #[test]
@@ -204,7 +287,12 @@ mod tests {
         let mut written = Written::default();
         let ([one, _one], [two, _two]) = (shared(json!("1")), shared(json!("2")));
         let mut text = |key, value: &Arc<Value>| {
-            written.text(Lines::Fields(&[(key, Fresh::Value(Arc::clone(value)))]), SITE).to_string()
+            written
+                .text(
+                    Lines::Fields(&[(key, Fresh::Value(Arc::clone(value)))]),
+                    SITE,
+                )
+                .to_string()
         };
         assert_eq!(text("a", &one), "  a: \"1\"\n");
         assert_eq!(text("a", &two), "  a: \"2\"\n");

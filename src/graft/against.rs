@@ -35,11 +35,23 @@ pub fn against(text: &[u8], versions: Versions<'_>) -> (Vec<u8>, FileReport) {
     let upgraded: Vec<&WorkloadReport> = upgrade.own_workloads().collect();
     let mut number = 0;
     for (before, after) in pairs(old, new) {
-        let Some(workload) = after.or(before) else { continue };
-        let is_it = |upgraded: &&&WorkloadReport| upgraded.name == workload.name && !workload.is_generated;
-        let policies = policies(before, workload, upgraded.get(number).filter(is_it).copied());
+        let Some(workload) = after.or(before) else {
+            continue;
+        };
+        let is_it =
+            |upgraded: &&&WorkloadReport| upgraded.name == workload.name && !workload.is_generated;
+        let policies = policies(
+            before,
+            workload,
+            upgraded.get(number).filter(is_it).copied(),
+        );
         number += usize::from(!workload.is_generated);
-        let sides = Sides { text, old: Side::of(old, before), new: Side::of(new, after), policies: &policies };
+        let sides = Sides {
+            text,
+            old: Side::of(old, before),
+            new: Side::of(new, after),
+            policies: &policies,
+        };
         let first = report.edits.len();
         let (edits, authors) = sides.edits(&old_at);
         report.edits.extend(edits);
@@ -49,8 +61,12 @@ pub fn against(text: &[u8], versions: Versions<'_>) -> (Vec<u8>, FileReport) {
             extent: moved(&workload.extent),
             edits: first..report.edits.len(),
             authors,
-            view: before.and_then(|before| before.view_after.clone().or_else(|| before.view.clone())),
-            view_after: workload.view_after.clone().or_else(|| workload.view.clone()),
+            view: before
+                .and_then(|before| before.view_after.clone().or_else(|| before.view.clone())),
+            view_after: workload
+                .view_after
+                .clone()
+                .or_else(|| workload.view.clone()),
             patch: None,
             policies,
             ..workload.clone()
@@ -64,16 +80,34 @@ type Pair<'r> = (Option<&'r WorkloadReport>, Option<&'r WorkloadReport>);
 /// The workloads of both reports, told apart by their place in the file and their names.
 fn pairs<'r>(old: &'r FileReport, new: &'r FileReport) -> Vec<Pair<'r>> {
     let mut pairs: BTreeMap<(usize, bool, &str), Pair<'r>> = BTreeMap::new();
-    let key = |workload: &'r WorkloadReport| (workload.extent.start, workload.is_generated, workload.name.as_str());
-    old.workloads.iter().for_each(|workload| pairs.entry(key(workload)).or_default().0 = Some(workload));
-    new.workloads.iter().for_each(|workload| pairs.entry(key(workload)).or_default().1 = Some(workload));
+    let key = |workload: &'r WorkloadReport| {
+        (
+            workload.extent.start,
+            workload.is_generated,
+            workload.name.as_str(),
+        )
+    };
+    old.workloads
+        .iter()
+        .for_each(|workload| pairs.entry(key(workload)).or_default().0 = Some(workload));
+    new.workloads
+        .iter()
+        .for_each(|workload| pairs.entry(key(workload)).or_default().1 = Some(workload));
     pairs.into_values().collect()
 }
 
 /// What each policy does on the way: as the upgrade says, where there was something to upgrade.
-fn policies(old: Option<&WorkloadReport>, new: &WorkloadReport, upgrade: Option<&WorkloadReport>) -> Vec<PolicyReport> {
-    let is_injected =
-        |workload: &WorkloadReport| workload.policies.iter().any(|met| matches!(met.outcome, Outcome::Injected(_)));
+fn policies(
+    old: Option<&WorkloadReport>,
+    new: &WorkloadReport,
+    upgrade: Option<&WorkloadReport>,
+) -> Vec<PolicyReport> {
+    let is_injected = |workload: &WorkloadReport| {
+        workload
+            .policies
+            .iter()
+            .any(|met| matches!(met.outcome, Outcome::Injected(_)))
+    };
     match upgrade {
         Some(upgrade) if old.is_some_and(is_injected) => upgrade.policies.clone(),
         Some(_) | None => new.policies.clone(),
@@ -96,14 +130,20 @@ impl Moved {
     /// Where a byte stands that no edit touches; what is inserted at it stands before.
     fn of(&self, at: usize) -> usize {
         let behind = self.0.partition_point(|(end, _)| *end <= at);
-        let moved = behind.checked_sub(1).and_then(|last| self.0.get(last)).map_or(0, |(_, moved)| *moved);
+        let moved = behind
+            .checked_sub(1)
+            .and_then(|last| self.0.get(last))
+            .map_or(0, |(_, moved)| *moved);
         at.saturating_add_signed(moved)
     }
 
     /// Where a byte stands before what is inserted at it.
     fn before(&self, at: usize) -> usize {
         let behind = self.0.partition_point(|(end, _)| *end < at);
-        let moved = behind.checked_sub(1).and_then(|last| self.0.get(last)).map_or(0, |(_, moved)| *moved);
+        let moved = behind
+            .checked_sub(1)
+            .and_then(|last| self.0.get(last))
+            .map_or(0, |(_, moved)| *moved);
         at.saturating_add_signed(moved)
     }
 }
@@ -116,7 +156,9 @@ struct Side<'r> {
 
 impl<'r> Side<'r> {
     fn of(report: &'r FileReport, workload: Option<&'r WorkloadReport>) -> Self {
-        let edits = workload.and_then(|workload| report.edits.get(workload.edits.clone())).unwrap_or_default();
+        let edits = workload
+            .and_then(|workload| report.edits.get(workload.edits.clone()))
+            .unwrap_or_default();
         Side { edits, workload }
     }
 
@@ -125,14 +167,18 @@ impl<'r> Side<'r> {
     }
 
     fn shifted(&self, piece: &Range<usize>) -> Vec<Edit> {
-        let shift =
-            |edit: &Edit| Edit { at: edit.at.start - piece.start..edit.at.end - piece.start, text: edit.text.clone() };
+        let shift = |edit: &Edit| Edit {
+            at: edit.at.start - piece.start..edit.at.end - piece.start,
+            text: edit.text.clone(),
+        };
         self.edits.iter().map(shift).collect()
     }
 
     /// The policies that wrote some bytes of the piece with the edits made.
     fn authors(&self, piece: &Range<usize>, bytes: &Range<usize>) -> Vec<&'r str> {
-        let Some(workload) = self.workload else { return Vec::new() };
+        let Some(workload) = self.workload else {
+            return Vec::new();
+        };
         let (mut moved, mut authors) = (0, Vec::new());
         for (at, edit) in self.shifted(piece).iter().enumerate() {
             let start = edit.at.start.saturating_add_signed(moved);
@@ -142,12 +188,24 @@ impl<'r> Side<'r> {
                 continue;
             }
             let own = own.start - start..own.end - start;
-            let wrote = workload.authors.get(at).map(Vec::as_slice).unwrap_or_default().iter();
-            let wrote = wrote.filter(|author| author.bytes.start < own.end && own.start < author.bytes.end);
+            let wrote = workload
+                .authors
+                .get(at)
+                .map(Vec::as_slice)
+                .unwrap_or_default()
+                .iter();
+            let wrote =
+                wrote.filter(|author| author.bytes.start < own.end && own.start < author.bytes.end);
             let wrote: Vec<usize> = wrote.flat_map(|author| &author.policies).copied().collect();
-            let named = wrote.into_iter().filter_map(|policy| Some(&*workload.policies.get(policy)?.policy));
+            let named = wrote
+                .into_iter()
+                .filter_map(|policy| Some(&*workload.policies.get(policy)?.policy));
             let named: Vec<&str> = named.collect();
-            authors.extend(if named.is_empty() { injected(workload) } else { named });
+            authors.extend(if named.is_empty() {
+                injected(workload)
+            } else {
+                named
+            });
         }
         authors
     }
@@ -155,7 +213,12 @@ impl<'r> Side<'r> {
 
 fn injected(workload: &WorkloadReport) -> Vec<&str> {
     let is_injected = |met: &&PolicyReport| matches!(met.outcome, Outcome::Injected(_));
-    workload.policies.iter().filter(is_injected).map(|met| &*met.policy).collect()
+    workload
+        .policies
+        .iter()
+        .filter(is_injected)
+        .map(|met| &*met.policy)
+        .collect()
 }
 
 /// A workload in both versions.
@@ -170,27 +233,47 @@ impl Sides<'_> {
     /// The edits that lead from the old text to the new one, and who made each.
     fn edits(&self, old_at: &Moved) -> (Vec<Edit>, Vec<Vec<Author>>) {
         let edits = || self.old.edits.iter().chain(self.new.edits);
-        let (Some(start), Some(end)) = (edits().map(|edit| edit.at.start).min(), edits().map(|edit| edit.at.end).max())
-        else {
+        let (Some(start), Some(end)) = (
+            edits().map(|edit| edit.at.start).min(),
+            edits().map(|edit| edit.at.end).max(),
+        ) else {
             return (Vec::new(), Vec::new());
         };
         let piece = start..end;
-        let (old, new) = (self.old.spliced(self.text, &piece), self.new.spliced(self.text, &piece));
+        let (old, new) = (
+            self.old.spliced(self.text, &piece),
+            self.new.spliced(self.text, &piece),
+        );
         let (old_lines, new_lines) = (lines(&old), lines(&new));
         let texts = |text: &'_ [u8], lines: &[Range<usize>]| -> Vec<Vec<u8>> {
-            lines.iter().map(|line| text[line.clone()].to_vec()).collect()
+            lines
+                .iter()
+                .map(|line| text[line.clone()].to_vec())
+                .collect()
         };
         let (old_texts, new_texts) = (texts(&old, &old_lines), texts(&new, &new_lines));
         let ops = similar::capture_diff_slices(Algorithm::Myers, &old_texts, &new_texts);
         let (mut edits, mut authors) = (Vec::new(), Vec::new());
         for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
-            let gone = bytes_of(&old_lines[op.old_range()], || old_lines.get(op.old_range().start), old.len());
+            let gone = bytes_of(
+                &old_lines[op.old_range()],
+                || old_lines.get(op.old_range().start),
+                old.len(),
+            );
             let come = bytes_of(&new_lines[op.new_range()], || None, 0);
-            let Ok(text) = std::str::from_utf8(&new[come.clone()]) else { continue };
+            let Ok(text) = std::str::from_utf8(&new[come.clone()]) else {
+                continue;
+            };
             let from = old_at.before(start);
-            edits.push(Edit { at: from + gone.start..from + gone.end, text: text.into() });
+            edits.push(Edit {
+                at: from + gone.start..from + gone.end,
+                text: text.into(),
+            });
             let took = self.places(self.old.authors(&piece, &gone));
-            let took = (!gone.is_empty()).then_some(Author { bytes: 0..0, policies: took });
+            let took = (!gone.is_empty()).then_some(Author {
+                bytes: 0..0,
+                policies: took,
+            });
             let wrote = new_lines[op.new_range()].iter().map(|line| Author {
                 bytes: line.start - come.start..line.end - come.start,
                 policies: self.places(self.new.authors(&piece, line)),
@@ -201,8 +284,10 @@ impl Sides<'_> {
     }
 
     fn places(&self, names: Vec<&str>) -> Vec<usize> {
-        let mut places: Vec<usize> =
-            names.iter().filter_map(|name| self.policies.iter().position(|met| *met.policy == **name)).collect();
+        let mut places: Vec<usize> = names
+            .iter()
+            .filter_map(|name| self.policies.iter().position(|met| *met.policy == **name))
+            .collect();
         places.sort_unstable();
         places.dedup();
         places
@@ -219,7 +304,11 @@ fn lines(text: &[u8]) -> Vec<Range<usize>> {
 }
 
 /// The bytes of lines that follow each other; for none, where they would stand.
-fn bytes_of<'l>(lines: &[Range<usize>], next: impl FnOnce() -> Option<&'l Range<usize>>, end: usize) -> Range<usize> {
+fn bytes_of<'l>(
+    lines: &[Range<usize>],
+    next: impl FnOnce() -> Option<&'l Range<usize>>,
+    end: usize,
+) -> Range<usize> {
     match (lines.first(), lines.last()) {
         (Some(first), Some(last)) => first.start..last.end,
         _ => {

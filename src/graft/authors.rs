@@ -14,28 +14,48 @@ use crate::yaml::tree::NodeId;
 pub(super) type Step<'t> = (usize, Draft<'t>);
 
 /// For each edit, who wrote which bytes of its text. Empty where one policy alone did, or where it cannot be told.
-pub(super) fn authors(text: &str, object: NodeId, steps: &[Step<'_>], edits: &[Edit]) -> Vec<Vec<Author>> {
-    let (Some(first), Some(last)) = (edits.first(), edits.last()) else { return Vec::new() };
+pub(super) fn authors(
+    text: &str,
+    object: NodeId,
+    steps: &[Step<'_>],
+    edits: &[Edit],
+) -> Vec<Vec<Author>> {
+    let (Some(first), Some(last)) = (edits.first(), edits.last()) else {
+        return Vec::new();
+    };
     if steps.len() < 2 {
         return Vec::new();
     }
     let start = text[..first.at.start].rfind('\n').map_or(0, |at| at + 1);
-    let end = text[last.at.end..].find('\n').map_or(text.len(), |at| last.at.end + at + 1);
+    let end = text[last.at.end..]
+        .find('\n')
+        .map_or(text.len(), |at| last.at.end + at + 1);
     let mut blame = Blame::new(&text[start..end]);
     for (policy, draft) in steps {
-        let Ok(own) = lower(draft, object, &mut Written::default()) else { return Vec::new() };
-        let Some(new) = spliced_within(text, start..end, &own) else { return Vec::new() };
+        let Ok(own) = lower(draft, object, &mut Written::default()) else {
+            return Vec::new();
+        };
+        let Some(new) = spliced_within(text, start..end, &own) else {
+            return Vec::new();
+        };
         blame.advance(&new, &[*policy]);
     }
     let all: Vec<usize> = steps.iter().map(|(policy, _)| *policy).collect();
-    let Some(new) = spliced_within(text, start..end, edits) else { return Vec::new() };
+    let Some(new) = spliced_within(text, start..end, edits) else {
+        return Vec::new();
+    };
     blame.advance(&new, &all);
     let mut moved = 0;
     let of_edit = |edit: &Edit| {
         let at = (edit.at.start - start).saturating_add_signed(moved);
         moved += edit.text.len() as isize - edit.at.len() as isize;
-        let took = blame.took(&text[start..end], &(edit.at.start - start..edit.at.end - start));
-        took.into_iter().chain(blame.wrote(at, &edit.text)).collect()
+        let took = blame.took(
+            &text[start..end],
+            &(edit.at.start - start..edit.at.end - start),
+        );
+        took.into_iter()
+            .chain(blame.wrote(at, &edit.text))
+            .collect()
     };
     edits.iter().map(of_edit).collect()
 }
@@ -46,10 +66,15 @@ fn spliced_within(text: &str, part: Range<usize>, edits: &[Edit]) -> Option<Stri
     if !edits.iter().all(is_inside) {
         return None;
     }
-    let shifted = edits
-        .iter()
-        .map(|edit| Edit { at: edit.at.start - part.start..edit.at.end - part.start, text: edit.text.clone() });
-    String::from_utf8(splice(&text.as_bytes()[part.clone()], &shifted.collect::<Vec<_>>())).ok()
+    let shifted = edits.iter().map(|edit| Edit {
+        at: edit.at.start - part.start..edit.at.end - part.start,
+        text: edit.text.clone(),
+    });
+    String::from_utf8(splice(
+        &text.as_bytes()[part.clone()],
+        &shifted.collect::<Vec<_>>(),
+    ))
+    .ok()
 }
 
 /// A line of the text as it is by now.
@@ -70,7 +95,11 @@ struct Blame {
 
 impl Blame {
     fn new(text: &str) -> Self {
-        let line = |(at, text): (usize, &str)| Line { text: text.to_owned(), origin: Some(at), policies: Vec::new() };
+        let line = |(at, text): (usize, &str)| Line {
+            text: text.to_owned(),
+            origin: Some(at),
+            policies: Vec::new(),
+        };
         let lines: Vec<Line> = text.split_inclusive('\n').enumerate().map(line).collect();
         let gone = vec![Vec::new(); lines.len()];
         Blame { lines, gone }
@@ -88,7 +117,10 @@ impl Blame {
                 lines.extend(self.lines[before].iter().cloned());
                 continue;
             }
-            for origin in self.lines[before.clone()].iter().filter_map(|line| line.origin) {
+            for origin in self.lines[before.clone()]
+                .iter()
+                .filter_map(|line| line.origin)
+            {
                 self.gone[origin].extend(policies);
             }
             // As many lines as before: each is the one that stood there, changed once more.
@@ -120,7 +152,14 @@ impl Blame {
             let line = ends.partition_point(|&end| end <= at + from);
             let bytes = from..from + text.len();
             from = bytes.end;
-            Author { bytes, policies: self.lines.get(line).map(|line| line.policies.clone()).unwrap_or_default() }
+            Author {
+                bytes,
+                policies: self
+                    .lines
+                    .get(line)
+                    .map(|line| line.policies.clone())
+                    .unwrap_or_default(),
+            }
         };
         piece.split_inclusive('\n').map(author).collect()
     }
@@ -132,9 +171,16 @@ impl Blame {
         }
         let line_of = |at: usize| first[..at].matches('\n').count();
         let lines = line_of(range.start)..=line_of(range.end - 1);
-        let mut policies: Vec<usize> = lines.filter_map(|line| self.gone.get(line)).flatten().copied().collect();
+        let mut policies: Vec<usize> = lines
+            .filter_map(|line| self.gone.get(line))
+            .flatten()
+            .copied()
+            .collect();
         policies.sort_unstable();
         policies.dedup();
-        Some(Author { bytes: 0..0, policies })
+        Some(Author {
+            bytes: 0..0,
+            policies,
+        })
     }
 }

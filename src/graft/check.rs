@@ -24,20 +24,30 @@ pub(super) fn check(
     if !ordered.is_sorted_by_key(|edit| (edit.at.start, !edit.at.is_empty())) {
         ordered.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
     }
-    let changes: Vec<Change> = ordered.iter().map(|edit| (edit.at.clone(), edit.text.len())).collect();
+    let changes: Vec<Change> = ordered
+        .iter()
+        .map(|edit| (edit.at.clone(), edit.text.len()))
+        .collect();
     let edited = splice_text(source.text, &ordered);
     let what = match parse_again(tree, &edited, &changes) {
         Err(error) => format!("it cannot be parsed ({:?})", error.kind),
         Ok(output) => {
             let difference = verify(&output, tree, drafts, written).err()?;
-            let at = difference.node.map_or(String::new(), |node| format!(" at `{}`", output.slice(node)));
+            let at = difference.node.map_or(String::new(), |node| {
+                format!(" at `{}`", output.slice(node))
+            });
             format!("there is {}{at}", difference.what)
         }
     };
     let message = format!("the edited document is not what was planned: {what}");
     let node = drafts.first().map_or(0..0, |(node, _)| tree.span(*node));
-    let problem = Diagnostic::error(Code::Internal, message).at(source.place(node), "in this document");
-    Some(problem.help("this is a bug of podgraft; nothing was written. Please report it with the document"))
+    let problem =
+        Diagnostic::error(Code::Internal, message).at(source.place(node), "in this document");
+    Some(
+        problem.help(
+            "this is a bug of podgraft; nothing was written. Please report it with the document",
+        ),
+    )
 }
 
 #[cfg(test)]

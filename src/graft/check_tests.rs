@@ -18,7 +18,10 @@ const TEXTS: [&str; 5] = [
 
 fn values(text: &str) -> Option<Vec<Value>> {
     let tree = parse_with_granit(text).ok()?;
-    tree.roots().iter().map(|&root| to_value(&tree, root).ok()).collect()
+    tree.roots()
+        .iter()
+        .map(|&root| to_value(&tree, root).ok())
+        .collect()
 }
 
 /// What a policy might want: new fields, a new item in front, a longer list, another text.
@@ -39,16 +42,33 @@ fn wrong(edits: &[Edit], text: &str) -> Vec<Vec<Edit>> {
     for (at, edit) in edits.iter().enumerate() {
         let mut add = |own: Option<Edit>| {
             let own = own.into_iter().filter(|own| {
-                own.at.start <= own.at.end && text.is_char_boundary(own.at.start) && text.is_char_boundary(own.at.end)
+                own.at.start <= own.at.end
+                    && text.is_char_boundary(own.at.start)
+                    && text.is_char_boundary(own.at.end)
             });
-            all.push(edits[..at].iter().cloned().chain(own).chain(edits[at + 1..].iter().cloned()).collect());
+            all.push(
+                edits[..at]
+                    .iter()
+                    .cloned()
+                    .chain(own)
+                    .chain(edits[at + 1..].iter().cloned())
+                    .collect(),
+            );
         };
-        let with = |range: std::ops::Range<usize>, text: String| Some(Edit { at: range, text: text.into() });
+        let with = |range: std::ops::Range<usize>, text: String| {
+            Some(Edit {
+                at: range,
+                text: text.into(),
+            })
+        };
         let (start, end, own) = (edit.at.start, edit.at.end, &*edit.text);
         add(None);
         add(with(start..end, own.repeat(2)));
         for by in 1..12 {
-            add(with(start.saturating_sub(by)..end.saturating_sub(by), own.into()));
+            add(with(
+                start.saturating_sub(by)..end.saturating_sub(by),
+                own.into(),
+            ));
             add(with(start + by..end + by, own.into()));
             add(with(start.saturating_sub(by)..end, own.into()));
             add(with(start..end + by, own.into()));
@@ -80,7 +100,10 @@ fn strays(edits: &[Edit], text: &str) -> Vec<Vec<Edit>> {
             (at, ",z"),
             (at, ", q: z"),
         ] {
-            let stray = Edit { at: at..end, text: put.into() };
+            let stray = Edit {
+                at: at..end,
+                text: put.into(),
+            };
             all.push(edits.iter().cloned().chain([stray]).collect());
         }
     }
@@ -89,7 +112,8 @@ fn strays(edits: &[Edit], text: &str) -> Vec<Vec<Edit>> {
 
 fn is_splice(edits: &mut [Edit], text: &str) -> bool {
     edits.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
-    edits.iter().all(|edit| edit.at.end <= text.len()) && edits.windows(2).all(|two| two[0].at.end <= two[1].at.start)
+    edits.iter().all(|edit| edit.at.end <= text.len())
+        && edits.windows(2).all(|two| two[0].at.end <= two[1].at.start)
 }
 
 #[test]
@@ -116,10 +140,14 @@ fn every_wrong_edit_is_seen() {
                 right += 1;
                 continue;
             }
-            let problem = found(&others).unwrap_or_else(|| panic!("not seen: {others:?}\n{edited}"));
+            let problem =
+                found(&others).unwrap_or_else(|| panic!("not seen: {others:?}\n{edited}"));
             assert_eq!(problem.code, Code::Internal);
             refused += 1;
         }
     }
-    assert!(right > 100 && refused > 10_000, "{right} came to the same values, {refused} were refused");
+    assert!(
+        right > 100 && refused > 10_000,
+        "{right} came to the same values, {refused} were refused"
+    );
 }

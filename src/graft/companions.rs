@@ -28,7 +28,10 @@ pub(super) struct Pending {
 /// By what orchestrators of KRM functions know the file of an object, and its place in there.
 /// <https://github.com/kubernetes-sigs/kustomize/blob/master/cmd/config/docs/api-conventions/functions-spec.md>
 const FILE: [(&str, &str); 2] = [
-    ("internal.config.kubernetes.io/path", "internal.config.kubernetes.io/index"),
+    (
+        "internal.config.kubernetes.io/path",
+        "internal.config.kubernetes.io/index",
+    ),
     ("config.kubernetes.io/path", "config.kubernetes.io/index"),
 ];
 
@@ -36,19 +39,33 @@ const FILE: [(&str, &str); 2] = [
 /// that they would all land at the top of the package.
 fn in_folder_of(workload: &Workload<'_>, mut companion: Companion) -> Companion {
     let tree = workload.tree;
-    let Some(annotations) = workload.metadata().and_then(|metadata| tree.get(metadata, "annotations")) else {
+    let Some(annotations) = workload
+        .metadata()
+        .and_then(|metadata| tree.get(metadata, "annotations"))
+    else {
         return companion;
     };
-    let text = |key: &str| tree.get(annotations, key).and_then(|value| tree.scalar(value));
-    let files = FILE.into_iter().filter_map(|(path, index)| Some((path, index, text(path)?)));
+    let text = |key: &str| {
+        tree.get(annotations, key)
+            .and_then(|value| tree.scalar(value))
+    };
+    let files = FILE
+        .into_iter()
+        .filter_map(|(path, index)| Some((path, index, text(path)?)));
     for (path, index, file) in files {
         let folder = file.rfind('/').map_or("", |at| &file[..=at]);
         let ObjectName { kind, name, .. } = &companion.name;
         let file = format!("{folder}{}_{name}.yaml", kind.to_lowercase());
-        let metadata = Arc::make_mut(&mut companion.object).get_mut("metadata").and_then(Value::as_object_mut);
+        let metadata = Arc::make_mut(&mut companion.object)
+            .get_mut("metadata")
+            .and_then(Value::as_object_mut);
         let Some(metadata) = metadata else { continue };
-        let own = metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
-        let Some(own) = own.as_object_mut() else { continue };
+        let own = metadata
+            .entry("annotations")
+            .or_insert_with(|| Value::Object(Map::new()));
+        let Some(own) = own.as_object_mut() else {
+            continue;
+        };
         own.insert(path.to_owned(), Value::from(file));
         own.insert(index.to_owned(), Value::from("0"));
     }
@@ -57,16 +74,24 @@ fn in_folder_of(workload: &Workload<'_>, mut companion: Companion) -> Companion 
 
 /// Behind the edits of the workload, of which the last may stand behind lines of blanks. Where they give the text a last
 /// line end, it needs no further one.
-fn behind_own(mut text: CompanionText, workload: &Workload<'_>, own: &[Edit]) -> Result<CompanionText, CannotWrite> {
+fn behind_own(
+    mut text: CompanionText,
+    workload: &Workload<'_>,
+    own: &[Edit],
+) -> Result<CompanionText, CannotWrite> {
     let whole = workload.tree.text();
-    let is_line_end = |edit: &Edit| edit.at.start == whole.len() && matches!(&*edit.text, "\n" | "\r\n");
+    let is_line_end =
+        |edit: &Edit| edit.at.start == whole.len() && matches!(&*edit.text, "\n" | "\r\n");
     if text.room.iter().any(is_line_end) && splice(whole.as_bytes(), own).ends_with(b"\n") {
         text.room.retain(|edit| !is_line_end(edit));
     }
     let behind = own.last().map_or(0, |edit| edit.at.end);
     let at = text.edit.at.start;
     if at < whole.len() && !whole.ends_with('\n') && whole[at..].trim_ascii().is_empty() {
-        return Err(CannotWrite { node: workload.object.node, why: BLANKS_WITHOUT_END });
+        return Err(CannotWrite {
+            node: workload.object.node,
+            why: BLANKS_WITHOUT_END,
+        });
     }
     if behind > at && whole[at..behind].trim_ascii().is_empty() {
         text.edit.at = behind..behind;
@@ -136,10 +161,22 @@ impl Chunk<'_, '_> {
         if self.left_alone(workload).is_some() || refuse_pod(workload).is_some() {
             return;
         }
-        let Setting { policies, options, inventory, .. } = self.setting;
+        let Setting {
+            policies,
+            options,
+            inventory,
+            ..
+        } = self.setting;
         let companions = plan::foresee(workload, policies, options, inventory);
-        let placed = |companion| PlacedCompanion { workload: 0, edits: 0..0, companion, text: None };
-        self.report.companions.extend(companions.into_iter().map(placed));
+        let placed = |companion| PlacedCompanion {
+            workload: 0,
+            edits: 0..0,
+            companion,
+            text: None,
+        };
+        self.report
+            .companions
+            .extend(companions.into_iter().map(placed));
     }
 
     /// The document's edits, of which the first has this number in the file, with those of all companions, where there
@@ -154,18 +191,33 @@ impl Chunk<'_, '_> {
             return None;
         }
         for pending in &self.pending {
-            let Beside::InList(within) = pending.beside else { continue };
-            let at = drafts.iter().position(|(list, _)| *list == within.list).unwrap_or_else(|| {
-                drafts.push((within.list, Draft::new(tree, within.list)));
-                drafts.len() - 1
-            });
+            let Beside::InList(within) = pending.beside else {
+                continue;
+            };
+            let at = drafts
+                .iter()
+                .position(|(list, _)| *list == within.list)
+                .unwrap_or_else(|| {
+                    drafts.push((within.list, Draft::new(tree, within.list)));
+                    drafts.len() - 1
+                });
             // That the list can be extended is known from writing the item.
-            let extended =
-                extend_list(&mut drafts[at].1, within, std::slice::from_ref(&pending.placed.companion.object));
+            let extended = extend_list(
+                &mut drafts[at].1,
+                within,
+                std::slice::from_ref(&pending.placed.companion.object),
+            );
             debug_assert!(extended.is_ok());
         }
         drafts.sort_by_key(|(root, _)| *root);
-        Some(merge(edits, first, self.pending.iter().map(|pending| &pending.placed)).0)
+        Some(
+            merge(
+                edits,
+                first,
+                self.pending.iter().map(|pending| &pending.placed),
+            )
+            .0,
+        )
     }
 
     /// Checks the document with what is generated beside its workloads; its own edits are in the report, from a number on.
@@ -177,23 +229,40 @@ impl Chunk<'_, '_> {
         mut drafts: Vec<(NodeId, Draft<'t>)>,
     ) {
         let start = self.place.start;
-        let in_document =
-            |edit: &Edit| Edit { at: edit.at.start - start..edit.at.end - start, text: edit.text.clone() };
-        let own: Vec<Edit> = self.report.edits[before..].iter().map(in_document).collect();
+        let in_document = |edit: &Edit| Edit {
+            at: edit.at.start - start..edit.at.end - start,
+            text: edit.text.clone(),
+        };
+        let own: Vec<Edit> = self.report.edits[before..]
+            .iter()
+            .map(in_document)
+            .collect();
         if let Some(edits) = self.with_companions(tree, (&own, before), &mut drafts) {
-            self.report.diagnostics.extend(check(tree, source, &drafts, &edits, &self.written_beside()));
+            self.report.diagnostics.extend(check(
+                tree,
+                source,
+                &drafts,
+                &edits,
+                &self.written_beside(),
+            ));
         }
     }
 
     /// What is written beside the objects of the document.
     pub(super) fn written_beside(&self) -> Vec<(Beside, Arc<Value>)> {
-        self.pending.iter().map(|pending| (pending.beside, Arc::clone(&pending.placed.companion.object))).collect()
+        self.pending
+            .iter()
+            .map(|pending| (pending.beside, Arc::clone(&pending.placed.companion.object)))
+            .collect()
     }
 
     /// The companions at their places in the file.
     pub(super) fn report_companions(&mut self) {
         let start = self.place.start;
-        let in_file = |edit: Edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text };
+        let in_file = |edit: Edit| Edit {
+            at: edit.at.start + start..edit.at.end + start,
+            text: edit.text,
+        };
         let placed = self.pending.drain(..).map(|pending| {
             let text = pending.placed.text.map(|text| CompanionText {
                 room: text.room.into_iter().map(in_file).collect(),
@@ -201,7 +270,10 @@ impl Chunk<'_, '_> {
                 between: text.between,
                 end: text.end.map(in_file),
             });
-            PlacedCompanion { text, ..pending.placed }
+            PlacedCompanion {
+                text,
+                ..pending.placed
+            }
         });
         self.report.companions.extend(placed);
     }

@@ -40,7 +40,11 @@ impl Chunk<'_, '_> {
             },
             document,
             edits,
-            view: self.setting.options.views.then(|| Box::new(view_of(workload))),
+            view: self
+                .setting
+                .options
+                .views
+                .then(|| Box::new(view_of(workload))),
             policies,
             ..WorkloadReport::default()
         }
@@ -48,11 +52,22 @@ impl Chunk<'_, '_> {
 
     /// The places of the conditions that do not hold: in the policy, then in the manifest.
     pub(super) fn add_places(&self, workload: &Workload<'_>, policies: &mut [PolicyReport]) {
-        let label = |place, text: &str| Label { place, text: text.to_owned() };
+        let label = |place, text: &str| Label {
+            place,
+            text: text.to_owned(),
+        };
         for (policy, met) in self.setting.policies.iter().zip(policies) {
-            let Outcome::Skipped(skip) = &mut met.outcome else { continue };
-            let wanted = skip.in_policy.clone().map(|at| label(policy.text.place(at), "wanted"));
-            let found = skip.in_manifest.clone().map(|at| label(workload.place_of(at), "found"));
+            let Outcome::Skipped(skip) = &mut met.outcome else {
+                continue;
+            };
+            let wanted = skip
+                .in_policy
+                .clone()
+                .map(|at| label(policy.text.place(at), "wanted"));
+            let found = skip
+                .in_manifest
+                .clone()
+                .map(|at| label(workload.place_of(at), "found"));
             skip.places = wanted.into_iter().chain(found).collect();
         }
     }
@@ -62,21 +77,31 @@ impl Chunk<'_, '_> {
         let edited = String::from_utf8_lossy(&splice(text.as_bytes(), edits)).into_owned();
         let Ok(output) = &parse(&edited) else { return };
         let source = Source::new(std::sync::Arc::clone(self.setting.name), output.text());
-        let objects = find_objects(output, self.setting.kinds).into_iter().filter_map(|found| match found {
-            Found::Object(object) => Some(object),
-            Found::Untyped { .. } => None,
-        });
+        let objects = find_objects(output, self.setting.kinds)
+            .into_iter()
+            .filter_map(|found| match found {
+                Found::Object(object) => Some(object),
+                Found::Untyped { .. } => None,
+            });
         let namespace = self.setting.options.namespace.as_deref();
         let views = objects.filter_map(|object| {
             let kind = self.setting.kinds.find(&object.api_version, &object.kind)?;
-            Workload::read(output, &source, object, kind, namespace).ok().map(|workload| view_of(&workload))
+            Workload::read(output, &source, object, kind, namespace)
+                .ok()
+                .map(|workload| view_of(&workload))
         });
         let mut views: Vec<WorkloadView> = views.collect();
         let start = self.place.start;
-        let own = self.report.workloads.iter_mut().filter(|workload| workload.document.start == start);
+        let own = self
+            .report
+            .workloads
+            .iter_mut()
+            .filter(|workload| workload.document.start == start);
         for workload in own.filter(|workload| workload.view.is_some()) {
             let is_it = |view: &WorkloadView| {
-                view.name == workload.name && view.kind == workload.kind && view.namespace == workload.namespace
+                view.name == workload.name
+                    && view.kind == workload.kind
+                    && view.namespace == workload.namespace
             };
             if let Some(at) = views.iter().position(is_it) {
                 workload.view_after = Some(Box::new(views.remove(at)));
@@ -88,7 +113,11 @@ impl Chunk<'_, '_> {
 /// `metadata` of the List that the document is.
 pub(super) fn list_metadata(tree: &Tree<'_>) -> Option<serde_json::Value> {
     let root = tree.follow(*tree.roots().first()?);
-    let is_list = tree.scalar(tree.get(root, "kind")?).is_some_and(|kind| kind.ends_with("List"));
+    let is_list = tree
+        .scalar(tree.get(root, "kind")?)
+        .is_some_and(|kind| kind.ends_with("List"));
     let metadata = tree.get(root, "metadata").filter(|_| is_list)?;
-    to_value(tree, metadata).ok().filter(serde_json::Value::is_object)
+    to_value(tree, metadata)
+        .ok()
+        .filter(serde_json::Value::is_object)
 }

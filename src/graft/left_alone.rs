@@ -13,7 +13,9 @@ impl Chunk<'_, '_> {
     /// What every policy comes to, where the workload is not looked at any further.
     pub(super) fn left_alone(&mut self, workload: &Workload<'_>) -> Option<Vec<PolicyReport>> {
         if !self.is_wanted(workload) {
-            return Some(self.all(|| Outcome::Skipped(Skip::because("not among those of --workload"))));
+            return Some(
+                self.all(|| Outcome::Skipped(Skip::because("not among those of --workload"))),
+            );
         }
         let refused = refuse_workload(workload)?;
         self.report.diagnostics.push(refused);
@@ -26,8 +28,7 @@ impl Chunk<'_, '_> {
         workload: &Workload<'_>,
         planned: &[PolicyReport],
     ) -> Option<Vec<PolicyReport>> {
-        let is_left_alone =
-            |report: &PolicyReport| matches!(&report.outcome, Outcome::Skipped(skip) if !skip.is_selected);
+        let is_left_alone = |report: &PolicyReport| matches!(&report.outcome, Outcome::Skipped(skip) if !skip.is_selected);
         if planned.iter().all(is_left_alone) {
             return None;
         }
@@ -49,8 +50,12 @@ impl Chunk<'_, '_> {
     pub(super) fn is_wanted(&self, workload: &Workload<'_>) -> bool {
         let patterns = &self.setting.options.workloads;
         patterns.is_empty()
-            || patterns
-                .iter()
-                .any(|pattern| pattern.matches(&workload.object.kind, workload.namespace.as_deref(), &workload.name))
+            || patterns.iter().any(|pattern| {
+                pattern.matches(
+                    &workload.object.kind,
+                    workload.namespace.as_deref(),
+                    &workload.name,
+                )
+            })
     }
 }

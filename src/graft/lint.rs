@@ -11,7 +11,11 @@ pub(super) const API_SERVICE: &str = "APIService";
 /// An APIService is looked up by `<version>.<group>`.
 /// Source: <https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/> and the validation of
 /// kube-aggregator, which wants `spec.version + "." + spec.group`.
-pub(super) fn api_service(object: &Object, tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagnostic> {
+pub(super) fn api_service(
+    object: &Object,
+    tree: &Tree<'_>,
+    source: &Source<'_>,
+) -> Option<Diagnostic> {
     if object.kind != API_SERVICE || group_of(&object.api_version) != "apiregistration.k8s.io" {
         return None;
     }
@@ -19,13 +23,23 @@ pub(super) fn api_service(object: &Object, tree: &Tree<'_>, source: &Source<'_>)
     let text = |node| tree.scalar(node).unwrap_or_default();
     let name = under("metadata", "name")?;
     let group = under("spec", "group").map(text).unwrap_or_default();
-    let wanted = format!("{}.{group}", under("spec", "version").map(text).unwrap_or_default());
+    let wanted = format!(
+        "{}.{group}",
+        under("spec", "version").map(text).unwrap_or_default()
+    );
     if text(name) == wanted {
         return None;
     }
     let problem = Diagnostic::error(
         Code::WrongName,
-        format!("the APIService `{}` has a name that is not its version and group", text(name)),
+        format!(
+            "the APIService `{}` has a name that is not its version and group",
+            text(name)
+        ),
     );
-    Some(problem.at(source.place(tree.span(name)), "this name").help(format!("call it `{wanted}`")))
+    Some(
+        problem
+            .at(source.place(tree.span(name)), "this name")
+            .help(format!("call it `{wanted}`")),
+    )
 }

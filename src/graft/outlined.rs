@@ -25,17 +25,26 @@ impl Outlines {
     }
 
     fn count(&mut self, is_enough: bool) {
-        *(if is_enough { &mut self.enough } else { &mut self.in_vain }) += 1;
+        *(if is_enough {
+            &mut self.enough
+        } else {
+            &mut self.in_vain
+        }) += 1;
     }
 }
 
 impl Chunk<'_, '_> {
     /// Parses a document; `None` where no policy selects its workload, which then is reported.
-    pub(super) fn parse<'t>(&mut self, source: &Source<'t>) -> Option<Result<Tree<'t>, ParseError>> {
+    pub(super) fn parse<'t>(
+        &mut self,
+        source: &Source<'t>,
+    ) -> Option<Result<Tree<'t>, ParseError>> {
         if !self.may_do_with_outline() {
             return Some(parse(source.text));
         }
-        let Some(outline) = parse_outline(source.text) else { return Some(parse_with_granit(source.text)) };
+        let Some(outline) = parse_outline(source.text) else {
+            return Some(parse_with_granit(source.text));
+        };
         if outline.tree.is_outline() {
             let is_enough = self.report_outlined(&outline.tree, source).is_some();
             self.outlines.count(is_enough);
@@ -43,15 +52,24 @@ impl Chunk<'_, '_> {
                 return None;
             }
         }
-        Some(outline.read_on().map_or_else(|| parse_with_granit(source.text), Ok))
+        Some(
+            outline
+                .read_on()
+                .map_or_else(|| parse_with_granit(source.text), Ok),
+        )
     }
 
     /// Whether a document that cannot be read is one of a workload that no policy selects, which then is reported. So what
     /// is wrong in its pod counts as little where the outline was not tried, which depends on the documents before.
     pub(super) fn is_right_in_outline(&mut self, source: &Source<'_>) -> bool {
-        let outline = if self.may_pass_over() { parse_outline(source.text) } else { None };
-        outline
-            .is_some_and(|outline| outline.tree.is_outline() && self.report_outlined(&outline.tree, source).is_some())
+        let outline = if self.may_pass_over() {
+            parse_outline(source.text)
+        } else {
+            None
+        };
+        outline.is_some_and(|outline| {
+            outline.tree.is_outline() && self.report_outlined(&outline.tree, source).is_some()
+        })
     }
 
     fn may_do_with_outline(&self) -> bool {
@@ -73,9 +91,18 @@ impl Chunk<'_, '_> {
             return None;
         }
         let mut found = find_objects(outline, setting.kinds);
-        let (Some(Found::Object(object)), true) = (found.pop(), found.is_empty()) else { return None };
+        let (Some(Found::Object(object)), true) = (found.pop(), found.is_empty()) else {
+            return None;
+        };
         let kind = setting.kinds.find(&object.api_version, &object.kind)?;
-        let workload = Workload::read(outline, source, object, kind, setting.options.namespace.as_deref()).ok()?;
+        let workload = Workload::read(
+            outline,
+            source,
+            object,
+            kind,
+            setting.options.namespace.as_deref(),
+        )
+        .ok()?;
         if !self.is_wanted(&workload) || refuse_workload(&workload).is_some() {
             return None;
         }
@@ -89,7 +116,8 @@ impl Chunk<'_, '_> {
             }
             let none = self.report.edits.len()..self.report.edits.len();
             let mut described = self.describe(&workload, policies, none);
-            described.metrics_port = metrics_port(&workload, &Draft::new(outline, workload.object.node));
+            described.metrics_port =
+                metrics_port(&workload, &Draft::new(outline, workload.object.node));
             described
         });
         if outline.was_asked_for_unread() {

@@ -26,35 +26,60 @@ pub struct Passing<'p> {
 impl<'p> Passing<'p> {
     /// Nothing has gone by yet; the inventory is what is known from elsewhere. `None` where the policies ask for nothing,
     /// so that the order of documents makes no difference.
-    pub fn new(name: &Arc<str>, policies: &'p [Policy], options: &'p Options, inventory: &Inventory) -> Option<Self> {
+    pub fn new(
+        name: &Arc<str>,
+        policies: &'p [Policy],
+        options: &'p Options,
+        inventory: &Inventory,
+    ) -> Option<Self> {
         let needs = Needs::of(policies).at_most();
         if needs.is_nothing() {
             return None;
         }
         let mut inventory = inventory.clone();
         inventory.watch();
-        Some(Passing { name: Arc::clone(name), policies, options, needs, inventory })
+        Some(Passing {
+            name: Arc::clone(name),
+            policies,
+            options,
+            needs,
+            inventory,
+        })
     }
 
     /// Plans and edits the next documents. Which of them come together makes no difference.
     pub fn graft(&mut self, run: Run<'_>) -> FileReport {
         let mut report = FileReport::default();
-        let mut part = Part { start: 0, first_line: run.first_line };
+        let mut part = Part {
+            start: 0,
+            first_line: run.first_line,
+        };
         let (mut line, mut counted) = (run.first_line, 0);
         for chunk in chunks(run.text) {
             line += memchr::memchr_iter(b'\n', &run.text[counted..chunk.start]).count();
             counted = chunk.start;
-            let (found, problems) =
-                read_part(&self.name, (chunk.text, line), Standing::Manifest, &self.needs, self.options);
+            let (found, problems) = read_part(
+                &self.name,
+                (chunk.text, line),
+                Standing::Manifest,
+                &self.needs,
+                self.options,
+            );
             // What policies generate for one document is known to those behind it.
-            let is_turn = !found.is_empty() || !problems.is_empty() || !self.needs.generated.is_empty();
+            let is_turn =
+                !found.is_empty() || !problems.is_empty() || !self.needs.generated.is_empty();
             if is_turn && chunk.start > part.start {
                 report.append(self.graft_part(&run, part, chunk.start));
-                part = Part { start: chunk.start, first_line: line };
+                part = Part {
+                    start: chunk.start,
+                    first_line: line,
+                };
             }
             report.diagnostics.extend(problems);
             let late = self.inventory.too_late(&found);
-            report.diagnostics.extend(late.into_iter().map(|(name, place)| too_late(&name, place)));
+            report
+                .diagnostics
+                .extend(late.into_iter().map(|(name, place)| too_late(&name, place)));
             self.inventory.add(found);
         }
         report.append(self.graft_part(&run, part, run.text.len()));
@@ -63,11 +88,31 @@ impl<'p> Passing<'p> {
 
     fn graft_part(&mut self, run: &Run<'_>, part: Part, end: usize) -> FileReport {
         let text = &run.text[part.start..end];
-        let foreseen = foresee(NonZeroUsize::MIN, &self.name, text, self.policies, self.options, &self.inventory);
-        foreseen.into_iter().for_each(|companion| self.inventory.add_companion(companion));
+        let foreseen = foresee(
+            NonZeroUsize::MIN,
+            &self.name,
+            text,
+            self.policies,
+            self.options,
+            &self.inventory,
+        );
+        foreseen
+            .into_iter()
+            .for_each(|companion| self.inventory.add_companion(companion));
         let has_more = run.has_more || end < run.text.len();
-        let part = Run { start: run.start + part.start, text, first_line: part.first_line, has_more };
-        graft_part(&self.name, part, self.policies, self.options, &self.inventory)
+        let part = Run {
+            start: run.start + part.start,
+            text,
+            first_line: part.first_line,
+            has_more,
+        };
+        graft_part(
+            &self.name,
+            part,
+            self.policies,
+            self.options,
+            &self.inventory,
+        )
     }
 }
 
@@ -81,5 +126,7 @@ struct Part {
 fn too_late(name: &Name, place: Place) -> Diagnostic {
     let message = format!("the {name} comes behind what depends on it, and a stream is read once");
     let problem = Diagnostic::error(Code::TooLate, message).at(place, "this object");
-    problem.help("leave out --stream, or put it first, or give the file that holds it with --context, too")
+    problem.help(
+        "leave out --stream, or put it first, or give the file that holds it with --context, too",
+    )
 }

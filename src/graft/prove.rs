@@ -33,46 +33,92 @@ impl Chunk<'_, '_> {
             Ok(output) => output,
             Err(_) => return self.unproven(pair, pending, "it is not UTF-8"),
         };
-        let Ok(tree) = parse(&output) else { return self.unproven(pair, pending, "it cannot be parsed") };
+        let Ok(tree) = parse(&output) else {
+            return self.unproven(pair, pending, "it cannot be parsed");
+        };
         let own = objects_of(pair.tree, self.setting.kinds);
-        let of = |at: usize| pending.iter().find(|one| own.get(at) == Some(&one.workload.object.node));
+        let of = |at: usize| {
+            pending
+                .iter()
+                .find(|one| own.get(at) == Some(&one.workload.object.node))
+        };
         let has_record = |at: usize| of(at).is_some_and(|one| one.record.is_some());
         let mut recorded = Vec::new();
-        for (at, node) in objects_of(&tree, self.setting.kinds).into_iter().enumerate() {
-            recorded.extend(read_record(&tree, node).ok().flatten().filter(|_| has_record(at)));
+        for (at, node) in objects_of(&tree, self.setting.kinds)
+            .into_iter()
+            .enumerate()
+        {
+            recorded.extend(
+                read_record(&tree, node)
+                    .ok()
+                    .flatten()
+                    .filter(|_| has_record(at)),
+            );
         }
         let undo = |recorded: &[Recorded]| {
-            strip(&tree, self.setting.kinds, recorded, self.place.has_more, |_| Leniency::Leave)
+            strip(
+                &tree,
+                self.setting.kinds,
+                recorded,
+                self.place.has_more,
+                |_| Leniency::Leave,
+            )
         };
         let changed = |stripped: &Stripped| -> Vec<Changed> {
-            stripped.taken.iter().flat_map(|taken| taken.changed.iter().cloned()).collect()
+            stripped
+                .taken
+                .iter()
+                .flat_map(|taken| taken.changed.iter().cloned())
+                .collect()
         };
         let changed_before = changed(pair.stripped);
         let compare = |undone: &Stripped| {
-            if let Some(changed) = changed(undone).into_iter().find(|changed| !changed_before.contains(changed)) {
-                return Err(format!("`{}` of {} would be taken for changed", changed.path, changed.policy));
+            if let Some(changed) = changed(undone)
+                .into_iter()
+                .find(|changed| !changed_before.contains(changed))
+            {
+                return Err(format!(
+                    "`{}` of {} would be taken for changed",
+                    changed.path, changed.policy
+                ));
             }
-            places_between(&self.unended(&undone.text, pair, pending), pair.original, self.setting.kinds)
+            places_between(
+                &self.unended(&undone.text, pair, pending),
+                pair.original,
+                self.setting.kinds,
+            )
         };
-        let matters =
-            |at: usize| of(at).is_some_and(|one| one.record.is_some() || matches!(one.wanted, Wanted::Base { .. }));
-        let differ = |texts: &[Option<Texts>]| (0..texts.len()).any(|at| texts[at].is_some() && matters(at));
+        let matters = |at: usize| {
+            of(at).is_some_and(|one| {
+                one.record.is_some() || matches!(one.wanted, Wanted::Base { .. })
+            })
+        };
+        let differ =
+            |texts: &[Option<Texts>]| (0..texts.len()).any(|at| texts[at].is_some() && matters(at));
         let proven = undo(&recorded).and_then(|undone| compare(&undone).map_err(Obstacle::Wrong));
         match proven {
             Ok(texts) if !differ(&texts) => return None,
             // What an earlier run noted of the text does not hold beside what this one changed: it is noted anew.
-            Ok(_) | Err(Obstacle::Forged(_)) => recorded.iter_mut().for_each(|one| one.record.text = None),
-            Err(obstacle) => return self.unproven(pair, pending, &format!("it cannot be undone: {obstacle:?}")),
+            Ok(_) | Err(Obstacle::Forged(_)) => {
+                recorded.iter_mut().for_each(|one| one.record.text = None)
+            }
+            Err(obstacle) => {
+                return self.unproven(pair, pending, &format!("it cannot be undone: {obstacle:?}"));
+            }
         }
         match undo(&recorded).and_then(|undone| compare(&undone).map_err(Obstacle::Wrong)) {
             Ok(texts) => Some(texts),
-            Err(obstacle) => self.unproven(pair, pending, &format!("it cannot be undone: {obstacle:?}")),
+            Err(obstacle) => {
+                self.unproven(pair, pending, &format!("it cannot be undone: {obstacle:?}"))
+            }
         }
     }
 
     /// What is put right only when what was generated behind the document is gone.
     fn unended(&self, undone: &str, pair: &Pair<'_, '_>, pending: &[Pending<'_>]) -> String {
-        let mut rooms = pending.iter().filter_map(|one| Some(&one.record.as_ref()?.room));
+        let mut rooms = pending
+            .iter()
+            .filter_map(|one| Some(&one.record.as_ref()?.room));
         match rooms.find(|room| room.unended && !pair.original.ends_with('\n')) {
             Some(room) => splice_text(undone, &unend(undone, room, self.setting.kinds, None)),
             None => undone.to_owned(),
@@ -80,18 +126,29 @@ impl Chunk<'_, '_> {
     }
 
     /// Beside what somebody changed since it was injected this is no wonder; else it is a bug.
-    pub(super) fn unproven<T>(&mut self, pair: &Pair<'_, '_>, pending: &[Pending<'_>], what: &str) -> Option<T> {
+    pub(super) fn unproven<T>(
+        &mut self,
+        pair: &Pair<'_, '_>,
+        pending: &[Pending<'_>],
+        what: &str,
+    ) -> Option<T> {
         let before = self.report.diagnostics.len();
         for (recorded, taken) in pair.recorded.iter().zip(&pair.stripped.taken) {
-            let workload = pending.iter().map(|one| &one.workload).find(|own| own.object.node == recorded.node);
+            let workload = pending
+                .iter()
+                .map(|one| &one.workload)
+                .find(|own| own.object.node == recorded.node);
             let changed = taken.changed.iter().zip(workload.into_iter().cycle());
-            let problems = changed.map(|(changed, own)| changed_since(own, &changed.policy, &changed.path));
+            let problems =
+                changed.map(|(changed, own)| changed_since(own, &changed.policy, &changed.path));
             self.report.diagnostics.extend(problems);
         }
         if self.report.diagnostics.len() == before {
             let message = format!("the record of what was injected is not right: {what}");
-            let problem = Diagnostic::error(Code::Internal, message).at(pair.source.place(0..0), "in this document");
-            let problem = problem.help("this is a bug of podgraft; nothing was written. --no-record avoids it");
+            let problem = Diagnostic::error(Code::Internal, message)
+                .at(pair.source.place(0..0), "in this document");
+            let problem = problem
+                .help("this is a bug of podgraft; nothing was written. --no-record avoids it");
             self.report.diagnostics.push(problem);
         }
         None
@@ -108,30 +165,48 @@ pub fn retire_proven(files: &mut [RunFile<'_>], options: &Options) -> Option<Dia
 /// the input comes to. Nothing is wrong where something was refused already, and nothing can be said where a workload
 /// has no record, as beside others that an earlier run recorded.
 fn prove_companions(files: &[RunFile<'_>], options: &Options) -> Option<Diagnostic> {
-    let is_wrong = files.iter().any(|(.., report)| report.diagnostics.iter().any(Diagnostic::is_error));
-    let has_companions = |report: &FileReport| !report.dropped.is_empty() || !report.needed.is_empty();
-    let own: Vec<&RunFile<'_>> = files.iter().filter(|(.., report)| has_companions(report)).collect();
+    let is_wrong = files
+        .iter()
+        .any(|(.., report)| report.diagnostics.iter().any(Diagnostic::is_error));
+    let has_companions =
+        |report: &FileReport| !report.dropped.is_empty() || !report.needed.is_empty();
+    let own: Vec<&RunFile<'_>> = files
+        .iter()
+        .filter(|(.., report)| has_companions(report))
+        .collect();
     if is_wrong || own.is_empty() || own.iter().all(|(.., report)| report.edits.is_empty()) {
         return None;
     }
     if own.iter().any(|(.., report)| report.has_unrecorded) {
         return None;
     }
-    let inputs = own.iter().map(|(name, text, _)| (Arc::clone(name), text.to_vec()));
-    let before = match own.iter().any(|(_, text, _)| memmem::find(text, RECORD.as_bytes()).is_some()) {
+    let inputs = own
+        .iter()
+        .map(|(name, text, _)| (Arc::clone(name), text.to_vec()));
+    let before = match own
+        .iter()
+        .any(|(_, text, _)| memmem::find(text, RECORD.as_bytes()).is_some())
+    {
         true => undone(inputs.collect(), options),
         false => Some(inputs.map(|(_, text)| text).collect()),
     };
     // What somebody changed since cannot be undone before the run, either.
     let before = before?;
-    let outputs = own.iter().map(|(name, text, report)| (Arc::clone(name), splice(text, &report.edits)));
+    let outputs = own
+        .iter()
+        .map(|(name, text, report)| (Arc::clone(name), splice(text, &report.edits)));
     let after = undone(outputs.collect(), options);
     let at = match &after {
-        Some(after) => before.iter().zip(after).position(|(before, after)| before != after)?,
+        Some(after) => before
+            .iter()
+            .zip(after)
+            .position(|(before, after)| before != after)?,
         None => 0,
     };
     let (name, text, _) = own[at];
-    let message = format!("undo would not give back the bytes of `{name}` beside the objects that are generated");
+    let message = format!(
+        "undo would not give back the bytes of `{name}` beside the objects that are generated"
+    );
     let problem = Diagnostic::error(Code::Internal, message);
     let place = Source::new(Arc::clone(name), &String::from_utf8_lossy(text)).place(0..0);
     let problem = problem.at(place, "in this file");
@@ -140,17 +215,47 @@ fn prove_companions(files: &[RunFile<'_>], options: &Options) -> Option<Diagnost
 
 /// The texts without what their records say; `None` where that is refused.
 fn undone(texts: Vec<(Arc<str>, Vec<u8>)>, options: &Options) -> Option<Vec<Vec<u8>>> {
-    let Options { namespace, pod_templates, parse_all, .. } = options.clone();
-    let options =
-        Options { namespace, pod_templates, parse_all, take_out: TakeOut::All, details: false, ..Options::default() };
-    let graft =
-        |name, text: &[u8]| graft_on_threads(NonZeroUsize::MIN, name, text, &[], &options, &Inventory::default());
+    let Options {
+        namespace,
+        pod_templates,
+        parse_all,
+        ..
+    } = options.clone();
+    let options = Options {
+        namespace,
+        pod_templates,
+        parse_all,
+        take_out: TakeOut::All,
+        details: false,
+        ..Options::default()
+    };
+    let graft = |name, text: &[u8]| {
+        graft_on_threads(
+            NonZeroUsize::MIN,
+            name,
+            text,
+            &[],
+            &options,
+            &Inventory::default(),
+        )
+    };
     let mut reports: Vec<FileReport> = texts.iter().map(|(name, text)| graft(name, text)).collect();
     let files = texts.iter().zip(&mut reports);
     retire(
-        &mut files.map(|((name, text), report)| (Arc::clone(name), text.as_slice(), report)).collect::<Vec<_>>(),
+        &mut files
+            .map(|((name, text), report)| (Arc::clone(name), text.as_slice(), report))
+            .collect::<Vec<_>>(),
         &options,
     );
-    let is_refused = reports.iter().flat_map(|report| &report.diagnostics).any(Diagnostic::is_error);
-    (!is_refused).then(|| texts.iter().zip(&reports).map(|((_, text), report)| splice(text, &report.edits)).collect())
+    let is_refused = reports
+        .iter()
+        .flat_map(|report| &report.diagnostics)
+        .any(Diagnostic::is_error);
+    (!is_refused).then(|| {
+        texts
+            .iter()
+            .zip(&reports)
+            .map(|((_, text), report)| splice(text, &report.edits))
+            .collect()
+    })
 }

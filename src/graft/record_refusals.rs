@@ -13,10 +13,16 @@ use crate::yaml::parse::MAX_DEPTH;
 use crate::yaml::tree::Tree;
 
 pub(super) fn changed_since(workload: &Workload<'_>, policy: &str, path: &str) -> Diagnostic {
-    let message =
-        format!("{} of {} was changed since policy `{policy}` put it there", words_of(path), workload.title());
-    let problem = Diagnostic::error(Code::ChangedSince, message).at(workload.own_place(), "this workload");
-    problem.help(format!("to take it out all the same: podgraft undo --only {policy} --force"))
+    let message = format!(
+        "{} of {} was changed since policy `{policy}` put it there",
+        words_of(path),
+        workload.title()
+    );
+    let problem =
+        Diagnostic::error(Code::ChangedSince, message).at(workload.own_place(), "this workload");
+    problem.help(format!(
+        "to take it out all the same: podgraft undo --only {policy} --force"
+    ))
 }
 
 pub(super) fn unreadable(why: &Unreadable, place: Place) -> Diagnostic {
@@ -25,30 +31,49 @@ pub(super) fn unreadable(why: &Unreadable, place: Place) -> Diagnostic {
             format!("this record cannot be read: {what}"),
             "restore the annotation from the file's history, or take it off together with what was injected",
         ),
-        Unreadable::Version(version) => {
-            (format!("this record is of version {version}, which a later podgraft wrote"), "use that podgraft")
-        }
+        Unreadable::Version(version) => (
+            format!("this record is of version {version}, which a later podgraft wrote"),
+            "use that podgraft",
+        ),
     };
-    Diagnostic::error(Code::BadRecord, message).at(place, "the record").help(help)
+    Diagnostic::error(Code::BadRecord, message)
+        .at(place, "the record")
+        .help(help)
 }
 
 pub(super) fn without_record(workload: &Workload<'_>, options: &Options) -> Option<Diagnostic> {
     let metadata = workload.metadata()?;
     let annotations = workload.tree.get(metadata, "annotations")?;
     let marker = workload.tree.get(annotations, MARKER)?;
-    let names: Vec<&str> = workload.tree.scalar(marker)?.split(',').map(str::trim).collect();
+    let names: Vec<&str> = workload
+        .tree
+        .scalar(marker)?
+        .split(',')
+        .map(str::trim)
+        .collect();
     let is_meant = match &options.take_out {
-        TakeOut::Only(wanted) => names.iter().any(|name| wanted.iter().any(|own| own == name)),
+        TakeOut::Only(wanted) => names
+            .iter()
+            .any(|name| wanted.iter().any(|own| own == name)),
         _ => true,
     };
-    let message = format!("{} is marked as injected and has no record of it, so it cannot be undone", workload.title());
-    let problem = Diagnostic::error(Code::NoRecord, message).at(workload.place(marker), "injected by these");
+    let message = format!(
+        "{} is marked as injected and has no record of it, so it cannot be undone",
+        workload.title()
+    );
+    let problem =
+        Diagnostic::error(Code::NoRecord, message).at(workload.place(marker), "injected by these");
     is_meant.then(|| {
         problem.help("restore the file from its history; `apply --in-place` and `apply --record` write a record")
     })
 }
 
-pub(super) fn explain(obstacle: Obstacle, tree: &Tree<'_>, source: &Source<'_>, recorded: &[Recorded]) -> Diagnostic {
+pub(super) fn explain(
+    obstacle: Obstacle,
+    tree: &Tree<'_>,
+    source: &Source<'_>,
+    recorded: &[Recorded],
+) -> Diagnostic {
     let (node, code, why, help) = match obstacle {
         Obstacle::Refused(refusal) => {
             let (code, why, help) = explain_refusal(refusal.why);
@@ -69,11 +94,15 @@ pub(super) fn explain(obstacle: Obstacle, tree: &Tree<'_>, source: &Source<'_>, 
         Obstacle::TooDeep(at) => (
             at,
             Code::BadRecord,
-            format!("with what the record says the document would nest deeper than {MAX_DEPTH} levels"),
+            format!(
+                "with what the record says the document would nest deeper than {MAX_DEPTH} levels"
+            ),
             "somebody changed the record: restore it from the file's history, or take it off together with what was injected",
         ),
         Obstacle::Wrong(what) => {
-            let node = recorded.first().map_or_else(|| tree.roots()[0], |one| one.node);
+            let node = recorded
+                .first()
+                .map_or_else(|| tree.roots()[0], |one| one.node);
             (
                 node,
                 Code::Internal,
@@ -83,5 +112,7 @@ pub(super) fn explain(obstacle: Obstacle, tree: &Tree<'_>, source: &Source<'_>, 
         }
     };
     let message = format!("what was injected cannot be taken out here: {why}");
-    Diagnostic::error(code, message).at(source.place(tree.span(node)), "here").help(help)
+    Diagnostic::error(code, message)
+        .at(source.place(tree.span(node)), "here")
+        .help(help)
 }

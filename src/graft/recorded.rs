@@ -48,8 +48,17 @@ impl<'t> Pending<'t> {
     }
 
     fn new(workload: Workload<'t>, policies: Vec<PolicyReport>, wanted: Wanted<'t>) -> Self {
-        let (record, metrics_port, ephemeral_containers, companions) = (None, None, Vec::new(), Vec::new());
-        Pending { workload, policies, wanted, record, metrics_port, ephemeral_containers, companions }
+        let (record, metrics_port, ephemeral_containers, companions) =
+            (None, None, Vec::new(), Vec::new());
+        Pending {
+            workload,
+            policies,
+            wanted,
+            record,
+            metrics_port,
+            ephemeral_containers,
+            companions,
+        }
     }
 }
 
@@ -85,7 +94,9 @@ impl<'a> Chunk<'a, '_> {
 
     /// Whether what an earlier run did is written here, or what this one does is to be.
     pub(super) fn has_records(&self) -> bool {
-        self.setting.options.record && self.setting.options.marker || self.has_recorded() || self.is_to_undo()
+        self.setting.options.record && self.setting.options.marker
+            || self.has_recorded()
+            || self.is_to_undo()
     }
 
     /// Whether an earlier run did something here that is to be undone.
@@ -98,21 +109,48 @@ impl<'a> Chunk<'a, '_> {
         'a: 't,
     {
         let found = find_objects(tree, self.setting.kinds);
-        let Some(recorded) = self.read_records(tree, source, &found) else { return };
-        let stripped =
-            match strip(tree, self.setting.kinds, &recorded, self.place.has_more, |policy| self.leniency(policy)) {
-                Ok(stripped) => stripped,
-                Err(obstacle) => return self.report.diagnostics.push(explain(obstacle, tree, source, &recorded)),
-            };
-        let Some(original) = self.original(tree, source, &recorded, &stripped) else { return };
-        let pair = Pair { tree, source, recorded: &recorded, stripped: &stripped, original: &original };
+        let Some(recorded) = self.read_records(tree, source, &found) else {
+            return;
+        };
+        let stripped = match strip(
+            tree,
+            self.setting.kinds,
+            &recorded,
+            self.place.has_more,
+            |policy| self.leniency(policy),
+        ) {
+            Ok(stripped) => stripped,
+            Err(obstacle) => {
+                return self
+                    .report
+                    .diagnostics
+                    .push(explain(obstacle, tree, source, &recorded));
+            }
+        };
+        let Some(original) = self.original(tree, source, &recorded, &stripped) else {
+            return;
+        };
+        let pair = Pair {
+            tree,
+            source,
+            recorded: &recorded,
+            stripped: &stripped,
+            original: &original,
+        };
         let pending = self.plan_all(&pair, found);
-        let is_refused = self.report.diagnostics[self.first_problem..].iter().any(Diagnostic::is_error);
+        let is_refused = self.report.diagnostics[self.first_problem..]
+            .iter()
+            .any(Diagnostic::is_error);
         self.settle(&pair, pending, is_refused);
     }
 
     /// The records of the objects that are looked at; `None` after a problem.
-    fn read_records(&mut self, tree: &Tree<'_>, source: &Source<'_>, found: &[Found]) -> Option<Vec<Recorded>> {
+    fn read_records(
+        &mut self,
+        tree: &Tree<'_>,
+        source: &Source<'_>,
+        found: &[Found],
+    ) -> Option<Vec<Recorded>> {
         let objects = found.iter().filter_map(|found| match found {
             Found::Object(object) => Some(object),
             Found::Untyped { .. } => None,
@@ -130,10 +168,15 @@ impl<'a> Chunk<'a, '_> {
                     recorded.push(one);
                 }
                 // Who is not looked at needs what it has.
-                Ok(one) => self.report.needed.extend(one.iter().flat_map(|one| generated(&one.record))),
+                Ok(one) => self
+                    .report
+                    .needed
+                    .extend(one.iter().flat_map(|one| generated(&one.record))),
                 Err((node, why)) => {
                     is_readable = false;
-                    self.report.diagnostics.push(unreadable(&why, source.place(tree.span(node))));
+                    self.report
+                        .diagnostics
+                        .push(unreadable(&why, source.place(tree.span(node))));
                 }
             }
         }
@@ -141,15 +184,27 @@ impl<'a> Chunk<'a, '_> {
     }
 
     fn is_looked_at(&self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) -> bool {
-        let Some(kind) = self.setting.kinds.find(&object.api_version, &object.kind) else { return false };
-        let workload = Workload::read(tree, source, object.clone(), kind, self.setting.options.namespace.as_deref());
+        let Some(kind) = self.setting.kinds.find(&object.api_version, &object.kind) else {
+            return false;
+        };
+        let workload = Workload::read(
+            tree,
+            source,
+            object.clone(),
+            kind,
+            self.setting.options.namespace.as_deref(),
+        );
         workload.is_ok_and(|workload| self.is_wanted(&workload))
     }
 
     /// What of a policy somebody changed stays where the policy is given (then it is in the way) or is to go (then that
     /// is refused). What is kept is put back as it is.
     fn leniency(&self, policy: &str) -> Leniency {
-        let is_given = self.setting.policies.iter().any(|given| given.identity == policy);
+        let is_given = self
+            .setting
+            .policies
+            .iter()
+            .any(|given| given.identity == policy);
         match is_given || (self.is_dropped(policy) && !self.setting.options.force) {
             true => Leniency::Leave,
             false => Leniency::Force,
@@ -158,7 +213,10 @@ impl<'a> Chunk<'a, '_> {
 
     fn is_dropped(&self, policy: &str) -> bool {
         // Which set it is of does not matter here: what is kept is put back either way.
-        let named = crate::record::PolicyRecord { policy: policy.to_owned(), ..Default::default() };
+        let named = crate::record::PolicyRecord {
+            policy: policy.to_owned(),
+            ..Default::default()
+        };
         is_dropped(&named, self.setting.options)
     }
 
@@ -178,10 +236,18 @@ impl<'a> Chunk<'a, '_> {
         if changed.all(|changed| strictly(&changed.policy) == self.leniency(&changed.policy)) {
             return Some(stripped.text.clone());
         }
-        match strip(tree, self.setting.kinds, recorded, self.place.has_more, strictly) {
+        match strip(
+            tree,
+            self.setting.kinds,
+            recorded,
+            self.place.has_more,
+            strictly,
+        ) {
             Ok(original) => Some(original.text),
             Err(obstacle) => {
-                self.report.diagnostics.push(explain(obstacle, tree, source, recorded));
+                self.report
+                    .diagnostics
+                    .push(explain(obstacle, tree, source, recorded));
                 None
             }
         }
@@ -193,8 +259,13 @@ impl<'a> Chunk<'a, '_> {
         'a: 't,
     {
         let parsed = parse(&pair.stripped.text);
-        let Ok(base_tree) = parsed.as_ref() else { return Vec::new() };
-        let base_source = Source { text: &pair.stripped.text, ..pair.source.clone() };
+        let Ok(base_tree) = parsed.as_ref() else {
+            return Vec::new();
+        };
+        let base_source = Source {
+            text: &pair.stripped.text,
+            ..pair.source.clone()
+        };
         let base_found = find_objects(base_tree, self.setting.kinds);
         let mut pending = Vec::new();
         for (at, found) in found.into_iter().enumerate() {
@@ -208,7 +279,9 @@ impl<'a> Chunk<'a, '_> {
                 }
             };
             let node = object.node;
-            let Some(workload) = self.workload_of(object, pair.tree, pair.source) else { continue };
+            let Some(workload) = self.workload_of(object, pair.tree, pair.source) else {
+                continue;
+            };
             let recorded = pair.recorded.iter().position(|one| one.node == node);
             let base = recorded.and_then(|_| match base_found.get(at) {
                 Some(Found::Object(base)) => {
@@ -236,7 +309,13 @@ impl<'a> Chunk<'a, '_> {
             self.report.diagnostics.extend(problem);
             return Pending::same(workload, Vec::new());
         }
-        let mut planned = plan(&workload, self.setting.policies, self.setting.options, self.setting.inventory, None);
+        let mut planned = plan(
+            &workload,
+            self.setting.policies,
+            self.setting.options,
+            self.setting.inventory,
+            None,
+        );
         if let Some(policies) = self.refused_pod(&workload, &planned.policies) {
             return Pending::same(workload, policies);
         }
@@ -244,11 +323,25 @@ impl<'a> Chunk<'a, '_> {
         self.report.needs.append(planned.needs);
         self.add_diagnostics(planned.diagnostics);
         let metrics_port = metrics_port(&workload, &planned.draft);
-        let wanted = if planned.draft.is_changed() { Wanted::Draft(planned.draft) } else { Wanted::Same };
-        let ephemeral_containers = planned.ephemeral_containers.iter().map(|item| (*item.value).clone()).collect();
+        let wanted = if planned.draft.is_changed() {
+            Wanted::Draft(planned.draft)
+        } else {
+            Wanted::Same
+        };
+        let ephemeral_containers = planned
+            .ephemeral_containers
+            .iter()
+            .map(|item| (*item.value).clone())
+            .collect();
         let pending = Pending::new(workload, planned.policies, wanted);
         let companions = planned.companions;
-        Pending { record: planned.record, metrics_port, ephemeral_containers, companions, ..pending }
+        Pending {
+            record: planned.record,
+            metrics_port,
+            ephemeral_containers,
+            companions,
+            ..pending
+        }
     }
 
     /// A workload with a record: planned on its base, then compared with what it is.
@@ -267,13 +360,26 @@ impl<'a> Chunk<'a, '_> {
             return Pending::same(workload, self.all(|| Outcome::Failed));
         }
         let (one, taken) = (&pair.recorded[recorded], &pair.stripped.taken[recorded]);
-        let earlier = Earlier { record: one.record.clone(), current: one.value.clone(), taken: taken.clone() };
-        let mut planned =
-            plan(base, self.setting.policies, self.setting.options, self.setting.inventory, Some(&earlier));
+        let earlier = Earlier {
+            record: one.record.clone(),
+            current: one.value.clone(),
+            taken: taken.clone(),
+        };
+        let mut planned = plan(
+            base,
+            self.setting.policies,
+            self.setting.options,
+            self.setting.inventory,
+            Some(&earlier),
+        );
         self.add_room(planned.record.as_mut(), pair, &workload, Some(&one.record));
         self.report.needs.append(planned.needs);
         let moved = planned.diagnostics.into_iter().map(|mut problem| {
-            for label in problem.labels.iter_mut().filter(|label| label.place.source == pair.source.name) {
+            for label in problem
+                .labels
+                .iter_mut()
+                .filter(|label| label.place.source == pair.source.name)
+            {
                 label.place = place_before(&label.place, base.source, pair);
             }
             problem
@@ -282,7 +388,9 @@ impl<'a> Chunk<'a, '_> {
         self.refuse_changed(&workload, &planned.policies, &taken.changed);
         let Some(mut target) = planned.draft.value(&planned.draft.root()) else {
             let message = format!("{} has no plain value", workload.title());
-            self.report.diagnostics.push(Diagnostic::error(Code::Internal, message).at(workload.own_place(), "here"));
+            self.report
+                .diagnostics
+                .push(Diagnostic::error(Code::Internal, message).at(workload.own_place(), "here"));
             return Pending::same(workload, planned.policies);
         };
         let current = one.value.clone();
@@ -290,13 +398,27 @@ impl<'a> Chunk<'a, '_> {
             Wanted::Base { current, target }
         } else {
             arrange(&mut target, &current);
-            if target == current { Wanted::Same } else { Wanted::Value { current, target } }
+            if target == current {
+                Wanted::Same
+            } else {
+                Wanted::Value { current, target }
+            }
         };
         let metrics_port = metrics_port(base, &planned.draft);
-        let ephemeral_containers = planned.ephemeral_containers.iter().map(|item| (*item.value).clone()).collect();
+        let ephemeral_containers = planned
+            .ephemeral_containers
+            .iter()
+            .map(|item| (*item.value).clone())
+            .collect();
         let pending = Pending::new(workload, planned.policies, wanted);
         let companions = planned.companions;
-        Pending { record: planned.record, metrics_port, ephemeral_containers, companions, ..pending }
+        Pending {
+            record: planned.record,
+            metrics_port,
+            ephemeral_containers,
+            companions,
+            ..pending
+        }
     }
 
     /// Notes what becomes of the text beside the objects that policies generate.
@@ -307,12 +429,23 @@ impl<'a> Chunk<'a, '_> {
         workload: &Workload<'_>,
         earlier: Option<&Record>,
     ) {
-        let Some(record) = record.filter(|record| generated(record).next().is_some()) else { return };
+        let Some(record) = record.filter(|record| generated(record).next().is_some()) else {
+            return;
+        };
         let now = self.beside(workload).room(workload.tree);
         // What undo gives back has a last line end where what was injected stood in the last lines.
-        let now = if pair.original.ends_with('\n') { Room { list: now.list, ..Room::default() } } else { now };
+        let now = if pair.original.ends_with('\n') {
+            Room {
+                list: now.list,
+                ..Room::default()
+            }
+        } else {
+            now
+        };
         let earlier = earlier.filter(|earlier| generated(earlier).next().is_some());
-        record.room = earlier.map(|earlier| earlier.room.clone()).unwrap_or_default();
+        record.room = earlier
+            .map(|earlier| earlier.room.clone())
+            .unwrap_or_default();
         record.room.join(&now);
         if now.unended {
             // The end of the text is no longer the document's own.
@@ -320,24 +453,40 @@ impl<'a> Chunk<'a, '_> {
         }
     }
 
-    fn refuse_changed(&mut self, workload: &Workload<'_>, policies: &[PolicyReport], changed: &[Changed]) {
+    fn refuse_changed(
+        &mut self,
+        workload: &Workload<'_>,
+        policies: &[PolicyReport],
+        changed: &[Changed],
+    ) {
         for Changed { policy, path } in changed {
-            let is_given = self.setting.policies.iter().any(|given| given.identity == *policy);
-            let is_gone = policies
+            let is_given = self
+                .setting
+                .policies
                 .iter()
-                .any(|report| *report.policy == **policy && matches!(report.outcome, Outcome::TakenOut(_)));
+                .any(|given| given.identity == *policy);
+            let is_gone = policies.iter().any(|report| {
+                *report.policy == **policy && matches!(report.outcome, Outcome::TakenOut(_))
+            });
             if is_gone && !self.setting.options.force {
-                self.report.diagnostics.push(changed_since(workload, policy, path));
+                self.report
+                    .diagnostics
+                    .push(changed_since(workload, policy, path));
             } else if is_given && !is_gone {
-                let warning = changed_since(workload, policy, path).with_severity(crate::diagnostic::Severity::Warning);
-                self.report.diagnostics.push(warning.help("what it was changed to stays"));
+                let warning = changed_since(workload, policy, path)
+                    .with_severity(crate::diagnostic::Severity::Warning);
+                self.report
+                    .diagnostics
+                    .push(warning.help("what it was changed to stays"));
             }
         }
     }
 
     /// Writes the workloads, and notes where undo needs more than the records say.
     fn settle<'t>(&mut self, pair: &Pair<'_, 't>, mut pending: Vec<Pending<'t>>, is_refused: bool) {
-        let is_changed = pending.iter().any(|one| !matches!(one.wanted, Wanted::Same));
+        let is_changed = pending
+            .iter()
+            .any(|one| !matches!(one.wanted, Wanted::Same));
         if is_refused || !is_changed {
             return self.report_all(pair, pending, Vec::new(), Vec::new());
         }
@@ -347,7 +496,9 @@ impl<'a> Chunk<'a, '_> {
         {
             let own = objects_of(pair.tree, self.setting.kinds);
             for one in &mut pending {
-                let at = own.iter().position(|node| *node == one.workload.object.node);
+                let at = own
+                    .iter()
+                    .position(|node| *node == one.workload.object.node);
                 if let (Some(record), Some(at)) = (&mut one.record, at) {
                     record.text = texts.get(at).cloned().flatten();
                 }
@@ -364,13 +515,20 @@ impl<'a> Chunk<'a, '_> {
     }
 
     /// The draft of every changed workload, and its edits. `None` after a problem.
-    fn write_checked<'t>(&mut self, pair: &Pair<'_, 't>, pending: &[Pending<'t>]) -> Option<Written<'t>> {
+    fn write_checked<'t>(
+        &mut self,
+        pair: &Pair<'_, 't>,
+        pending: &[Pending<'t>],
+    ) -> Option<Written<'t>> {
         let (drafts, mut edits) = self.write_all(pair, pending)?;
         if !self.check_all(pair, &drafts, &edits) {
             return None;
         }
         // These were checked when they were taken out; beside what the drafts say they give back how it was written.
-        for one in pending.iter().filter(|one| matches!(one.wanted, Wanted::Base { .. })) {
+        for one in pending
+            .iter()
+            .filter(|one| matches!(one.wanted, Wanted::Base { .. }))
+        {
             let node = one.workload.object.node;
             edits.retain(|(own, _)| *own != node);
             edits.push((node, stripped_edits(pair, node)));
@@ -378,13 +536,19 @@ impl<'a> Chunk<'a, '_> {
         Some((drafts, edits))
     }
 
-    fn write_all<'t>(&mut self, pair: &Pair<'_, 't>, pending: &[Pending<'t>]) -> Option<Written<'t>> {
+    fn write_all<'t>(
+        &mut self,
+        pair: &Pair<'_, 't>,
+        pending: &[Pending<'t>],
+    ) -> Option<Written<'t>> {
         let (mut drafts, mut edits) = (Vec::new(), Vec::new());
         for one in pending {
             let node = one.workload.object.node;
-            let written =
-                draft_of(one, pair.tree).map_err(|refusal| Box::new(refusal_diagnostic(&refusal, &one.workload)));
-            let Some(draft) = self.good(written)? else { continue };
+            let written = draft_of(one, pair.tree)
+                .map_err(|refusal| Box::new(refusal_diagnostic(&refusal, &one.workload)));
+            let Some(draft) = self.good(written)? else {
+                continue;
+            };
             let written = self.write(&draft, &one.workload);
             let own = self.good(written)?;
             edits.push((node, own));
@@ -394,7 +558,9 @@ impl<'a> Chunk<'a, '_> {
     }
 
     fn good<T>(&mut self, result: Result<T, Box<Diagnostic>>) -> Option<T> {
-        result.map_err(|problem| self.report.diagnostics.push(*problem)).ok()
+        result
+            .map_err(|problem| self.report.diagnostics.push(*problem))
+            .ok()
     }
 
     fn check_all<'t>(
@@ -418,23 +584,40 @@ impl<'a> Chunk<'a, '_> {
     ) {
         let (start, before) = (self.place.start, self.report.edits.len());
         // What is taken out as a whole is written as it was, which the drafts do not say.
-        let has_base = pending.iter().any(|one| matches!(one.wanted, Wanted::Base { .. }));
+        let has_base = pending
+            .iter()
+            .any(|one| matches!(one.wanted, Wanted::Base { .. }));
         for one in pending {
             let node = one.workload.object.node;
             let first = self.report.edits.len();
-            let own = edits.iter().find(|(own, _)| *own == node).map_or(&[][..], |(_, edits)| edits);
-            let in_file =
-                own.iter().map(|edit| Edit { at: edit.at.start + start..edit.at.end + start, text: edit.text.clone() });
+            let own = edits
+                .iter()
+                .find(|(own, _)| *own == node)
+                .map_or(&[][..], |(_, edits)| edits);
+            let in_file = own.iter().map(|edit| Edit {
+                at: edit.at.start + start..edit.at.end + start,
+                text: edit.text.clone(),
+            });
             self.report.edits.extend(in_file);
-            self.place(one.companions, &one.workload, (own, first..self.report.edits.len()));
-            self.report.needed.extend(one.record.iter().flat_map(generated));
-            let is_injected = matches!(one.wanted, Wanted::Draft(_)) && first < self.report.edits.len();
+            self.place(
+                one.companions,
+                &one.workload,
+                (own, first..self.report.edits.len()),
+            );
+            self.report
+                .needed
+                .extend(one.record.iter().flat_map(generated));
+            let is_injected =
+                matches!(one.wanted, Wanted::Draft(_)) && first < self.report.edits.len();
             self.report.has_unrecorded |= is_injected && one.record.is_none();
             if !self.setting.options.details {
                 continue;
             }
-            let mut described = self.describe(&one.workload, one.policies, first..self.report.edits.len());
-            let draft = drafts.iter().find(|(own, _)| *own == node && self.setting.options.patches);
+            let mut described =
+                self.describe(&one.workload, one.policies, first..self.report.edits.len());
+            let draft = drafts
+                .iter()
+                .find(|(own, _)| *own == node && self.setting.options.patches);
             described.patch = draft.map(|(_, draft)| patch_of(draft));
             described.metrics_port = one.metrics_port;
             described.ephemeral_containers = one.ephemeral_containers;
@@ -449,21 +632,38 @@ impl<'a> Chunk<'a, '_> {
 
 /// Of the edits that take everything out, those of one object.
 fn stripped_edits(pair: &Pair<'_, '_>, node: NodeId) -> Vec<Edit> {
-    let starts: Vec<usize> = pair.recorded.iter().map(|one| pair.tree.span(one.node).start).collect();
-    let own = pair.recorded.iter().position(|one| one.node == node).unwrap_or_default();
+    let starts: Vec<usize> = pair
+        .recorded
+        .iter()
+        .map(|one| pair.tree.span(one.node).start)
+        .collect();
+    let own = pair
+        .recorded
+        .iter()
+        .position(|one| one.node == node)
+        .unwrap_or_default();
     let from = if own == 0 { 0 } else { starts[own] };
     let to = starts.get(own + 1).copied().unwrap_or(usize::MAX);
     let edits = pair.stripped.edits.iter();
-    edits.filter(|edit| edit.at.start >= from && edit.at.start < to).cloned().collect()
+    edits
+        .filter(|edit| edit.at.start >= from && edit.at.start < to)
+        .cloned()
+        .collect()
 }
 
 pub(super) fn flat(edits: &[(NodeId, Vec<Edit>)]) -> Vec<Edit> {
-    let mut flat: Vec<Edit> = edits.iter().flat_map(|(_, edits)| edits.iter().cloned()).collect();
+    let mut flat: Vec<Edit> = edits
+        .iter()
+        .flat_map(|(_, edits)| edits.iter().cloned())
+        .collect();
     flat.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
     flat
 }
 
-fn draft_of<'t>(one: &Pending<'t>, tree: &'t Tree<'t>) -> Result<Option<Draft<'t>>, crate::plan::draft::Refusal> {
+fn draft_of<'t>(
+    one: &Pending<'t>,
+    tree: &'t Tree<'t>,
+) -> Result<Option<Draft<'t>>, crate::plan::draft::Refusal> {
     let mut draft = match &one.wanted {
         Wanted::Same => return Ok(None),
         Wanted::Draft(draft) => draft.clone(),
@@ -482,8 +682,15 @@ fn draft_of<'t>(one: &Pending<'t>, tree: &'t Tree<'t>) -> Result<Option<Draft<'t
 /// Where in the document a place of its base stands.
 fn place_before(place: &Place, base: &Source<'_>, pair: &Pair<'_, '_>) -> Place {
     let lines = base.text.split_inclusive('\n');
-    let line_start: usize = lines.take(place.line.saturating_sub(base.first_line)).map(str::len).sum();
-    let column: usize = base.text[line_start..].chars().take(place.column - 1).map(char::len_utf8).sum();
+    let line_start: usize = lines
+        .take(place.line.saturating_sub(base.first_line))
+        .map(str::len)
+        .sum();
+    let column: usize = base.text[line_start..]
+        .chars()
+        .take(place.column - 1)
+        .map(char::len_utf8)
+        .sum();
     let wanted = line_start + column;
     let (mut here, mut there) = (0, 0);
     for edit in &pair.stripped.edits {

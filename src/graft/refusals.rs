@@ -14,21 +14,38 @@ use crate::yaml::value::scalar_value;
 pub(super) fn refuse_root(tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagnostic> {
     for &root in tree.roots() {
         let root = tree.follow(root);
-        let is_key_of_identity =
-            |key: &NodeId| matches!(tree.scalar(*key), Some("kind" | "apiVersion" | "items" | "metadata" | "spec"));
-        if let Some(key) =
-            tree.kind(root).is_mapping().then(|| tree.duplicate_key(root)).flatten().filter(is_key_of_identity)
+        let is_key_of_identity = |key: &NodeId| {
+            matches!(
+                tree.scalar(*key),
+                Some("kind" | "apiVersion" | "items" | "metadata" | "spec")
+            )
+        };
+        if let Some(key) = tree
+            .kind(root)
+            .is_mapping()
+            .then(|| tree.duplicate_key(root))
+            .flatten()
+            .filter(is_key_of_identity)
         {
-            return Some(duplicate(source.place(tree.span(key)), tree.scalar(key).unwrap_or_default()));
+            return Some(duplicate(
+                source.place(tree.span(key)),
+                tree.scalar(key).unwrap_or_default(),
+            ));
         }
         let tagged = ["kind", "apiVersion"]
             .into_iter()
             .filter_map(|key| tree.get(root, key))
             .find(|&value| scalar_value(tree, value).is_err());
         if let Some(value) = tagged {
-            let problem = Diagnostic::error(Code::CannotEdit, "this object hides its kind behind a tag");
+            let problem =
+                Diagnostic::error(Code::CannotEdit, "this object hides its kind behind a tag");
             return Some(
-                problem.at(source.place(tree.span(value)), "readers disagree about this").help("write the kind out"),
+                problem
+                    .at(
+                        source.place(tree.span(value)),
+                        "readers disagree about this",
+                    )
+                    .help("write the kind out"),
             );
         }
         let start = tree.start(root);
@@ -38,7 +55,11 @@ pub(super) fn refuse_root(tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagno
                 Code::CannotEdit,
                 "a document begins on the line of its `---`, which kubectl refuses",
             );
-            return Some(problem.at(source.place(start..start), "begins here").help("put it on the next line"));
+            return Some(
+                problem
+                    .at(source.place(start..start), "begins here")
+                    .help("put it on the next line"),
+            );
         }
     }
     None
@@ -47,29 +68,49 @@ pub(super) fn refuse_root(tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagno
 /// A key that stands twice where selection reads.
 pub(super) fn refuse_workload(workload: &Workload<'_>) -> Option<Diagnostic> {
     let key = workload.duplicate_key()?;
-    Some(duplicate(workload.place(key), workload.tree.scalar(key).unwrap_or_default()))
+    Some(duplicate(
+        workload.place(key),
+        workload.tree.scalar(key).unwrap_or_default(),
+    ))
 }
 
 /// A pod that nothing can be put into.
 pub(super) fn refuse_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
     if let Some(node) = workload.malformed_containers() {
-        let message = format!("the containers of {} are no list of mappings", workload.title());
-        let problem = Diagnostic::error(Code::Invalid, message).at(workload.place(node), "this is something else");
-        return Some(problem.help("write them as a list: `- name: NAME` and the other fields below it"));
+        let message = format!(
+            "the containers of {} are no list of mappings",
+            workload.title()
+        );
+        let problem = Diagnostic::error(Code::Invalid, message)
+            .at(workload.place(node), "this is something else");
+        return Some(
+            problem.help("write them as a list: `- name: NAME` and the other fields below it"),
+        );
     }
     let key = workload.duplicate_key_in_pod()?;
-    Some(duplicate(workload.place(key), workload.tree.scalar(key).unwrap_or_default()))
+    Some(duplicate(
+        workload.place(key),
+        workload.tree.scalar(key).unwrap_or_default(),
+    ))
 }
 
 fn duplicate(place: Place, key: &str) -> Diagnostic {
     if key == "<<" {
         let message = "this `<<` brings a key that stands before it in the same mapping";
         return Diagnostic::error(Code::DuplicateKey, message)
-            .at(place, "the merged one counts to kubectl, the other one to most readers")
+            .at(
+                place,
+                "the merged one counts to kubectl, the other one to most readers",
+            )
             .help("write the `<<` first in its mapping, or take one of the two keys out");
     }
-    let problem = Diagnostic::error(Code::DuplicateKey, format!("the key `{key}` stands twice in one mapping"));
-    problem.at(place, "the second one").help("readers disagree about which one counts: take one of them out")
+    let problem = Diagnostic::error(
+        Code::DuplicateKey,
+        format!("the key `{key}` stands twice in one mapping"),
+    );
+    problem
+        .at(place, "the second one")
+        .help("readers disagree about which one counts: take one of them out")
 }
 
 pub(super) fn untyped(list_kind: &str, place: Place) -> Diagnostic {
@@ -105,12 +146,14 @@ pub(super) fn parse_problem(error: &ParseError, source: &Source<'_>) -> Diagnost
             }
         }
         ParseErrorKind::TooDeep => {
-            Diagnostic::error(Code::TooDeep, "this document nests deeper than 256 levels").at(place, "here")
-        }
-        ParseErrorKind::UnknownAlias => {
-            Diagnostic::error(Code::UnknownAlias, "this alias has no anchor before it in its document")
+            Diagnostic::error(Code::TooDeep, "this document nests deeper than 256 levels")
                 .at(place, "here")
         }
+        ParseErrorKind::UnknownAlias => Diagnostic::error(
+            Code::UnknownAlias,
+            "this alias has no anchor before it in its document",
+        )
+        .at(place, "here"),
         ParseErrorKind::TooLong => {
             Diagnostic::error(Code::TooLong, "this document is larger than 4 GiB").at(place, "here")
         }
@@ -124,7 +167,10 @@ fn find_template_line(text: &str) -> Option<Range<usize>> {
         let before = text[line..*at].trim_end();
         before.is_empty() || before.ends_with(':') || before.ends_with('-')
     };
-    text.match_indices("{{").map(|(at, _)| at).find(begins).map(|at| at..at + 2)
+    text.match_indices("{{")
+        .map(|(at, _)| at)
+        .find(begins)
+        .map(|at| at..at + 2)
 }
 
 /// kubectl reads UTF-16 and would see a workload in what looks like noise here.
@@ -134,7 +180,13 @@ pub(super) fn refuse_encoding(name: &Arc<str>, text: &[u8]) -> Option<Diagnostic
         return None;
     }
     let place = Source::new(Arc::clone(name), "").place(0..0);
-    let problem =
-        Diagnostic::error(Code::NotUtf8, format!("`{name}` is not UTF-8; it looks like UTF-16 or binary data"));
-    Some(problem.at(place, "the file's first bytes").help("convert it: iconv -f UTF-16 -t UTF-8"))
+    let problem = Diagnostic::error(
+        Code::NotUtf8,
+        format!("`{name}` is not UTF-8; it looks like UTF-16 or binary data"),
+    );
+    Some(
+        problem
+            .at(place, "the file's first bytes")
+            .help("convert it: iconv -f UTF-16 -t UTF-8"),
+    )
 }

@@ -19,7 +19,9 @@ use crate::plan::companions::MANAGED_BY;
 use crate::plan::draft::{Draft, Opened, Part};
 use crate::record::live::as_created;
 use crate::record::{RECORD, Record, digest};
-use crate::report::{Change, Edit, FileReport, Generated, Outcome, PolicyReport, Room, WorkloadReport, splice};
+use crate::report::{
+    Change, Edit, FileReport, Generated, Outcome, PolicyReport, Room, WorkloadReport, splice,
+};
 use crate::source::Source;
 use crate::undo::{compose, read_record};
 use crate::yaml::parse::parse;
@@ -34,20 +36,35 @@ pub type RunFile<'f> = (Arc<str>, &'f [u8], &'f mut FileReport);
 
 /// Takes the objects out that no workload of the run needs any more. All that the run does beside is in the reports.
 pub fn retire(files: &mut [RunFile<'_>], options: &Options) {
-    let is_refused =
-        |files: &[RunFile<'_>]| files.iter().any(|(.., report)| report.diagnostics.iter().any(Diagnostic::is_error));
-    let mut needed: BTreeSet<(String, String)> =
-        files.iter().flat_map(|(.., report)| &report.needed).map(Generated::key).collect();
+    let is_refused = |files: &[RunFile<'_>]| {
+        files
+            .iter()
+            .any(|(.., report)| report.diagnostics.iter().any(Diagnostic::is_error))
+    };
+    let mut needed: BTreeSet<(String, String)> = files
+        .iter()
+        .flat_map(|(.., report)| &report.needed)
+        .map(Generated::key)
+        .collect();
     let all_dropped = |files: &[RunFile<'_>], needed: &BTreeSet<_>| {
         let mut dropped: BTreeMap<String, Vec<Generated>> = BTreeMap::new();
-        for one in files.iter().flat_map(|(.., report)| &report.dropped).filter(|one| !needed.contains(&one.key())) {
-            dropped.entry(one.name.clone()).or_default().push(one.clone());
+        for one in files
+            .iter()
+            .flat_map(|(.., report)| &report.dropped)
+            .filter(|one| !needed.contains(&one.key()))
+        {
+            dropped
+                .entry(one.name.clone())
+                .or_default()
+                .push(one.clone());
         }
         dropped
     };
     // Where an object stays because others need it, it may stand elsewhere than where room was made for it.
     let has_room = options.take_out.is_undo()
-        && files.iter().any(|(.., report)| report.rooms.iter().any(|(_, room)| room.unended));
+        && files
+            .iter()
+            .any(|(.., report)| report.rooms.iter().any(|(_, room)| room.unended));
     // Where a policy failed, what it still needs is not known.
     if is_refused(files) || all_dropped(files, &needed).is_empty() && !has_room {
         return;
@@ -64,7 +81,12 @@ pub fn retire(files: &mut [RunFile<'_>], options: &Options) {
         return;
     }
     let names = needed.into_iter().map(|(name, _)| name).collect();
-    let retiring = Retiring { dropped, needed: names, kinds, options };
+    let retiring = Retiring {
+        dropped,
+        needed: names,
+        kinds,
+        options,
+    };
     for (name, text, report) in files {
         retiring.file(name, text, report);
     }
@@ -72,12 +94,24 @@ pub fn retire(files: &mut [RunFile<'_>], options: &Options) {
 
 /// What objects of kinds that podgraft does not know have from an earlier run, which did: their documents are let through
 /// unread.
-fn needed_by_others(name: &Arc<str>, text: &[u8], kinds: &PodKinds) -> Result<Vec<Generated>, Diagnostic> {
+fn needed_by_others(
+    name: &Arc<str>,
+    text: &[u8],
+    kinds: &PodKinds,
+) -> Result<Vec<Generated>, Diagnostic> {
     let mut needed = Vec::new();
-    for chunk in chunks(text).filter(|chunk| memmem::find(chunk.text, RECORD.as_bytes()).is_some()) {
-        let Some(tree) = std::str::from_utf8(chunk.text).ok().and_then(|text| parse(text).ok()) else { continue };
+    for chunk in chunks(text).filter(|chunk| memmem::find(chunk.text, RECORD.as_bytes()).is_some())
+    {
+        let Some(tree) = std::str::from_utf8(chunk.text)
+            .ok()
+            .and_then(|text| parse(text).ok())
+        else {
+            continue;
+        };
         for found in find_objects(&tree, kinds) {
-            let Found::Object(object) = found else { continue };
+            let Found::Object(object) = found else {
+                continue;
+            };
             if kinds.find(&object.api_version, &object.kind).is_some() {
                 continue;
             }
@@ -87,7 +121,10 @@ fn needed_by_others(name: &Arc<str>, text: &[u8], kinds: &PodKinds) -> Result<Ve
                     let span = tree.span(node);
                     let whole = String::from_utf8_lossy(text);
                     let source = Source::new(Arc::clone(name), &whole);
-                    return Err(unreadable(&why, source.place(chunk.start + span.start..chunk.start + span.end)));
+                    return Err(unreadable(
+                        &why,
+                        source.place(chunk.start + span.start..chunk.start + span.end),
+                    ));
                 }
             }
         }
@@ -112,14 +149,23 @@ impl Retiring<'_> {
         // What stands beside the objects may change, too, so they are taken out of the result.
         let output = splice(text, &report.edits);
         let (mut gone, mut described) = (Vec::new(), Vec::new());
-        for chunk in chunks(&output).filter(|chunk| memmem::find(chunk.text, MANAGED_BY.1.as_bytes()).is_some()) {
-            let Some(tree) = std::str::from_utf8(chunk.text).ok().and_then(|text| parse(text).ok()) else { continue };
+        for chunk in chunks(&output)
+            .filter(|chunk| memmem::find(chunk.text, MANAGED_BY.1.as_bytes()).is_some())
+        {
+            let Some(tree) = std::str::from_utf8(chunk.text)
+                .ok()
+                .and_then(|text| parse(text).ok())
+            else {
+                continue;
+            };
             let (objects, changed) = self.gone(&tree);
             for (node, one) in changed {
                 let at = offset_before(&report.edits, chunk.start + tree.span(node).start);
                 let whole = String::from_utf8_lossy(text);
                 let place = Source::new(Arc::clone(name), &whole).place(at..at);
-                report.diagnostics.push(changed_since(one).at(place, "this object"));
+                report
+                    .diagnostics
+                    .push(changed_since(one).at(place, "this object"));
             }
             if self.options.details {
                 described.extend(objects.iter().map(|(object, value, one)| {
@@ -157,11 +203,19 @@ impl Retiring<'_> {
     fn gone(&self, tree: &Tree<'_>) -> (Vec<Gone<'_>>, Vec<(NodeId, &Generated)>) {
         let (mut gone, mut changed) = (Vec::new(), Vec::new());
         for found in find_objects(tree, &self.kinds) {
-            let Found::Object(object) = found else { continue };
-            let Some(value) = to_value(tree, object.node).ok() else { continue };
+            let Found::Object(object) = found else {
+                continue;
+            };
+            let Some(value) = to_value(tree, object.node).ok() else {
+                continue;
+            };
             let own = written_name(&value);
-            let Some(ones) = self.dropped.get(&own) else { continue };
-            let is_as_written = ones.iter().any(|one| digest(&as_created(&value)) == one.digest);
+            let Some(ones) = self.dropped.get(&own) else {
+                continue;
+            };
+            let is_as_written = ones
+                .iter()
+                .any(|one| digest(&as_created(&value)) == one.digest);
             // Another with the name of one that is still needed is the user's, or the new one.
             if !is_as_written && self.needed.contains(&own) {
                 continue;
@@ -185,43 +239,76 @@ impl Retiring<'_> {
         }
         // Behind another document the end is not the workload's.
         let is_last = document.start + document.text.len() == left.len();
-        let text = std::str::from_utf8(document.text).ok().filter(|_| is_last)?;
+        let text = std::str::from_utf8(document.text)
+            .ok()
+            .filter(|_| is_last)?;
         let edits = unend(text, room, &self.kinds, Some(at - document.start));
-        Some(edits.into_iter().map(|edit| behind(document.start, edit)).collect())
+        Some(
+            edits
+                .into_iter()
+                .map(|edit| behind(document.start, edit))
+                .collect(),
+        )
     }
 }
 
 /// What gives a text back the end that it had before something was written behind its last workload, the one at `at` where
 /// that is known.
 pub(super) fn unend(text: &str, room: &Room, kinds: &PodKinds, at: Option<usize>) -> Vec<Edit> {
-    let Some(unended) = text.strip_suffix('\n').filter(|_| room.unended) else { return Vec::new() };
+    let Some(unended) = text.strip_suffix('\n').filter(|_| room.unended) else {
+        return Vec::new();
+    };
     let unended = unended.strip_suffix('\r').unwrap_or(unended);
-    let Some(last) = chunks(unended.as_bytes()).last() else { return Vec::new() };
-    let Some(tree) = parse(&unended[last.start..]).ok() else { return Vec::new() };
+    let Some(last) = chunks(unended.as_bytes()).last() else {
+        return Vec::new();
+    };
+    let Some(tree) = parse(&unended[last.start..]).ok() else {
+        return Vec::new();
+    };
     // Behind anything else the line end is somebody's.
-    let is_workload = find_objects(&tree, kinds).pop().is_some_and(|found| match found {
-        Found::Object(object) => {
-            let is_it = at.is_none_or(|at| last.start + tree.span(object.node).start <= at);
-            is_it && kinds.find(&object.api_version, &object.kind).is_some()
-        }
-        Found::Untyped { .. } => false,
-    });
+    let is_workload = find_objects(&tree, kinds)
+        .pop()
+        .is_some_and(|found| match found {
+            Found::Object(object) => {
+                let is_it = at.is_none_or(|at| last.start + tree.span(object.node).start <= at);
+                is_it && kinds.find(&object.api_version, &object.kind).is_some()
+            }
+            Found::Untyped { .. } => false,
+        });
     if !is_workload {
         return Vec::new();
     }
-    let block = room.block.as_deref().and_then(|sign| reopen_block(&tree, sign));
-    let block = block.map(|edit| Edit { at: edit.at.start + last.start..edit.at.end + last.start, ..edit });
-    block.into_iter().chain([Edit { at: unended.len()..text.len(), text: "".into() }]).collect()
+    let block = room
+        .block
+        .as_deref()
+        .and_then(|sign| reopen_block(&tree, sign));
+    let block = block.map(|edit| Edit {
+        at: edit.at.start + last.start..edit.at.end + last.start,
+        ..edit
+    });
+    block
+        .into_iter()
+        .chain([Edit {
+            at: unended.len()..text.len(),
+            text: "".into(),
+        }])
+        .collect()
 }
 
 fn is_ours(object: &Value) -> bool {
     let (key, value) = MANAGED_BY;
-    object.pointer("/metadata/labels").and_then(|labels| labels.get(key)?.as_str()) == Some(value)
+    object
+        .pointer("/metadata/labels")
+        .and_then(|labels| labels.get(key)?.as_str())
+        == Some(value)
 }
 
 /// The edit of a text that is part of another.
 fn behind(start: usize, edit: Edit) -> Edit {
-    Edit { at: edit.at.start + start..edit.at.end + start, ..edit }
+    Edit {
+        at: edit.at.start + start..edit.at.end + start,
+        ..edit
+    }
 }
 
 /// Where in the result something of the text stands that no edit touches.
@@ -254,8 +341,14 @@ pub fn not_taken_out(one: &Generated) -> Diagnostic {
 }
 
 fn changed_since(one: &Generated) -> Diagnostic {
-    let message = format!("the {} was changed since policy `{}` generated it", one.name, one.policy);
-    let help = format!("to take it out all the same: podgraft undo --only {} --force", one.policy);
+    let message = format!(
+        "the {} was changed since policy `{}` generated it",
+        one.name, one.policy
+    );
+    let help = format!(
+        "to take it out all the same: podgraft undo --only {} --force",
+        one.policy
+    );
     Diagnostic::error(Code::ChangedSince, message).help(help)
 }
 
@@ -280,8 +373,12 @@ fn remove_items(tree: &Tree<'_>, list: NodeId, gone: &[Within]) -> Option<Vec<Ed
     let root = draft.open_root().ok()?;
     let items = draft.open_list(root, "items", &[]).ok()?;
     for within in gone {
-        let Opened::List { items: own, .. } = draft.opened(items) else { return None };
-        let at = own.iter().position(|item| *item == Part::Node(within.item))?;
+        let Opened::List { items: own, .. } = draft.opened(items) else {
+            return None;
+        };
+        let at = own
+            .iter()
+            .position(|item| *item == Part::Node(within.item))?;
         draft.remove(items, at).ok()?;
     }
     lower(&draft, list, &mut Written::default()).ok()
@@ -295,9 +392,17 @@ fn remove_document(tree: &Tree<'_>, object: &Object) -> Option<Edit> {
         return None;
     }
     let has_line_end = text[..span.end].ends_with('\n');
-    let end =
-        if has_line_end { span.end } else { text[span.end..].find('\n').map_or(text.len(), |at| span.end + at + 1) };
-    Some(Edit { at: separator..end, text: "".into() })
+    let end = if has_line_end {
+        span.end
+    } else {
+        text[span.end..]
+            .find('\n')
+            .map_or(text.len(), |at| span.end + at + 1)
+    };
+    Some(Edit {
+        at: separator..end,
+        text: "".into(),
+    })
 }
 
 /// An object that goes, without its place.
@@ -310,45 +415,83 @@ fn describe(object: &Object, value: &Value, one: &Generated, options: &Options) 
         rules: Vec::new(),
         is_older: false,
     };
-    let whole = RemoveOperation { path: PointerBuf::new() };
+    let whole = RemoveOperation {
+        path: PointerBuf::new(),
+    };
     WorkloadReport {
         api_version: object.api_version.clone(),
         kind: object.kind.clone(),
-        namespace: text("namespace").or(options.namespace.as_deref()).map(str::to_owned),
+        namespace: text("namespace")
+            .or(options.namespace.as_deref())
+            .map(str::to_owned),
         states_namespace: text("namespace").is_some(),
         name: text("name").unwrap_or_default().to_owned(),
         policies: vec![met],
         is_generated: true,
-        patch: options.patches.then(|| Patch(vec![PatchOperation::Remove(whole)])),
+        patch: options
+            .patches
+            .then(|| Patch(vec![PatchOperation::Remove(whole)])),
         ..WorkloadReport::default()
     }
 }
 
 /// The object with its lines, and its bytes of the file.
-fn placed(described: WorkloadReport, object: &Object, span: Range<usize>, text: &[u8]) -> WorkloadReport {
+fn placed(
+    described: WorkloadReport,
+    object: &Object,
+    span: Range<usize>,
+    text: &[u8],
+) -> WorkloadReport {
     let document = chunks(text).map(|chunk| chunk.start..chunk.start + chunk.text.len());
-    let document = document.take_while(|document| document.start <= span.start).last().unwrap_or(0..text.len());
+    let document = document
+        .take_while(|document| document.start <= span.start)
+        .last()
+        .unwrap_or(0..text.len());
     let line = 1 + memchr::memchr_iter(b'\n', &text[..span.start]).count();
-    let extent = if object.within.is_some() { span } else { document.clone() };
-    WorkloadReport { line, document, extent, ..described }
+    let extent = if object.within.is_some() {
+        span
+    } else {
+        document.clone()
+    };
+    WorkloadReport {
+        line,
+        document,
+        extent,
+        ..described
+    }
 }
 
 /// Puts the objects that go among the file's workloads, each with its edits.
 fn add(report: &mut FileReport, gone: Vec<WorkloadReport>) {
     for mut object in gone {
-        let at = report.workloads.partition_point(|workload| workload.line <= object.line);
-        let first = report.workloads[..at].iter().map(|workload| workload.edits.end).max().unwrap_or_default();
-        let next = report.workloads[at..].iter().map(|workload| workload.edits.start).find(|&start| start >= first);
+        let at = report
+            .workloads
+            .partition_point(|workload| workload.line <= object.line);
+        let first = report.workloads[..at]
+            .iter()
+            .map(|workload| workload.edits.end)
+            .max()
+            .unwrap_or_default();
+        let next = report.workloads[at..]
+            .iter()
+            .map(|workload| workload.edits.start)
+            .find(|&start| start >= first);
         let is_before = |edit: &Edit| edit.at.end <= object.extent.start;
         let from = report.edits.partition_point(is_before).max(first);
-        let to = report.edits.partition_point(|edit| edit.at.start < object.extent.end);
+        let to = report
+            .edits
+            .partition_point(|edit| edit.at.start < object.extent.end);
         let to = to.min(next.unwrap_or(report.edits.len()));
         if from >= to {
             continue;
         }
         object.edits = from..to;
         report.workloads.insert(at, object);
-        report.companions.iter_mut().filter(|placed| placed.workload >= at).for_each(|placed| placed.workload += 1);
+        report
+            .companions
+            .iter_mut()
+            .filter(|placed| placed.workload >= at)
+            .for_each(|placed| placed.workload += 1);
     }
 }
 

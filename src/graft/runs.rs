@@ -39,7 +39,15 @@ impl<'a> Runs<'a> {
         self.next += 1;
         self.first_line += memchr::memchr_iter(b'\n', run.text).count();
         let has_more = !self.chunks.rest().is_empty();
-        Some((index, Run { start: run.start, text: run.text, first_line, has_more }))
+        Some((
+            index,
+            Run {
+                start: run.start,
+                text: run.text,
+                first_line,
+                has_more,
+            },
+        ))
     }
 }
 
@@ -49,21 +57,39 @@ pub(super) fn on_threads(
     chunks: Chunks<'_>,
     work: impl Fn(Run<'_>) -> FileReport + Sync,
 ) -> FileReport {
-    let runs = Mutex::new(Runs { chunks, next: 0, first_line: 1 });
+    let runs = Mutex::new(Runs {
+        chunks,
+        next: 0,
+        first_line: 1,
+    });
     let take = || runs.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let work_on = || std::iter::from_fn(take).map(|(index, run)| (index, work(run))).collect::<Vec<_>>();
+    let work_on = || {
+        std::iter::from_fn(take)
+            .map(|(index, run)| (index, work(run)))
+            .collect::<Vec<_>>()
+    };
     let mut done = thread::scope(|scope| {
         // Where the system gives no more threads, those that run do the work.
-        let spawn = |_| Builder::new().stack_size(STACK).spawn_scoped(scope, work_on).ok();
+        let spawn = |_| {
+            Builder::new()
+                .stack_size(STACK)
+                .spawn_scoped(scope, work_on)
+                .ok()
+        };
         let others: Vec<_> = (1..threads.get()).filter_map(spawn).collect();
         let mut done = work_on();
         for other in others {
-            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            done.extend(
+                other
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            );
         }
         done
     });
     done.sort_by_key(|(index, _)| *index);
     let mut whole = FileReport::default();
-    done.into_iter().for_each(|(_, report)| whole.append(report));
+    done.into_iter()
+        .for_each(|(_, report)| whole.append(report));
     whole
 }

@@ -14,13 +14,18 @@ impl Settling {
     /// Writes what is not written yet: adds the edits of companions to those of their workloads. Files, or parts of one
     /// with its edits, come in their order. What another workload has written goes from the report.
     pub fn settle(&mut self, report: &mut FileReport) {
-        report.companions.retain(|placed| placed.text.is_none() || self.written.insert(placed.companion.name.clone()));
+        report.companions.retain(|placed| {
+            placed.text.is_none() || self.written.insert(placed.companion.name.clone())
+        });
         if report.companions.iter().all(|placed| placed.text.is_none()) {
             return;
         }
         let (edits, added) = merge(&report.edits, 0, report.companions.iter());
         report.edits = edits;
-        report.companions.iter_mut().for_each(|placed| placed.text = None);
+        report
+            .companions
+            .iter_mut()
+            .for_each(|placed| placed.text = None);
         let mut groups = added.iter().peekable();
         let mut before = 0;
         for (at, workload) in report.workloads.iter_mut().enumerate() {
@@ -40,11 +45,17 @@ pub(super) fn merge<'p>(
     first: usize,
     companions: impl Iterator<Item = &'p PlacedCompanion>,
 ) -> (Vec<Edit>, Vec<(usize, usize)>) {
-    let placed: Vec<(&PlacedCompanion, &CompanionText)> =
-        companions.filter_map(|placed| Some((placed, placed.text.as_ref()?))).collect();
-    let (mut merged, mut added, mut taken) = (Vec::with_capacity(edits.len() + placed.len()), Vec::new(), 0);
+    let placed: Vec<(&PlacedCompanion, &CompanionText)> = companions
+        .filter_map(|placed| Some((placed, placed.text.as_ref()?)))
+        .collect();
+    let (mut merged, mut added, mut taken) = (
+        Vec::with_capacity(edits.len() + placed.len()),
+        Vec::new(),
+        0,
+    );
     for group in placed.chunk_by(|(one, text), (other, next)| {
-        (one.workload, &one.edits, text.edit.at.start) == (other.workload, &other.edits, next.edit.at.start)
+        (one.workload, &one.edits, text.edit.at.start)
+            == (other.workload, &other.edits, next.edit.at.start)
     }) {
         let own = group[0].0.edits.start - first..group[0].0.edits.end - first;
         merged.extend_from_slice(&edits[taken..own.start]);
@@ -60,20 +71,27 @@ pub(super) fn merge<'p>(
 
 /// The edits of a workload, and what is written behind it.
 fn write(texts: &[&CompanionText], mut edits: Vec<Edit>) -> Vec<Edit> {
-    let Some(first) = texts.first() else { return edits };
+    let Some(first) = texts.first() else {
+        return edits;
+    };
     for room in &first.room {
         // A block may have been closed for other new text already.
         if !edits.contains(room) {
             // At the place of the companions it comes behind the workload's own edits.
             let is_at_end = room.at.start == first.edit.at.start;
-            let is_before = |edit: &Edit| edit.at.start < room.at.start || is_at_end && edit.at.start == room.at.start;
+            let is_before = |edit: &Edit| {
+                edit.at.start < room.at.start || is_at_end && edit.at.start == room.at.start
+            };
             edits.insert(edits.partition_point(is_before), room.clone());
         }
     }
     for (at, text) in texts.iter().enumerate() {
         let between = if at == 0 { "" } else { text.between };
         let Edit { at, text } = &text.edit;
-        edits.push(Edit { at: at.clone(), text: [between, text].concat().into() });
+        edits.push(Edit {
+            at: at.clone(),
+            text: [between, text].concat().into(),
+        });
     }
     edits.extend(first.end.clone());
     edits

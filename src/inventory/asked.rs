@@ -39,19 +39,28 @@ impl Asked {
 
     pub fn note(&self, name: impl FnOnce() -> Name) {
         if let Some(names) = &self.0 {
-            names.lock().unwrap_or_else(PoisonError::into_inner).insert(name());
+            names
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(name());
         }
     }
 
     pub fn has(&self, name: &Name) -> bool {
-        let names = self.0.as_ref().map(|names| names.lock().unwrap_or_else(PoisonError::into_inner));
+        let names = self
+            .0
+            .as_ref()
+            .map(|names| names.lock().unwrap_or_else(PoisonError::into_inner));
         names.is_some_and(|names| names.contains(name))
     }
 }
 
 impl Clone for Asked {
     fn clone(&self) -> Self {
-        let names = self.0.as_ref().map(|names| names.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        let names = self
+            .0
+            .as_ref()
+            .map(|names| names.lock().unwrap_or_else(PoisonError::into_inner).clone());
         Asked(names.map(Mutex::new))
     }
 }

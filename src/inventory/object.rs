@@ -71,10 +71,18 @@ impl NamespaceMeta {
     /// Reads an object.
     pub(super) fn of(object: &Value) -> Self {
         let texts = |field: &str| {
-            let map = object.pointer(&format!("/metadata/{field}")).and_then(Value::as_object).into_iter().flatten();
-            map.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+            let map = object
+                .pointer(&format!("/metadata/{field}"))
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten();
+            map.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+                .collect()
         };
-        NamespaceMeta { labels: texts("labels"), annotations: texts("annotations") }
+        NamespaceMeta {
+            labels: texts("labels"),
+            annotations: texts("annotations"),
+        }
     }
 }
 
@@ -90,12 +98,18 @@ fn entries_of(kind: DataKind, object: &Value) -> Result<Entries, String> {
         DataKind::Secret => ("stringData", "data"),
     };
     for (key, text) in texts(object, encoded)? {
-        let packed: String = text.chars().filter(|char| !matches!(char, '\r' | '\n')).collect();
+        let packed: String = text
+            .chars()
+            .filter(|char| !matches!(char, '\r' | '\n'))
+            .collect();
         // Base64 itself is not shown: it may be a secret.
-        let bytes = STANDARD.decode(packed).map_err(|_| format!("`{encoded}.{key}` is no base64"))?;
+        let bytes = STANDARD
+            .decode(packed)
+            .map_err(|_| format!("`{encoded}.{key}` is no base64"))?;
         let entry = match kind {
             DataKind::ConfigMap => Entry::Binary(bytes),
-            DataKind::Secret => String::from_utf8(bytes).map_or_else(|no| Entry::Binary(no.into_bytes()), Entry::Text),
+            DataKind::Secret => String::from_utf8(bytes)
+                .map_or_else(|no| Entry::Binary(no.into_bytes()), Entry::Text),
         };
         entries.insert(key, entry);
     }
@@ -109,28 +123,44 @@ fn entries_of(kind: DataKind, object: &Value) -> Result<Entries, String> {
 
 /// What tells an object from all others; `None` where it does not say so. Without a namespace it is of the run's.
 pub fn name_of(object: &Value, options: &Options) -> Option<ObjectName> {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let text = |pointer: &str| {
+        object
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+    };
     Some(ObjectName {
         group: group_of(text("/apiVersion")?).to_owned(),
         kind: text("/kind")?.to_owned(),
-        namespace: text("/metadata/namespace").or(options.namespace.as_deref()).map(str::to_owned),
+        namespace: text("/metadata/namespace")
+            .or(options.namespace.as_deref())
+            .map(str::to_owned),
         name: text("/metadata/name")?.to_owned(),
     })
 }
 
 /// What a record calls an object: as the object itself says, whatever namespace the run has.
 pub fn written_name(object: &Value) -> String {
-    name_of(object, &Options::default()).map(|name| name.to_string()).unwrap_or_default()
+    name_of(object, &Options::default())
+        .map(|name| name.to_string())
+        .unwrap_or_default()
 }
 
 /// What an object holds that is a ConfigMap or Secret.
-pub(super) fn data_of(name: &ObjectName, object: &Value) -> Option<(DataName, Result<Entries, String>)> {
+pub(super) fn data_of(
+    name: &ObjectName,
+    object: &Value,
+) -> Option<(DataName, Result<Entries, String>)> {
     let kind = match (name.group.as_str(), name.kind.as_str()) {
         ("", "ConfigMap") => DataKind::ConfigMap,
         ("", "Secret") => DataKind::Secret,
         _ => return None,
     };
-    let own = DataName { kind, namespace: name.namespace.clone(), name: name.name.clone() };
+    let own = DataName {
+        kind,
+        namespace: name.namespace.clone(),
+        name: name.name.clone(),
+    };
     Some((own, entries_of(kind, object)))
 }
 
@@ -145,7 +175,9 @@ fn texts(object: &Value, field: &str) -> Result<Vec<(String, String)>, String> {
     let text = |(key, value): (&String, &Value)| match value {
         Value::Null => Ok((key.clone(), String::new())),
         Value::String(text) => Ok((key.clone(), text.clone())),
-        Value::Bool(_) | Value::Number(_) => Err(format!("`{field}.{key}` is no text; it needs quotes")),
+        Value::Bool(_) | Value::Number(_) => {
+            Err(format!("`{field}.{key}` is no text; it needs quotes"))
+        }
         Value::Array(_) | Value::Object(_) => Err(format!("`{field}.{key}` is no text")),
     };
     map.iter().map(text).collect()

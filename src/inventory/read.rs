@@ -37,7 +37,14 @@ pub fn read_part(
     needs: &Needs,
     options: &Options,
 ) -> (Inventory, Vec<Diagnostic>) {
-    let mut reader = Reader { name, standing, needs, options, found: Inventory::default(), problems: Vec::new() };
+    let mut reader = Reader {
+        name,
+        standing,
+        needs,
+        options,
+        found: Inventory::default(),
+        problems: Vec::new(),
+    };
     // What is generated may be there because an earlier run wrote it.
     let record = (!needs.generated.is_empty() && standing == Standing::Manifest).then_some(RECORD);
     let words: Vec<Finder<'_>> = needs.kinds().chain(record).map(Finder::new).collect();
@@ -66,21 +73,33 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     fn document(&mut self, bytes: &[u8], first_line: usize, kinds: &PodKinds) {
-        let has_record = !self.needs.generated.is_empty() && memmem::find(bytes, RECORD.as_bytes()).is_some();
+        let has_record =
+            !self.needs.generated.is_empty() && memmem::find(bytes, RECORD.as_bytes()).is_some();
         let (is_asked_for, is_read_elsewhere) = match glance(bytes, kinds) {
-            Glance::LetThrough { kind, is_object, .. } => {
-                (is_object && (has_record || kind.is_some_and(|kind| self.asks_for(kind))), false)
-            }
+            Glance::LetThrough {
+                kind, is_object, ..
+            } => (
+                is_object && (has_record || kind.is_some_and(|kind| self.asks_for(kind))),
+                false,
+            ),
             Glance::Parse => (true, self.standing == Standing::Manifest),
         };
-        let Some(text) = std::str::from_utf8(bytes).ok().filter(|_| is_asked_for) else { return };
-        let source = Source { name: Arc::clone(self.name), text, first_line };
+        let Some(text) = std::str::from_utf8(bytes).ok().filter(|_| is_asked_for) else {
+            return;
+        };
+        let source = Source {
+            name: Arc::clone(self.name),
+            text,
+            first_line,
+        };
         match parse(text) {
             Ok(tree) => {
                 for found in find_objects(&tree, kinds) {
                     match found {
                         Found::Object(object) if has_record && self.record(&object, &tree) => {}
-                        Found::Object(object) if self.asks_for(&object.kind) => self.object(&object, &tree, &source),
+                        Found::Object(object) if self.asks_for(&object.kind) => {
+                            self.object(&object, &tree, &source)
+                        }
                         Found::Object(_) | Found::Untyped { .. } => {}
                     }
                 }
@@ -93,44 +112,87 @@ impl Reader<'_> {
 
     /// Notes what the object's record says was generated; false where it has none. Who plans it says what is wrong with it.
     fn record(&mut self, object: &Object, tree: &Tree<'_>) -> bool {
-        let annotations = tree.get(object.node, "metadata").and_then(|metadata| tree.get(metadata, "annotations"));
-        let record = annotations.and_then(|annotations| tree.scalar(tree.get(annotations, RECORD)?));
-        let Some(record) = record.and_then(|text| Record::read(text).ok()) else { return false };
-        self.found.recorded.extend(record.policies.into_iter().flat_map(|policy| policy.generated));
+        let annotations = tree
+            .get(object.node, "metadata")
+            .and_then(|metadata| tree.get(metadata, "annotations"));
+        let record =
+            annotations.and_then(|annotations| tree.scalar(tree.get(annotations, RECORD)?));
+        let Some(record) = record.and_then(|text| Record::read(text).ok()) else {
+            return false;
+        };
+        self.found.recorded.extend(
+            record
+                .policies
+                .into_iter()
+                .flat_map(|policy| policy.generated),
+        );
         true
     }
 
     fn asks_for(&self, kind: impl AsRef<[u8]>) -> bool {
-        self.needs.kinds().any(|wanted| wanted.as_bytes() == kind.as_ref())
+        self.needs
+            .kinds()
+            .any(|wanted| wanted.as_bytes() == kind.as_ref())
     }
 
     /// A policy asks for what may stand there, so it is not passed over.
     fn refuse(&mut self, source: &Source<'_>, at: std::ops::Range<usize>) {
         let message = "a policy asks for ConfigMaps, Secrets or Namespaces, and what looks like one cannot be read";
         let problem = Diagnostic::error(Code::NotYaml, message).at(source.place(at), "here");
-        self.problems.push(problem.help("mend it, or leave the file out"));
+        self.problems
+            .push(problem.help("mend it, or leave the file out"));
     }
 
     fn object(&mut self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) {
-        let name = tree.get(object.node, "metadata").and_then(|metadata| tree.get(metadata, "name"));
+        let name = tree
+            .get(object.node, "metadata")
+            .and_then(|metadata| tree.get(metadata, "name"));
         let place = source.place(tree.span(name.unwrap_or(object.node)));
         let value = match to_value(tree, object.node) {
             Ok(value) => value,
             Err(error) => return self.refuse(source, error.at),
         };
-        let Some(name) = name_of(&value, self.options) else { return };
+        let Some(name) = name_of(&value, self.options) else {
+            return;
+        };
         let standing = self.standing;
         if self.needs.namespaces && name.group.is_empty() && name.kind == "Namespace" {
             let says = NamespaceMeta::of(&value);
-            let known = Known { standing, says, place: place.clone(), contradiction: None };
+            let known = Known {
+                standing,
+                says,
+                place: place.clone(),
+                contradiction: None,
+            };
             add(&mut self.found.namespaces, name.name.clone(), known);
         }
         if let Some((name, says)) = data_of(&name, &value).filter(|_| self.needs.data) {
-            add(&mut self.found.data, name, Known { standing, says, place: place.clone(), contradiction: None });
+            add(
+                &mut self.found.data,
+                name,
+                Known {
+                    standing,
+                    says,
+                    place: place.clone(),
+                    contradiction: None,
+                },
+            );
         }
-        let is_generated = self.needs.generated.contains(&(name.group.clone(), name.kind.clone()));
+        let is_generated = self
+            .needs
+            .generated
+            .contains(&(name.group.clone(), name.kind.clone()));
         if is_generated && standing == Standing::Manifest {
-            add(&mut self.found.objects, name, Known { standing, says: Arc::new(value), place, contradiction: None });
+            add(
+                &mut self.found.objects,
+                name,
+                Known {
+                    standing,
+                    says: Arc::new(value),
+                    place,
+                    contradiction: None,
+                },
+            );
         }
     }
 }

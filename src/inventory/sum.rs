@@ -20,7 +20,10 @@ struct Summed<'e> {
 
 /// SHA-256, lower-case hex, of some entries as `{"binaryData":{...},"data":{...}}`: what is not text in base64.
 pub fn sum(entries: &Entries) -> String {
-    let mut summed = Summed { binary: BTreeMap::new(), data: BTreeMap::new() };
+    let mut summed = Summed {
+        binary: BTreeMap::new(),
+        data: BTreeMap::new(),
+    };
     for (key, entry) in entries {
         match entry {
             Entry::Text(text) => drop(summed.data.insert(key, text)),

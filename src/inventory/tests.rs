@@ -2,7 +2,12 @@ use super::*;
 use crate::options::Options;
 use std::sync::Arc;
 
-const ALL: &Needs = &Needs { namespaces: true, data: true, data_of_env: false, generated: BTreeSet::new() };
+const ALL: &Needs = &Needs {
+    namespaces: true,
+    data: true,
+    data_of_env: false,
+    generated: BTreeSet::new(),
+};
 
 fn read_as(standing: Standing, texts: &[&str]) -> Inventory {
     let mut inventory = Inventory::default();
@@ -16,55 +21,93 @@ fn read_as(standing: Standing, texts: &[&str]) -> Inventory {
 }
 
 fn config_map(name: &str) -> DataName {
-    DataName { kind: DataKind::ConfigMap, namespace: Some("shop".to_owned()), name: name.to_owned() }
+    DataName {
+        kind: DataKind::ConfigMap,
+        namespace: Some("shop".to_owned()),
+        name: name.to_owned(),
+    }
 }
 
 fn sum_of(text: &str, kind: DataKind) -> String {
     let inventory = read_as(Standing::Manifest, &[text]);
-    let name = DataName { kind, namespace: None, name: "a".to_owned() };
-    sum(inventory.entries(&name).expect("it is clear").expect("it is there"))
+    let name = DataName {
+        kind,
+        namespace: None,
+        name: "a".to_owned(),
+    };
+    sum(inventory
+        .entries(&name)
+        .expect("it is clear")
+        .expect("it is there"))
 }
 
-const ONE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop}\ndata: {k: one}\n";
-const OTHER: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop}\ndata: {k: other}\n";
+const ONE: &str =
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop}\ndata: {k: one}\n";
+const OTHER: &str =
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop}\ndata: {k: other}\n";
 
 /// The wanted sums are those of `sha256sum` over the JSON texts in the comments.
 #[test]
 fn sums_are_those_of_compact_json() {
     let both = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {b: \"1\", a: \"x/ü\\n\\\"\"}\nbinaryData: {c: AAE=}\n";
     // {"binaryData":{"c":"AAE="},"data":{"a":"x/ü\n\"","b":"1"}}
-    assert_eq!(sum_of(both, DataKind::ConfigMap), "bab143e008a2f79d5324de2daaffb5e0b43bad26db95404e20adf888bb1e1488");
+    assert_eq!(
+        sum_of(both, DataKind::ConfigMap),
+        "bab143e008a2f79d5324de2daaffb5e0b43bad26db95404e20adf888bb1e1488"
+    );
     let empty = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {}\n";
     // {}
-    assert_eq!(sum_of(empty, DataKind::ConfigMap), "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a");
+    assert_eq!(
+        sum_of(empty, DataKind::ConfigMap),
+        "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+    );
 }
 
 #[test]
 fn a_secret_is_summed_decoded_with_its_string_data() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {p: c2VjcmV0, q: eA==, b: //4=}\nstringData: {q: z}\n";
     // {"binaryData":{"b":"//4="},"data":{"p":"secret","q":"z"}}
-    assert_eq!(sum_of(secret, DataKind::Secret), "7fa0758fb4fa14fe43b020f01361faaf3c7b660f87ed1a3df51e4cd45257ed76");
+    assert_eq!(
+        sum_of(secret, DataKind::Secret),
+        "7fa0758fb4fa14fe43b020f01361faaf3c7b660f87ed1a3df51e4cd45257ed76"
+    );
 }
 
 #[test]
 fn metadata_makes_no_difference_to_a_sum() {
     let plain = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: v}\n";
     let labelled = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {chart: x-2}}\ndata: {k: v}\n";
-    assert_eq!(sum_of(plain, DataKind::ConfigMap), sum_of(labelled, DataKind::ConfigMap));
+    assert_eq!(
+        sum_of(plain, DataKind::ConfigMap),
+        sum_of(labelled, DataKind::ConfigMap)
+    );
 }
 
 #[test]
 fn the_order_of_texts_makes_no_difference() {
-    let texts = [ONE, OTHER, "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {team: a}}\n"];
+    let texts = [
+        ONE,
+        OTHER,
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {team: a}}\n",
+    ];
     let parts: Vec<Inventory> = (0..3)
         .map(|at| {
             let name: Arc<str> = format!("{at}.yaml").into();
-            read(&name, texts[at].as_bytes(), Standing::Manifest, ALL, &Options::default()).0
+            read(
+                &name,
+                texts[at].as_bytes(),
+                Standing::Manifest,
+                ALL,
+                &Options::default(),
+            )
+            .0
         })
         .collect();
     let joined = |order: [usize; 3]| {
         let mut inventory = Inventory::default();
-        order.into_iter().for_each(|at| inventory.add(parts[at].clone()));
+        order
+            .into_iter()
+            .for_each(|at| inventory.add(parts[at].clone()));
         inventory
     };
     for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
@@ -74,9 +117,19 @@ fn the_order_of_texts_makes_no_difference() {
 
 #[test]
 fn what_stands_twice_is_a_doubt_unless_it_is_the_same() {
-    assert!(read_as(Standing::Manifest, &[ONE, ONE]).entries(&config_map("a")).expect("it is clear").is_some());
-    let doubt = read_as(Standing::Manifest, &[ONE, OTHER]).entries(&config_map("a")).unwrap_err();
-    assert_eq!(doubt.message, "the ConfigMap shop/a stands twice, and does not say the same");
+    assert!(
+        read_as(Standing::Manifest, &[ONE, ONE])
+            .entries(&config_map("a"))
+            .expect("it is clear")
+            .is_some()
+    );
+    let doubt = read_as(Standing::Manifest, &[ONE, OTHER])
+        .entries(&config_map("a"))
+        .unwrap_err();
+    assert_eq!(
+        doubt.message,
+        "the ConfigMap shop/a stands twice, and does not say the same"
+    );
     assert_eq!(doubt.places.len(), 2);
 }
 
@@ -84,7 +137,10 @@ fn what_stands_twice_is_a_doubt_unless_it_is_the_same() {
 fn a_manifest_counts_more_than_context() {
     let mut inventory = read_as(Standing::Context, &[ONE]);
     inventory.add(read_as(Standing::Manifest, &[OTHER]));
-    let entries = inventory.entries(&config_map("a")).expect("it is clear").expect("it is there");
+    let entries = inventory
+        .entries(&config_map("a"))
+        .expect("it is clear")
+        .expect("it is there");
     assert_eq!(entries["k"], Entry::Text("other".to_owned()));
 }
 
@@ -92,7 +148,12 @@ fn a_manifest_counts_more_than_context() {
 fn objects_of_lists_and_of_json_are_found() {
     let list = "{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \
                 \"metadata\": {\"name\": \"a\", \"namespace\": \"shop\"}, \"data\": {\"k\": \"v\"}}]}";
-    assert!(read_as(Standing::Manifest, &[list]).entries(&config_map("a")).expect("it is clear").is_some());
+    assert!(
+        read_as(Standing::Manifest, &[list])
+            .entries(&config_map("a"))
+            .expect("it is clear")
+            .is_some()
+    );
 }
 
 #[test]
@@ -106,7 +167,10 @@ fn what_no_api_server_takes_is_a_doubt() {
             "kind: ConfigMap\nmetadata: {name: a, namespace: shop}\nbinaryData: {k: '?'}\n",
             "`binaryData.k` is no base64",
         ),
-        ("kind: ConfigMap\nmetadata: {name: a, namespace: shop}\ndata: [k]\n", "`data` is no mapping"),
+        (
+            "kind: ConfigMap\nmetadata: {name: a, namespace: shop}\ndata: [k]\n",
+            "`data` is no mapping",
+        ),
     ] {
         let inventory = read_as(Standing::Manifest, &[&format!("apiVersion: v1\n{text}")]);
         let doubt = inventory.entries(&config_map("a")).unwrap_err();
@@ -119,5 +183,10 @@ fn an_object_without_a_namespace_is_in_no_other() {
     let without = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: v}\n";
     let inventory = read_as(Standing::Manifest, &[without]);
     assert_eq!(inventory.entries(&config_map("a")), Ok(None));
-    assert_eq!(inventory.namesake(&config_map("a")).map(|(name, _)| name.title()), Some("ConfigMap a".to_owned()));
+    assert_eq!(
+        inventory
+            .namesake(&config_map("a"))
+            .map(|(name, _)| name.title()),
+        Some("ConfigMap a".to_owned())
+    );
 }

@@ -21,13 +21,22 @@ use crate::yaml::value::to_value;
 pub use results::{KrmResult, KrmSeverity, of_diagnostic, of_workload};
 
 /// The versions of the list that are understood; they differ in nothing that matters here.
-const VERSIONS: [&str; 3] =
-    ["config.kubernetes.io/v1", "config.kubernetes.io/v1beta1", "config.kubernetes.io/v1alpha1"];
+const VERSIONS: [&str; 3] = [
+    "config.kubernetes.io/v1",
+    "config.kubernetes.io/v1beta1",
+    "config.kubernetes.io/v1alpha1",
+];
 const KIND: &str = "ResourceList";
 
 /// Where an orchestrator notes which file an item is from: the name of today, and that of old.
-const PATH: [&str; 2] = ["internal.config.kubernetes.io/path", "config.kubernetes.io/path"];
-const INDEX: [&str; 2] = ["internal.config.kubernetes.io/index", "config.kubernetes.io/index"];
+const PATH: [&str; 2] = [
+    "internal.config.kubernetes.io/path",
+    "config.kubernetes.io/path",
+];
+const INDEX: [&str; 2] = [
+    "internal.config.kubernetes.io/index",
+    "config.kubernetes.io/index",
+];
 
 /// A list as an orchestrator sends it.
 #[derive(Debug)]
@@ -61,27 +70,45 @@ impl<'a> ResourceList<'a> {
     /// When it is none.
     pub fn read(name: Arc<str>, text: &'a str) -> Result<Self, Box<Diagnostic>> {
         let source = Source::new(name, text);
-        let refuse =
-            |message: &str, at: Range<usize>| {
-                let problem = Diagnostic::error(Code::BadResourceList, message).at(source.place(at), "here");
-                Box::new(problem.help(
+        let refuse = |message: &str, at: Range<usize>| {
+            let problem =
+                Diagnostic::error(Code::BadResourceList, message).at(source.place(at), "here");
+            Box::new(problem.help(
                     "`podgraft fn` is run by kustomize, kpt and the like; for manifests there is `podgraft apply`",
                 ))
-            };
+        };
         let tree = parse(text).map_err(|error| refuse("the input is not valid YAML", error.at))?;
         let &[root] = tree.roots() else {
-            return Err(refuse("the input must be one document, a ResourceList", 0..0));
+            return Err(refuse(
+                "the input must be one document, a ResourceList",
+                0..0,
+            ));
         };
-        let word = |key: &str| tree.get(root, key).and_then(|value| tree.scalar(value)).unwrap_or_default();
+        let word = |key: &str| {
+            tree.get(root, key)
+                .and_then(|value| tree.scalar(value))
+                .unwrap_or_default()
+        };
         if word("kind") != KIND || !VERSIONS.contains(&word("apiVersion")) {
-            return Err(refuse("the input must be a ResourceList of config.kubernetes.io/v1", tree.span(root)));
+            return Err(refuse(
+                "the input must be a ResourceList of config.kubernetes.io/v1",
+                tree.span(root),
+            ));
         }
-        let items = tree.get(root, "items").filter(|&items| !tree.is_null(items));
+        let items = tree
+            .get(root, "items")
+            .filter(|&items| !tree.is_null(items));
         if let Some(items) = items.filter(|&items| !tree.kind(tree.follow(items)).is_sequence()) {
             return Err(refuse("`items` must be a list", tree.span(items)));
         }
         let items = items.map_or_else(Vec::new, |items| tree.items(tree.follow(items)).collect());
-        Ok(ResourceList { source: source.clone(), tree, root, items, line_starts: OnceLock::new() })
+        Ok(ResourceList {
+            source: source.clone(),
+            tree,
+            root,
+            items,
+            line_starts: OnceLock::new(),
+        })
     }
 
     /// What `functionConfig` says.
@@ -90,8 +117,12 @@ impl<'a> ResourceList<'a> {
     /// When it is nothing that podgraft knows.
     pub fn function_config(&self) -> Result<FunctionConfig, Box<Diagnostic>> {
         let tree = &self.tree;
-        let node = tree.get(self.root, "functionConfig").map(|node| tree.follow(node));
-        let Some(node) = node.filter(|&node| !tree.is_null(node)) else { return Ok(FunctionConfig::Absent) };
+        let node = tree
+            .get(self.root, "functionConfig")
+            .map(|node| tree.follow(node));
+        let Some(node) = node.filter(|&node| !tree.is_null(node)) else {
+            return Ok(FunctionConfig::Absent);
+        };
         let (api_version, kind) = (self.word(node, "apiVersion"), self.word(node, "kind"));
         if (api_version, kind) == ("v1", "ConfigMap") {
             return self.values(node).map(FunctionConfig::Values);
@@ -103,25 +134,46 @@ impl<'a> ResourceList<'a> {
         if api_version.starts_with("podgraft.dev/") || format::find(api_version, kind).is_some() {
             return Ok(FunctionConfig::Policy(file()));
         }
-        let message = format!("the functionConfig is a `{kind}` of `{api_version}`, which podgraft does not know");
-        let help = format!("write an InjectionPolicy, a {FUNCTION_KIND}, or a ConfigMap with the key `policy`");
+        let message = format!(
+            "the functionConfig is a `{kind}` of `{api_version}`, which podgraft does not know"
+        );
+        let help = format!(
+            "write an InjectionPolicy, a {FUNCTION_KIND}, or a ConfigMap with the key `policy`"
+        );
         let at = self.source.place(tree.span(node));
-        Err(Box::new(Diagnostic::error(Code::BadResourceList, message).at(at, "here").help(help)))
+        Err(Box::new(
+            Diagnostic::error(Code::BadResourceList, message)
+                .at(at, "here")
+                .help(help),
+        ))
     }
 
     /// The policies among the items.
     pub fn policies(&self) -> Vec<PolicyFile> {
-        let is_policy = |&item: &NodeId| format::find(self.word(item, "apiVersion"), self.word(item, "kind")).is_some();
-        self.items.iter().copied().filter(is_policy).map(|item| self.standalone(item, "items")).collect()
+        let is_policy = |&item: &NodeId| {
+            format::find(self.word(item, "apiVersion"), self.word(item, "kind")).is_some()
+        };
+        self.items
+            .iter()
+            .copied()
+            .filter(is_policy)
+            .map(|item| self.standalone(item, "items"))
+            .collect()
     }
 
     fn word(&self, node: NodeId, key: &str) -> &str {
-        self.tree.get(node, key).and_then(|value| self.tree.scalar(value)).unwrap_or_default()
+        self.tree
+            .get(node, key)
+            .and_then(|value| self.tree.scalar(value))
+            .unwrap_or_default()
     }
 
     fn values(&self, node: NodeId) -> Result<Vec<(String, String)>, Box<Diagnostic>> {
         let tree = &self.tree;
-        let Some(values) = tree.get(node, "data").filter(|&values| !tree.is_null(values)) else {
+        let Some(values) = tree
+            .get(node, "data")
+            .filter(|&values| !tree.is_null(values))
+        else {
             return Ok(Vec::new());
         };
         let mut found = Vec::new();
@@ -129,8 +181,11 @@ impl<'a> ResourceList<'a> {
             match (tree.scalar(key), tree.scalar(value)) {
                 (Some(key), Some(value)) => found.push((key.to_owned(), value.to_owned())),
                 _ => {
-                    let problem = Diagnostic::error(Code::BadResourceList, "values of a ConfigMap are texts");
-                    return Err(Box::new(problem.at(self.source.place(tree.span(value)), "this is none")));
+                    let problem =
+                        Diagnostic::error(Code::BadResourceList, "values of a ConfigMap are texts");
+                    return Err(Box::new(
+                        problem.at(self.source.place(tree.span(value)), "this is none"),
+                    ));
                 }
             }
         }
@@ -146,22 +201,39 @@ impl<'a> ResourceList<'a> {
         let slice = &self.source.text[start..end + behind.rfind('\n').map_or(0, |at| at + 1)];
         let line_start = self.source.text[..start].rfind('\n').map_or(0, |at| at + 1);
         let column = self.source.text[line_start..start].chars().count();
-        let outdent =
-            |line: &str| line[line.bytes().take(column).take_while(|&byte| byte == b' ').count()..].to_owned();
+        let outdent = |line: &str| {
+            line[line
+                .bytes()
+                .take(column)
+                .take_while(|&byte| byte == b' ')
+                .count()..]
+                .to_owned()
+        };
         let text = match self.tree.kind(node).is_flow() {
             true => slice.to_owned(),
             false => {
                 let mut lines = slice.split_inclusive('\n');
-                lines.next().map(str::to_owned).into_iter().chain(lines.map(outdent)).collect()
+                lines
+                    .next()
+                    .map(str::to_owned)
+                    .into_iter()
+                    .chain(lines.map(outdent))
+                    .collect()
             }
         };
         let name = self.annotation(node, &PATH).unwrap_or(what);
-        PolicyFile { name: name.into(), text }
+        PolicyFile {
+            name: name.into(),
+            text,
+        }
     }
 
     fn annotation(&self, object: NodeId, keys: &[&str]) -> Option<&str> {
-        let annotations = self.tree.get(self.tree.get(object, "metadata")?, "annotations")?;
-        keys.iter().find_map(|key| self.tree.scalar(self.tree.get(annotations, key)?))
+        let annotations = self
+            .tree
+            .get(self.tree.get(object, "metadata")?, "annotations")?;
+        keys.iter()
+            .find_map(|key| self.tree.scalar(self.tree.get(annotations, key)?))
     }
 
     fn value(&self, node: NodeId) -> Option<Value> {

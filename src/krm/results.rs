@@ -76,10 +76,18 @@ pub struct Tags {
 
 /// A diagnostic as a result, with the item that its first place in the list is in.
 pub fn of_diagnostic(list: &ResourceList<'_>, diagnostic: &Diagnostic) -> KrmResult {
-    let place = diagnostic.labels.iter().map(|label| &label.place).find(|place| place.source == list.source.name);
+    let place = diagnostic
+        .labels
+        .iter()
+        .map(|label| &label.place)
+        .find(|place| place.source == list.source.name);
     let at = place.map(|place| list.offset(place));
     let item = at.and_then(|at| list.item_at(at));
-    let elsewhere = diagnostic.labels.iter().map(|label| &label.place).find(|place| place.source != list.source.name);
+    let elsewhere = diagnostic
+        .labels
+        .iter()
+        .map(|label| &label.place)
+        .find(|place| place.source != list.source.name);
     let mut message = diagnostic.message.clone();
     if let Some(place) = elsewhere {
         message = format!("{message} ({})", place.link());
@@ -93,19 +101,41 @@ pub fn of_diagnostic(list: &ResourceList<'_>, diagnostic: &Diagnostic) -> KrmRes
         Severity::Note => KrmSeverity::Info,
     };
     let field = item.zip(at).and_then(|(item, at)| list.field_at(item, at));
-    let tags = Some(Tags { code: diagnostic.code.name() });
-    KrmResult { message, severity, field, tags, ..list.about(item) }
+    let tags = Some(Tags {
+        code: diagnostic.code.name(),
+    });
+    KrmResult {
+        message,
+        severity,
+        field,
+        tags,
+        ..list.about(item)
+    }
 }
 
 /// What a policy put into a workload; nothing where nothing changed.
 pub fn of_workload(list: &ResourceList<'_>, workload: &WorkloadReport) -> Vec<KrmResult> {
     let item = list.item_at(list.line_start(workload.line));
-    let result = |message: String| Some(KrmResult { message, ..list.about(item) });
-    let injected = workload.policies.iter().filter_map(|met| match &met.outcome {
-        Outcome::Injected(changes) => result(format!("injected by {} ({})", met.policy, self::list(changes))),
-        Outcome::TakenOut(changes) => result(format!("{} taken out ({})", met.policy, list_gone(changes))),
-        Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
-    });
+    let result = |message: String| {
+        Some(KrmResult {
+            message,
+            ..list.about(item)
+        })
+    };
+    let injected = workload
+        .policies
+        .iter()
+        .filter_map(|met| match &met.outcome {
+            Outcome::Injected(changes) => result(format!(
+                "injected by {} ({})",
+                met.policy,
+                self::list(changes)
+            )),
+            Outcome::TakenOut(changes) => {
+                result(format!("{} taken out ({})", met.policy, list_gone(changes)))
+            }
+            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+        });
     injected.collect()
 }
 
@@ -122,14 +152,26 @@ impl ResourceList<'_> {
         };
         if let Some((key, value)) = entries("results") {
             let earlier = self.value(value).unwrap_or(Value::Null);
-            let earlier = earlier.as_array().into_iter().flatten().map(Value::to_string).map(|text| printable(&text));
+            let earlier = earlier
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(Value::to_string)
+                .map(|text| printable(&text));
             let all: Vec<String> = earlier.chain(lines).collect();
             let start = self.tree.span(key).start;
             let end = self.tree.span(value).end.max(self.tree.span(key).end);
             let end = start + self.source.text[start..end].trim_end().len();
             let has_colon = self.source.text[start..end].contains(':');
-            let colon = if has_colon { 0 } else { self.source.text[end..].find(':').map_or(0, |at| at + 1) };
-            return Some(Edit { at: start..end + colon, text: format!("\"results\": [{}]", all.join(", ")).into() });
+            let colon = if has_colon {
+                0
+            } else {
+                self.source.text[end..].find(':').map_or(0, |at| at + 1)
+            };
+            return Some(Edit {
+                at: start..end + colon,
+                text: format!("\"results\": [{}]", all.join(", ")).into(),
+            });
         }
         let first = entries("items").or_else(|| self.tree.entries(self.root).next())?;
         let start = self.tree.start_with_properties(first.0);
@@ -139,16 +181,24 @@ impl ResourceList<'_> {
                 let line_start = self.source.text[..start].rfind('\n').map_or(0, |at| at + 1);
                 let indent = &self.source.text[line_start..start];
                 let entry = |line: &String| format!("{indent}- {line}\n");
-                format!("results:\n{}{indent}", lines.iter().map(entry).collect::<String>())
+                format!(
+                    "results:\n{}{indent}",
+                    lines.iter().map(entry).collect::<String>()
+                )
             }
         };
-        Some(Edit { at: start..start, text: text.into() })
+        Some(Edit {
+            at: start..start,
+            text: text.into(),
+        })
     }
 
     fn about(&self, item: Option<NodeId>) -> KrmResult {
         let word = |node: NodeId, key: &str| self.word(node, key).to_owned();
         let metadata = |item: NodeId, key: &str| {
-            self.tree.get(item, "metadata").map_or_else(String::new, |metadata| word(metadata, key))
+            self.tree
+                .get(item, "metadata")
+                .map_or_else(String::new, |metadata| word(metadata, key))
         };
         let resource = |item: NodeId| ResourceRef {
             api_version: word(item, "apiVersion"),
@@ -157,8 +207,14 @@ impl ResourceList<'_> {
             namespace: metadata(item, "namespace"),
         };
         let file = |item: NodeId| {
-            let index = self.annotation(item, &INDEX).and_then(|index| index.parse().ok()).unwrap_or(0);
-            Some(File { path: self.annotation(item, &PATH)?.to_owned(), index })
+            let index = self
+                .annotation(item, &INDEX)
+                .and_then(|index| index.parse().ok())
+                .unwrap_or(0);
+            Some(File {
+                path: self.annotation(item, &PATH)?.to_owned(),
+                index,
+            })
         };
         KrmResult {
             message: String::new(),
@@ -181,9 +237,16 @@ impl ResourceList<'_> {
 
     fn line_start(&self, line: usize) -> usize {
         let text = self.source.text.as_bytes();
-        let starts = || std::iter::once(0).chain(memchr::memchr_iter(b'\n', text).map(|at| at + 1)).collect();
+        let starts = || {
+            std::iter::once(0)
+                .chain(memchr::memchr_iter(b'\n', text).map(|at| at + 1))
+                .collect()
+        };
         let starts = self.line_starts.get_or_init(starts);
-        starts.get(line.saturating_sub(1)).copied().unwrap_or(text.len())
+        starts
+            .get(line.saturating_sub(1))
+            .copied()
+            .unwrap_or(text.len())
     }
 
     fn offset(&self, place: &Place) -> usize {
@@ -194,9 +257,13 @@ impl ResourceList<'_> {
 
     /// The item that the line of an offset is in: an item begins on the line of its `-`.
     fn item_at(&self, at: usize) -> Option<NodeId> {
-        let line_end = self.source.text[at..].find('\n').map_or(self.source.text.len(), |end| at + end);
+        let line_end = self.source.text[at..]
+            .find('\n')
+            .map_or(self.source.text.len(), |end| at + end);
         // The last that begins on this line or before.
-        let behind = self.items.partition_point(|&item| self.tree.span(item).start <= line_end);
+        let behind = self
+            .items
+            .partition_point(|&item| self.tree.span(item).start <= line_end);
         let item = *self.items.get(behind.checked_sub(1)?)?;
         let span = self.tree.span(item);
         (span.contains(&at) || (at..=line_end).contains(&span.start)).then_some(item)
@@ -218,11 +285,15 @@ impl ResourceList<'_> {
 fn step_to(tree: &Tree<'_>, node: NodeId, at: usize) -> Option<(Step, NodeId)> {
     let is_in = |node: NodeId| tree.span(node).contains(&at);
     if tree.kind(node).is_mapping() {
-        let (key, value) = tree.entries(node).find(|&(key, value)| is_in(key) || is_in(value))?;
+        let (key, value) = tree
+            .entries(node)
+            .find(|&(key, value)| is_in(key) || is_in(value))?;
         return Some((Step::Key(tree.scalar(key)?.to_owned()), value));
     }
     let mut children = tree.children(node).enumerate();
-    children.find(|&(_, child)| is_in(child)).map(|(index, child)| (Step::Index(index), child))
+    children
+        .find(|&(_, child)| is_in(child))
+        .map(|(index, child)| (Step::Index(index), child))
 }
 
 fn as_json(result: &KrmResult) -> String {
@@ -232,8 +303,14 @@ fn as_json(result: &KrmResult) -> String {
 /// JSON as every reader of YAML takes it: what YAML 1.1 breaks lines at, or does not print, is escaped.
 fn printable(json: &str) -> String {
     let escape = |c: char| match c {
-        '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => format!("\\u{:04x}", c as u32),
+        '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => {
+            format!("\\u{:04x}", c as u32)
+        }
         c => c.to_string(),
     };
-    if json.is_ascii() && !json.contains('\u{7f}') { json.to_owned() } else { json.chars().map(escape).collect() }
+    if json.is_ascii() && !json.contains('\u{7f}') {
+        json.to_owned()
+    } else {
+        json.chars().map(escape).collect()
+    }
 }

@@ -50,21 +50,31 @@ fn conflict() -> KrmResult {
     let at = LIST.find("app #").unwrap();
     let place = list.source.place(at..at + 3);
     let policy = Source::new("p.yaml", "name: app").place(6..9);
-    let problem = Diagnostic::error(Code::Conflict, "two\u{2028}containers").at(policy, "ours").at(place, "theirs");
+    let problem = Diagnostic::error(Code::Conflict, "two\u{2028}containers")
+        .at(policy, "ours")
+        .at(place, "theirs");
     of_diagnostic(&list, &problem.help("rename one"))
 }
 
 #[test]
 fn a_policy_is_cut_out_with_its_lines() {
-    let FunctionConfig::Policy(file) = list(LIST).function_config().unwrap() else { panic!("it is a policy") };
+    let FunctionConfig::Policy(file) = list(LIST).function_config().unwrap() else {
+        panic!("it is a policy")
+    };
     assert_eq!(&*file.name, "functionConfig");
+    assert!(file.text.starts_with(
+        "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata:\n  name: agent\n"
+    ));
     assert!(
-        file.text.starts_with("apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata:\n  name: agent\n")
+        file.text.ends_with("    two\n\n    lines\n"),
+        "{}",
+        file.text
     );
-    assert!(file.text.ends_with("    two\n\n    lines\n"), "{}", file.text);
     let items = list(LIST).policies();
     assert_eq!(items.len(), 1);
-    assert!(items[0].text.starts_with("apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {name: p}"));
+    assert!(items[0].text.starts_with(
+        "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {name: p}"
+    ));
 }
 
 #[test]
@@ -72,7 +82,8 @@ fn kpts_config_map_is_keys_and_values() {
     let text = "apiVersion: config.kubernetes.io/v1beta1\nkind: ResourceList\nitems: []\nfunctionConfig:\n  apiVersion: v1\n  \
                 kind: ConfigMap\n  data: {policy: 'a.yaml', port: 9404}\n";
     let values = list(text).function_config().unwrap();
-    let wanted = [("policy", "a.yaml"), ("port", "9404")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let wanted = [("policy", "a.yaml"), ("port", "9404")]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()));
     assert_eq!(values, FunctionConfig::Values(wanted.to_vec()));
 }
 
@@ -89,10 +100,21 @@ fn what_is_no_list_or_no_known_config_is_refused() {
         assert!(ResourceList::read("list".into(), text).is_err(), "{text}");
     }
     let head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n";
-    for config in ["functionConfig: {apiVersion: example.com/v1, kind: X}\n", "functionConfig: [a]\n"] {
-        assert!(list(&format!("{head}{config}")).function_config().is_err(), "{config}");
+    for config in [
+        "functionConfig: {apiVersion: example.com/v1, kind: X}\n",
+        "functionConfig: [a]\n",
+    ] {
+        assert!(
+            list(&format!("{head}{config}")).function_config().is_err(),
+            "{config}"
+        );
     }
-    assert_eq!(list(&format!("{head}functionConfig:\n")).function_config().unwrap(), FunctionConfig::Absent);
+    assert_eq!(
+        list(&format!("{head}functionConfig:\n"))
+            .function_config()
+            .unwrap(),
+        FunctionConfig::Absent
+    );
 }
 
 #[test]
@@ -114,10 +136,16 @@ fn a_result_names_the_item_its_file_and_the_field() {
 #[test]
 fn results_stand_before_the_items_and_change_nothing_else() {
     let (output, value) = with_results(LIST, &[conflict(), conflict()]);
-    let added: Vec<&str> = output.lines().filter(|line| !LIST.lines().any(|own| own == *line)).collect();
+    let added: Vec<&str> = output
+        .lines()
+        .filter(|line| !LIST.lines().any(|own| own == *line))
+        .collect();
     assert_eq!((added.len(), added[0]), (3, "results:"));
     assert_eq!(value["results"][1]["tags"]["code"], "conflict");
-    assert_eq!(Path::of(&["functionConfig", "kind"]).get(&value), Some(&json!("InjectionPolicy")));
+    assert_eq!(
+        Path::of(&["functionConfig", "kind"]).get(&value),
+        Some(&json!("InjectionPolicy"))
+    );
     assert_eq!(with_results(LIST, &[]).0, LIST);
 }
 
@@ -128,10 +156,17 @@ fn results_go_into_json_and_behind_those_of_others() {
     assert!(serde_json::from_str::<Value>(&output).is_ok(), "{output}");
     assert_eq!(value["results"][0]["severity"], "error");
     let head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n";
-    for earlier in ["results:\n- message: first\n  severity: info\n", "results: [{message: first}]\n"] {
+    for earlier in [
+        "results:\n- message: first\n  severity: info\n",
+        "results: [{message: first}]\n",
+    ] {
         let (output, value) = with_results(&format!("{head}{earlier}items: []\n"), &[conflict()]);
         assert_eq!(value["results"][0]["message"], "first", "{output}");
-        assert_eq!(value["results"].as_array().map(Vec::len), Some(2), "{output}");
+        assert_eq!(
+            value["results"].as_array().map(Vec::len),
+            Some(2),
+            "{output}"
+        );
         assert_eq!(value["items"], json!([]), "{output}");
     }
     let (_, value) = with_results(&format!("{head}results:\nitems: []\n"), &[conflict()]);

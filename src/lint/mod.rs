@@ -30,12 +30,17 @@ fn dangerous(policy: &Policy, forbid: &[Danger]) -> Vec<Diagnostic> {
         let found = dangers::find(&part.value);
         for one in &found {
             // Of an image that is not pinned at all, the worse is said.
-            let is_worse = |other: &Found| other.danger == Danger::LatestTag && other.what == one.what;
+            let is_worse =
+                |other: &Found| other.danger == Danger::LatestTag && other.what == one.what;
             let is_forbidden = forbid.contains(&one.danger);
             if one.danger == Danger::NoDigest && found.iter().any(is_worse) && !is_forbidden {
                 continue;
             }
-            let finding = if is_forbidden { forbidden(one, policy) } else { describe(one, policy) };
+            let finding = if is_forbidden {
+                forbidden(one, policy)
+            } else {
+                describe(one, policy)
+            };
             let finding = finding.at(policy.text.place(part.at.clone()), "here");
             if !findings.contains(&finding) {
                 findings.push(finding);
@@ -46,7 +51,10 @@ fn dangerous(policy: &Policy, forbid: &[Danger]) -> Vec<Diagnostic> {
 }
 
 fn forbidden(found: &Found, policy: &Policy) -> Diagnostic {
-    let message = format!("policy `{}` has `{}`, and `{}` is forbidden", policy.identity, found.what, found.danger);
+    let message = format!(
+        "policy `{}` has `{}`, and `{}` is forbidden",
+        policy.identity, found.what, found.danger
+    );
     let help = "change the policy, or take the word out of `--forbid` or `forbid`";
     Diagnostic::error(Code::Forbidden, message).help(help)
 }
@@ -83,32 +91,43 @@ fn describe(found: &Found, policy: &Policy) -> Diagnostic {
 /// Patches that would change their own result again, as far as their words tell.
 fn patches(policy: &Policy) -> Vec<Diagnostic> {
     let entries = policy.rules.iter().flat_map(|rule| &rule.inject.patches);
-    let endless = entries.filter(|entry| !has_test(&entry.patch) && entry.patch.iter().any(is_endless));
+    let endless =
+        entries.filter(|entry| !has_test(&entry.patch) && entry.patch.iter().any(is_endless));
     let describe = |entry: &PatchEntry| {
-        let message =
-            format!("patch {} of policy `{}` would change its own result again", entry.index + 1, policy.identity);
+        let message = format!(
+            "patch {} of policy `{}` would change its own result again",
+            entry.index + 1,
+            policy.identity
+        );
         let help = "put a `test` first that no longer holds when the patch is done";
         let place = policy.text.place(entry.item.at.clone());
-        Diagnostic::warning(Code::PatchWithoutTest, message).at(place, "here").help(help)
+        Diagnostic::warning(Code::PatchWithoutTest, message)
+            .at(place, "here")
+            .help(help)
     };
     endless.map(describe).collect()
 }
 
 fn has_test(patch: &Patch) -> bool {
-    patch.iter().any(|operation| matches!(operation, PatchOperation::Test(_)))
+    patch
+        .iter()
+        .any(|operation| matches!(operation, PatchOperation::Test(_)))
 }
 
 fn is_endless(operation: &PatchOperation) -> bool {
     match operation {
         PatchOperation::Remove(_) | PatchOperation::Move(_) => true,
-        PatchOperation::Add(_) | PatchOperation::Copy(_) => {
-            operation.path().last().is_some_and(|token| token.decoded() == "-")
-        }
+        PatchOperation::Add(_) | PatchOperation::Copy(_) => operation
+            .path()
+            .last()
+            .is_some_and(|token| token.decoded() == "-"),
         PatchOperation::Replace(_) | PatchOperation::Test(_) => false,
     }
 }
 
 /// Whether somebody should look at the findings; notes are no reason to stop.
 pub fn has_findings(findings: &[Diagnostic]) -> bool {
-    findings.iter().any(|finding| finding.severity >= Severity::Warning)
+    findings
+        .iter()
+        .any(|finding| finding.severity >= Severity::Warning)
 }

@@ -5,7 +5,8 @@ use std::ops::Range;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::expression::{Evaluator, NoFacts, Outcome};
 use crate::policy::{
-    ApplyRules, Condition, ContainerChoice, Filter, LabelSelector, Operator, Policy, Requirement, Rule,
+    ApplyRules, Condition, ContainerChoice, Filter, LabelSelector, Operator, Policy, Requirement,
+    Rule,
 };
 
 /// Why, and where.
@@ -14,14 +15,31 @@ type Reason = (String, Range<usize>);
 pub(super) fn find(policy: &Policy) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut reasons = in_filter(&policy.selects, policy);
-    reasons.extend(policy.match_conditions.iter().filter_map(|condition| constant(condition, policy)));
-    found.extend(reasons.into_iter().map(|reason| warning(policy, None, reason)));
+    reasons.extend(
+        policy
+            .match_conditions
+            .iter()
+            .filter_map(|condition| constant(condition, policy)),
+    );
+    found.extend(
+        reasons
+            .into_iter()
+            .map(|reason| warning(policy, None, reason)),
+    );
     for (index, rule) in policy.rules.iter().enumerate() {
         let mut reasons = in_filter(&rule.selects, policy);
-        reasons.extend(rule.match_conditions.iter().filter_map(|condition| constant(condition, policy)));
+        reasons.extend(
+            rule.match_conditions
+                .iter()
+                .filter_map(|condition| constant(condition, policy)),
+        );
         reasons.extend(in_containers(&rule.containers).map(|why| (why, rule.selects.at.clone())));
         reasons.extend(shadowed(policy, index).map(|why| (why, rule.selects.at.clone())));
-        found.extend(reasons.into_iter().map(|reason| warning(policy, Some(rule), reason)));
+        found.extend(
+            reasons
+                .into_iter()
+                .map(|reason| warning(policy, Some(rule), reason)),
+        );
     }
     found
 }
@@ -43,16 +61,27 @@ fn in_filter(filter: &Filter, policy: &Policy) -> Vec<Reason> {
     reasons.extend(selectors.into_iter().flatten().filter_map(in_selector));
     if let Some(namespace) = &policy.namespace
         && !filter.namespaces.is_empty()
-        && !filter.namespaces.iter().any(|glob| glob.is_match(namespace))
+        && !filter
+            .namespaces
+            .iter()
+            .any(|glob| glob.is_match(namespace))
     {
         let why = format!("the policy touches the namespace `{namespace}` only, and wants others");
         reasons.push((why, filter.at.clone()));
     }
-    if filter.sample.as_ref().is_some_and(|sample| sample.percent <= 0.0) {
+    if filter
+        .sample
+        .as_ref()
+        .is_some_and(|sample| sample.percent <= 0.0)
+    {
         reasons.push(("its sample is 0 percent".to_owned(), filter.at.clone()));
     }
     // One of `any` must hold; all of them would have to be impossible.
-    let of_any: Vec<Vec<Reason>> = filter.any.iter().map(|inner| in_filter(inner, policy)).collect();
+    let of_any: Vec<Vec<Reason>> = filter
+        .any
+        .iter()
+        .map(|inner| in_filter(inner, policy))
+        .collect();
     if !of_any.is_empty() && of_any.iter().all(|reasons| !reasons.is_empty()) {
         reasons.extend(of_any.into_iter().flatten());
     }
@@ -61,17 +90,28 @@ fn in_filter(filter: &Filter, policy: &Policy) -> Vec<Reason> {
 
 fn in_selector(selector: &LabelSelector) -> Option<Reason> {
     let all = &selector.requirements;
-    let pairs = all.iter().enumerate().flat_map(|(at, one)| all[at..].iter().map(move |other| (one, other)));
+    let pairs = all
+        .iter()
+        .enumerate()
+        .flat_map(|(at, one)| all[at..].iter().map(move |other| (one, other)));
     let mut pairs = pairs.filter(|(one, other)| one.key == other.key);
     let (one, _) = pairs.find(|(one, other)| contradict(one, other) || contradict(other, one))?;
-    Some((format!("its conditions on the label `{}` contradict each other", one.key), one.at.clone()))
+    Some((
+        format!(
+            "its conditions on the label `{}` contradict each other",
+            one.key
+        ),
+        one.at.clone(),
+    ))
 }
 
 fn contradict(one: &Requirement, other: &Requirement) -> bool {
     let all_in = |values: &[String]| one.values.iter().all(|value| values.contains(value));
     match (one.operator, other.operator) {
         (Operator::In | Operator::Exists, Operator::DoesNotExist) => true,
-        (Operator::In, Operator::In) => !one.values.iter().any(|value| other.values.contains(value)),
+        (Operator::In, Operator::In) => {
+            !one.values.iter().any(|value| other.values.contains(value))
+        }
         (Operator::In, Operator::NotIn) => all_in(&other.values),
         (Operator::In, Operator::Exists)
         | (Operator::Exists, Operator::In | Operator::NotIn | Operator::Exists)
@@ -85,16 +125,29 @@ fn constant(condition: &Condition, policy: &Policy) -> Option<Reason> {
         return None;
     }
     let evaluator = Evaluator::new(&policy.params, &policy.variables, &NoFacts);
-    let is_false = evaluator.evaluate(&condition.expression) == Ok(Outcome::Value(serde_json::Value::Bool(false)));
-    is_false.then(|| (format!("the condition `{}` is false for every workload", condition.name), condition.at.clone()))
+    let is_false = evaluator.evaluate(&condition.expression)
+        == Ok(Outcome::Value(serde_json::Value::Bool(false)));
+    is_false.then(|| {
+        (
+            format!(
+                "the condition `{}` is false for every workload",
+                condition.name
+            ),
+            condition.at.clone(),
+        )
+    })
 }
 
 fn in_containers(choice: &ContainerChoice) -> Option<String> {
     let is_excluded = |name: &globset::GlobMatcher| {
-        choice.exclude_names.iter().any(|other| other.glob() == name.glob() || other.glob().glob() == "*")
+        choice
+            .exclude_names
+            .iter()
+            .any(|other| other.glob() == name.glob() || other.glob().glob() == "*")
     };
     let names = &choice.names;
-    (!names.is_empty() && names.iter().all(is_excluded)).then(|| "all containers that it names are excluded".to_owned())
+    (!names.is_empty() && names.iter().all(is_excluded))
+        .then(|| "all containers that it names are excluded".to_owned())
 }
 
 /// With `applyRules: One`, a rule behind one that fits everything gets no container.
@@ -106,14 +159,36 @@ fn shadowed(policy: &Policy, index: usize) -> Option<String> {
             && rule.match_conditions.is_empty()
             && takes_all(&rule.containers, own)
     };
-    let earlier = policy.rules[..index].iter().find(is_open).filter(|_| policy.apply_rules == ApplyRules::One)?;
+    let earlier = policy.rules[..index]
+        .iter()
+        .find(is_open)
+        .filter(|_| policy.apply_rules == ApplyRules::One)?;
     let name = earlier.name.as_deref().unwrap_or_default();
-    Some(format!("the rule `{name}` before it takes every container, and `applyRules` is `One`"))
+    Some(format!(
+        "the rule `{name}` before it takes every container, and `applyRules` is `One`"
+    ))
 }
 
 fn is_open(filter: &Filter) -> bool {
-    let Filter { kinds, names, namespaces, selector, workload_selector, annotations, images, sample, any, .. } = filter;
-    let lists = [names.is_empty(), namespaces.is_empty(), images.is_empty(), annotations.is_empty(), any.is_empty()];
+    let Filter {
+        kinds,
+        names,
+        namespaces,
+        selector,
+        workload_selector,
+        annotations,
+        images,
+        sample,
+        any,
+        ..
+    } = filter;
+    let lists = [
+        names.is_empty(),
+        namespaces.is_empty(),
+        images.is_empty(),
+        annotations.is_empty(),
+        any.is_empty(),
+    ];
     kinds.is_empty()
         && lists.into_iter().all(|is_empty| is_empty)
         && selector.is_none()
@@ -123,7 +198,12 @@ fn is_open(filter: &Filter) -> bool {
 }
 
 fn takes_all(choice: &ContainerChoice, other: &ContainerChoice) -> bool {
-    let lists = [&choice.names, &choice.images, &choice.exclude_names, &choice.exclude_images];
+    let lists = [
+        &choice.names,
+        &choice.images,
+        &choice.exclude_names,
+        &choice.exclude_images,
+    ];
     lists.into_iter().all(Vec::is_empty)
         && choice.with_env.is_empty()
         && choice.without_env.is_empty()

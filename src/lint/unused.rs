@@ -15,16 +15,25 @@ const LISTS: [(&str, &str); 2] = [("params", "parameter"), ("variables", "variab
 
 /// What a policy declares and does not use; nothing for the resources of other operators, which declare nothing.
 pub(super) fn find(policy: &Policy) -> Vec<Diagnostic> {
-    let Ok(tree) = parse(&policy.text.text) else { return Vec::new() };
+    let Ok(tree) = parse(&policy.text.text) else {
+        return Vec::new();
+    };
     let objects = tree.roots().iter().flat_map(|&root| objects(&tree, root));
     let found = objects.filter_map(|node| Some((node, to_value(&tree, node).ok()?)));
-    let own = found.into_iter().find(|(_, value)| is_policy(value, policy));
-    own.map(|(node, value)| in_document(policy, &tree, node, &value)).unwrap_or_default()
+    let own = found
+        .into_iter()
+        .find(|(_, value)| is_policy(value, policy));
+    own.map(|(node, value)| in_document(policy, &tree, node, &value))
+        .unwrap_or_default()
 }
 
 fn objects(tree: &Tree<'_>, root: NodeId) -> Vec<NodeId> {
     let items = find_node(tree, root, &Path::of(&["items"]));
-    if items.key.is_some() { tree.children(tree.follow(items.value)).collect() } else { vec![root] }
+    if items.key.is_some() {
+        tree.children(tree.follow(items.value)).collect()
+    } else {
+        vec![root]
+    }
 }
 
 fn is_policy(value: &Value, policy: &Policy) -> bool {
@@ -42,22 +51,41 @@ fn in_document(policy: &Policy, tree: &Tree<'_>, node: NodeId, value: &Value) ->
     collect(&value["spec"], &mut texts);
     let mut unused = Vec::new();
     for (list, word) in LISTS {
-        let entries = value["spec"][list].as_array().map(Vec::as_slice).unwrap_or_default();
-        let names: Vec<&str> = entries.iter().filter_map(|entry| entry["name"].as_str()).collect();
+        let entries = value["spec"][list]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let names: Vec<&str> = entries
+            .iter()
+            .filter_map(|entry| entry["name"].as_str())
+            .collect();
         let read = read_names(list, &texts);
         for (index, name) in names.iter().enumerate() {
             if read.is_none_or_has(name) {
                 continue;
             }
             let path = Path::of(&["spec", list]).index(index).key("name");
-            let place = policy.text.place(tree.span(find_node(tree, node, &path).value));
-            let message = format!("the {word} `{name}` of policy `{}` is never used", policy.identity);
-            let strays = read.0.iter().map(String::as_str).filter(|read| !names.contains(read));
+            let place = policy
+                .text
+                .place(tree.span(find_node(tree, node, &path).value));
+            let message = format!(
+                "the {word} `{name}` of policy `{}` is never used",
+                policy.identity
+            );
+            let strays = read
+                .0
+                .iter()
+                .map(String::as_str)
+                .filter(|read| !names.contains(read));
             let help = match nearest(name, strays) {
                 Some(near) => did_you_mean(near),
                 None => format!("use it as `${{{list}.{name}}}`, or take it out"),
             };
-            unused.push(Diagnostic::warning(Code::Unused, message).at(place, "declared here").help(help));
+            unused.push(
+                Diagnostic::warning(Code::Unused, message)
+                    .at(place, "declared here")
+                    .help(help),
+            );
         }
     }
     unused
@@ -91,7 +119,11 @@ fn read_names(list: &str, texts: &[&str]) -> Read {
         match captures.get(1).or_else(|| captures.get(2)) {
             Some(name) => read.0.push(name.as_str().to_owned()),
             // The word in a description is no use of the whole list.
-            None => read.1 |= captures.get(3).is_some_and(|next| matches!(next.as_str(), ")" | "," | "}")),
+            None => {
+                read.1 |= captures
+                    .get(3)
+                    .is_some_and(|next| matches!(next.as_str(), ")" | "," | "}"))
+            }
         }
     }
     read

@@ -50,7 +50,13 @@ const MAX_LISTS: usize = 8;
 pub fn find_objects(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<Found> {
     let mut found = Vec::new();
     for &root in tree.roots() {
-        collect(tree, (tree.follow(root), None), kinds, MAX_LISTS, &mut found);
+        collect(
+            tree,
+            (tree.follow(root), None),
+            kinds,
+            MAX_LISTS,
+            &mut found,
+        );
     }
     found
 }
@@ -62,8 +68,12 @@ fn collect(
     lists: usize,
     found: &mut Vec<Found>,
 ) {
-    let Some(object) = as_object(tree, node) else { return };
-    let items = tree.get(node, "items").filter(|&items| tree.kind(items).is_sequence());
+    let Some(object) = as_object(tree, node) else {
+        return;
+    };
+    let items = tree
+        .get(node, "items")
+        .filter(|&items| tree.kind(items).is_sequence());
     let (Some(item_kind), Some(items)) = (object.kind.strip_suffix("List"), items) else {
         found.push(Found::Object(Object { within, ..object }));
         return;
@@ -74,16 +84,32 @@ fn collect(
     let is_of_pods = kinds.has_kind(item_kind);
     for item in tree.children(items) {
         if as_object(tree, item).is_some() {
-            collect(tree, (item, Some(Within { list: node, item })), kinds, lists - 1, found);
+            collect(
+                tree,
+                (item, Some(Within { list: node, item })),
+                kinds,
+                lists - 1,
+                found,
+            );
         } else if is_of_pods {
-            found.push(Found::Untyped { list_kind: object.kind.clone(), node: item });
+            found.push(Found::Untyped {
+                list_kind: object.kind.clone(),
+                node: item,
+            });
         }
     }
 }
 
 fn as_object(tree: &Tree<'_>, node: NodeId) -> Option<Object> {
-    let text = |key| Some(tree.scalar(tree.get(node, key)?)?.to_owned()).filter(|text: &String| !text.is_empty());
-    Some(Object { node, api_version: text("apiVersion")?, kind: text("kind")?, within: None })
+    let text = |key| {
+        Some(tree.scalar(tree.get(node, key)?)?.to_owned()).filter(|text: &String| !text.is_empty())
+    };
+    Some(Object {
+        node,
+        api_version: text("apiVersion")?,
+        kind: text("kind")?,
+        within: None,
+    })
 }
 
 /// Where an object of an unknown kind holds something shaped like a pod template: the keys to what has
@@ -101,7 +127,9 @@ fn search(tree: &Tree<'_>, node: NodeId, path: &mut Vec<String>) -> bool {
         return true;
     }
     for (key, value) in tree.entries(node) {
-        let Some(name) = tree.scalar(key) else { continue };
+        let Some(name) = tree.scalar(key) else {
+            continue;
+        };
         path.push(name.to_owned());
         if search(tree, value, path) {
             return true;
@@ -112,10 +140,15 @@ fn search(tree: &Tree<'_>, node: NodeId, path: &mut Vec<String>) -> bool {
 }
 
 fn is_pod_template(tree: &Tree<'_>, node: NodeId) -> bool {
-    let containers = tree.get(node, "spec").and_then(|spec| tree.get(spec, "containers"));
-    let Some(containers) = containers.filter(|&list| tree.kind(list).is_sequence()) else { return false };
+    let containers = tree
+        .get(node, "spec")
+        .and_then(|spec| tree.get(spec, "containers"));
+    let Some(containers) = containers.filter(|&list| tree.kind(list).is_sequence()) else {
+        return false;
+    };
     let mut items = tree.items(containers).peekable();
-    items.peek().is_some() && items.all(|item| tree.get(item, "name").is_some() && tree.get(item, "image").is_some())
+    items.peek().is_some()
+        && items.all(|item| tree.get(item, "name").is_some() && tree.get(item, "image").is_some())
 }
 
 /// Made once: to prepare a search takes as long as to search a document.
@@ -129,5 +162,6 @@ pub fn find_template_braces(tree: &Tree<'_>, within: NodeId) -> Option<NodeId> {
     }
     BRACES.find(tree.slice(within).as_bytes())?;
     let ids = (within.0..tree.after(within).0).map(NodeId);
-    ids.into_iter().find(|&id| tree.kind(id) == Kind::FlowMapping && tree.slice(id).starts_with("{{"))
+    ids.into_iter()
+        .find(|&id| tree.kind(id) == Kind::FlowMapping && tree.slice(id).starts_with("{{"))
 }

@@ -94,22 +94,40 @@ impl<'t> Workload<'t> {
         }
         let pod_spec = descend(tree, template, "spec")?;
         let metadata = tree.get(object.node, "metadata");
-        let text =
-            |key| metadata.and_then(|metadata| tree.scalar(tree.get(metadata, key)?)).filter(|text| !text.is_empty());
+        let text = |key| {
+            metadata
+                .and_then(|metadata| tree.scalar(tree.get(metadata, key)?))
+                .filter(|text| !text.is_empty())
+        };
         let name = match (text("name"), text("generateName")) {
             (Some(name), _) => name.to_owned(),
             (None, Some(prefix)) => format!("{prefix}*"),
             (None, None) => String::new(),
         };
         let namespace = text("namespace").or(default_namespace).map(str::to_owned);
-        let containers = if tree.is_outline() { Vec::new() } else { read_containers(tree, pod_spec) };
-        Ok(Workload { tree, source, object, pod_kind, template, pod_spec, name, namespace, containers })
+        let containers = if tree.is_outline() {
+            Vec::new()
+        } else {
+            read_containers(tree, pod_spec)
+        };
+        Ok(Workload {
+            tree,
+            source,
+            object,
+            pod_kind,
+            template,
+            pod_spec,
+            name,
+            namespace,
+            containers,
+        })
     }
 
     /// The manifest itself says in which namespace it is.
     pub fn states_namespace(&self) -> bool {
         let metadata = self.tree.get(self.object.node, "metadata");
-        let stated = metadata.and_then(|metadata| self.tree.scalar(self.tree.get(metadata, "namespace")?));
+        let stated =
+            metadata.and_then(|metadata| self.tree.scalar(self.tree.get(metadata, "namespace")?));
         stated.is_some_and(|text| !text.is_empty())
     }
 
@@ -133,8 +151,13 @@ impl<'t> Workload<'t> {
 
     /// The place of the object's name, or of its kind.
     pub fn own_place(&self) -> Place {
-        let name = self.tree.get(self.object.node, "metadata").and_then(|metadata| self.tree.get(metadata, "name"));
-        let node = name.or_else(|| self.tree.get(self.object.node, "kind")).unwrap_or(self.object.node);
+        let name = self
+            .tree
+            .get(self.object.node, "metadata")
+            .and_then(|metadata| self.tree.get(metadata, "name"));
+        let node = name
+            .or_else(|| self.tree.get(self.object.node, "kind"))
+            .unwrap_or(self.object.node);
         self.place(node)
     }
 
@@ -165,11 +188,15 @@ impl<'t> Workload<'t> {
     pub fn malformed_containers(&self) -> Option<NodeId> {
         let tree = self.tree;
         let lists = [ListKey::InitContainers, ListKey::Containers].into_iter();
-        let values = lists.filter_map(|list| tree.get(self.pod_spec, list.key())).filter(|&list| !tree.is_null(list));
-        values.into_iter().find_map(|list| match tree.kind(list).is_sequence() {
-            false => Some(list),
-            true => tree.items(list).find(|&item| !tree.kind(item).is_mapping()),
-        })
+        let values = lists
+            .filter_map(|list| tree.get(self.pod_spec, list.key()))
+            .filter(|&list| !tree.is_null(list));
+        values
+            .into_iter()
+            .find_map(|list| match tree.kind(list).is_sequence() {
+                false => Some(list),
+                true => tree.items(list).find(|&item| !tree.kind(item).is_mapping()),
+            })
     }
 
     /// The second of two equal keys, where selection reads: around the pod's `spec`.
@@ -181,9 +208,15 @@ impl<'t> Workload<'t> {
         }
         for metadata in [self.metadata(), self.pod_metadata()].into_iter().flatten() {
             on_the_way.push(metadata);
-            on_the_way.extend(["labels", "annotations"].iter().filter_map(|key| tree.get(metadata, key)));
+            on_the_way.extend(
+                ["labels", "annotations"]
+                    .iter()
+                    .filter_map(|key| tree.get(metadata, key)),
+            );
         }
-        on_the_way.into_iter().find_map(|node| tree.duplicate_key(tree.follow(node)))
+        on_the_way
+            .into_iter()
+            .find_map(|node| tree.duplicate_key(tree.follow(node)))
     }
 
     /// The second of two equal keys in the pod's `spec`, where an edit may pass.
@@ -198,7 +231,9 @@ impl<'t> Workload<'t> {
 fn read_containers<'t>(tree: &'t Tree<'t>, pod_spec: NodeId) -> Vec<Container<'t>> {
     let mut containers = Vec::new();
     for list in [ListKey::InitContainers, ListKey::Containers] {
-        let Some(sequence) = tree.get(pod_spec, list.key()) else { continue };
+        let Some(sequence) = tree.get(pod_spec, list.key()) else {
+            continue;
+        };
         for (index, node) in tree.items(sequence).enumerate() {
             if tree.kind(node).is_mapping() {
                 containers.push(read_container(tree, node, list, index));
@@ -208,10 +243,26 @@ fn read_containers<'t>(tree: &'t Tree<'t>, pod_spec: NodeId) -> Vec<Container<'t
     containers
 }
 
-fn read_container<'t>(tree: &'t Tree<'t>, node: NodeId, list: ListKey, index: usize) -> Container<'t> {
-    let text = |key| tree.get(node, key).and_then(|value| tree.scalar(value)).unwrap_or_default();
+fn read_container<'t>(
+    tree: &'t Tree<'t>,
+    node: NodeId,
+    list: ListKey,
+    index: usize,
+) -> Container<'t> {
+    let text = |key| {
+        tree.get(node, key)
+            .and_then(|value| tree.scalar(value))
+            .unwrap_or_default()
+    };
     let is_native_sidecar = list == ListKey::InitContainers && text("restartPolicy") == "Always";
-    Container { node, list, index, name: text("name"), image: text("image"), is_native_sidecar }
+    Container {
+        node,
+        list,
+        index,
+        name: text("name"),
+        image: text("image"),
+        is_native_sidecar,
+    }
 }
 
 fn descend(tree: &Tree<'_>, node: NodeId, key: &str) -> Result<NodeId, NoTemplate> {

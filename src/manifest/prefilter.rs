@@ -47,7 +47,10 @@ pub struct Glances<'a> {
 impl<'a> Glances<'a> {
     /// Nothing is looked at yet.
     pub fn of(text: &'a [u8]) -> Self {
-        Glances { text, lines: RootLines::of(text) }
+        Glances {
+            text,
+            lines: RootLines::of(text),
+        }
     }
 
     /// [`glance`] at the chunk that starts here, and where it ends; `None` where only the parser can tell.
@@ -64,7 +67,8 @@ impl<'a> Glances<'a> {
                 Some(_) => root.take_line(&text[at..], kinds)?,
             }
             if !root.has_content {
-                at += memchr::memchr(b'\n', &text[at..]).map_or(text.len() - at, |length| length + 1);
+                at +=
+                    memchr::memchr(b'\n', &text[at..]).map_or(text.len() - at, |length| length + 1);
             }
         }
         loop {
@@ -111,7 +115,11 @@ impl<'a> Root<'a> {
     fn take_line(&mut self, text: &'a [u8], kinds: &PodKinds) -> Option<()> {
         let key = match text[0] {
             b' ' | b'\r' => return is_blank_or_comment(line_of(text)).then_some(()),
-            b'-' if self.has_content && matches!(text.get(1), None | Some(b' ' | b'\n' | b'\r')) => return Some(()),
+            b'-' if self.has_content
+                && matches!(text.get(1), None | Some(b' ' | b'\n' | b'\r')) =>
+            {
+                return Some(());
+            }
             // What nearly all documents have, without a look at every letter.
             b'a' if text.starts_with(b"apiVersion:") => "apiVersion".len(),
             b'd' if text.starts_with(b"data:") => "data".len(),
@@ -149,7 +157,9 @@ impl<'a> Root<'a> {
     }
 
     fn is_of_interest(&self, kinds: &PodKinds) -> bool {
-        let Some(kind) = self.kind.filter(|_| self.is_known) else { return false };
+        let Some(kind) = self.kind.filter(|_| self.is_known) else {
+            return false;
+        };
         let api_version = self.api_version.filter(|_| self.api_versions == 1);
         match api_version.and_then(|value| bare_word(value, OF_VERSION)) {
             // Some kinds of interest share their name with others: Knative's Service with the core one.
@@ -163,7 +173,11 @@ impl<'a> Root<'a> {
             return Glance::Parse;
         }
         let is_object = self.kind.is_some() && self.api_versions > 0;
-        Glance::LetThrough { kind: self.kind, is_object, has_content: self.has_content }
+        Glance::LetThrough {
+            kind: self.kind,
+            is_object,
+            has_content: self.has_content,
+        }
     }
 }
 
@@ -184,9 +198,19 @@ fn goes_on(value: &[u8]) -> bool {
 
 /// Line breaks that some readers see and a search for `\n` does not: a bare CR, NEL, LS, PS; and a byte order mark.
 pub fn has_odd_breaks(chunk: &[u8]) -> bool {
-    let has_bare_return = memchr::memchr_iter(b'\r', chunk).any(|at| chunk.get(at + 1) != Some(&b'\n'));
-    let odd: [&[u8]; 4] = ["\u{85}".as_bytes(), "\u{2028}".as_bytes(), "\u{2029}".as_bytes(), "\u{feff}".as_bytes()];
-    has_bare_return || (!chunk.is_ascii() && odd.iter().any(|bytes| memchr::memmem::find(chunk, bytes).is_some()))
+    let has_bare_return =
+        memchr::memchr_iter(b'\r', chunk).any(|at| chunk.get(at + 1) != Some(&b'\n'));
+    let odd: [&[u8]; 4] = [
+        "\u{85}".as_bytes(),
+        "\u{2028}".as_bytes(),
+        "\u{2029}".as_bytes(),
+        "\u{feff}".as_bytes(),
+    ];
+    has_bare_return
+        || (!chunk.is_ascii()
+            && odd
+                .iter()
+                .any(|bytes| memchr::memmem::find(chunk, bytes).is_some()))
 }
 
 const ALPHANUMERIC: u8 = 1;
@@ -213,7 +237,9 @@ const CLASSES: [u8; 256] = {
 
 /// How many bytes at the start of a text are of a class.
 fn length_of(text: &[u8], class: u8) -> usize {
-    text.iter().position(|&byte| CLASSES[byte as usize] & class == 0).unwrap_or(text.len())
+    text.iter()
+        .position(|&byte| CLASSES[byte as usize] & class == 0)
+        .unwrap_or(text.len())
 }
 
 /// The length of `[A-Za-z][A-Za-z0-9_./-]*` before a colon.
@@ -241,7 +267,10 @@ mod tests {
     use super::*;
 
     fn is_let_through(text: &str) -> bool {
-        matches!(glance(text.as_bytes(), &PodKinds::with([])), Glance::LetThrough { .. })
+        matches!(
+            glance(text.as_bytes(), &PodKinds::with([])),
+            Glance::LetThrough { .. }
+        )
     }
 
     #[test]
@@ -253,7 +282,9 @@ mod tests {
         assert!(is_let_through("a: 1\n"));
         assert!(is_let_through("apiVersion: v1\nkind: Service\n"));
         assert!(is_let_through("kind: ConfigMap\n\n  # c\nmetadata: {}\n"));
-        assert!(!is_let_through("apiVersion: serving.knative.dev/v1\nkind: Service\n"));
+        assert!(!is_let_through(
+            "apiVersion: serving.knative.dev/v1\nkind: Service\n"
+        ));
         assert!(!is_let_through("apiVersion: \"v1\"\nkind: Service\n"));
     }
 
@@ -287,7 +318,9 @@ mod tests {
         for _ in 0..20_000 {
             let mut text = String::new();
             for _ in 0..8 {
-                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                seed = seed
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 text += pieces[(seed >> 33) as usize % pieces.len()];
             }
             let mut glances = Glances::of(text.as_bytes());

@@ -16,7 +16,11 @@ pub(super) struct RootLines<'a> {
 
 impl<'a> RootLines<'a> {
     pub(super) fn of(text: &'a [u8]) -> Self {
-        RootLines { text, window: 0, found: starts(text) }
+        RootLines {
+            text,
+            window: 0,
+            found: starts(text),
+        }
     }
 
     /// The first start behind `at`, or the text's end. Places come in order, but for those that were gone past unseen.
@@ -81,7 +85,9 @@ mod tests {
         for length in (0..400).chain([1000, 5000]) {
             let text: Vec<u8> = (0..length)
                 .map(|_| {
-                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    seed = seed
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1_442_695_040_888_963_407);
                     b"\n\n  a-#\r"[(seed >> 33) as usize % 8]
                 })
                 .collect();
@@ -97,7 +103,15 @@ mod tests {
                     }
                     found.push(at);
                 }
-                assert_eq!(found, wanted.iter().copied().filter(|&start| start > from).collect::<Vec<_>>(), "{length}");
+                assert_eq!(
+                    found,
+                    wanted
+                        .iter()
+                        .copied()
+                        .filter(|&start| start > from)
+                        .collect::<Vec<_>>(),
+                    "{length}"
+                );
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use crate::report::mask;
 use crate::report::view::{
-    ContainerView, EnvView, MetricsEndpoint, MountView, Pair, PortView, SCRAPE, SCRAPE_PORT, VolumeView, WorkloadView,
-    scraped_port,
+    ContainerView, EnvView, MetricsEndpoint, MountView, Pair, PortView, SCRAPE, SCRAPE_PORT,
+    VolumeView, WorkloadView, scraped_port,
 };
 use crate::yaml::tree::{NodeId, Tree};
 
@@ -20,19 +20,34 @@ const METRICS_PORTS: &[&str] = &["jmx-metrics", "metrics", "http-metrics", "prom
 pub fn view_of(workload: &Workload<'_>) -> WorkloadView {
     let tree = workload.tree;
     let of = |is: fn(&Container<'_>) -> bool| {
-        let containers = workload.containers().iter().filter(|container| is(container));
-        containers.map(|container| container_view(tree, container)).collect::<Vec<_>>()
+        let containers = workload
+            .containers()
+            .iter()
+            .filter(|container| is(container));
+        containers
+            .map(|container| container_view(tree, container))
+            .collect::<Vec<_>>()
     };
     let own_annotations = pairs(tree, workload.metadata(), "annotations");
-    let marker = own_annotations.iter().find(|pair| pair.key == MARKER).map_or("", |pair| pair.value.as_str());
-    let policies = marker.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let marker = own_annotations
+        .iter()
+        .find(|pair| pair.key == MARKER)
+        .map_or("", |pair| pair.value.as_str());
+    let policies = marker
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect();
     let mut view = WorkloadView {
         api_version: workload.object.api_version.clone(),
         kind: workload.object.kind.clone(),
         namespace: workload.namespace.clone(),
         name: workload.name.clone(),
         containers: of(|container| container.list == ListKey::Containers),
-        init_containers: of(|container| container.list == ListKey::InitContainers && !container.is_native_sidecar),
+        init_containers: of(|container| {
+            container.list == ListKey::InitContainers && !container.is_native_sidecar
+        }),
         sidecars: of(|container| container.is_native_sidecar),
         volumes: volumes(workload),
         pod_annotations: pairs(tree, workload.pod_metadata(), "annotations"),
@@ -47,13 +62,20 @@ pub fn view_of(workload: &Workload<'_>) -> WorkloadView {
 /// The text under a key; empty when there is none.
 fn text(tree: &Tree<'_>, mapping: NodeId, key: &str) -> String {
     let value = tree.get(mapping, key).filter(|&value| !tree.is_null(value));
-    value.and_then(|value| tree.scalar(value)).unwrap_or_default().to_owned()
+    value
+        .and_then(|value| tree.scalar(value))
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// The mappings of a list.
 fn items<'t>(tree: &'t Tree<'t>, mapping: NodeId, key: &str) -> impl Iterator<Item = NodeId> + 't {
-    let list = tree.get(mapping, key).filter(|&list| tree.kind(list).is_sequence());
-    list.into_iter().flat_map(|list| tree.items(list)).filter(|&item| tree.kind(item).is_mapping())
+    let list = tree
+        .get(mapping, key)
+        .filter(|&list| tree.kind(list).is_sequence());
+    list.into_iter()
+        .flat_map(|list| tree.items(list))
+        .filter(|&item| tree.kind(item).is_mapping())
 }
 
 fn container_view(tree: &Tree<'_>, container: &Container<'_>) -> ContainerView {
@@ -66,9 +88,15 @@ fn container_view(tree: &Tree<'_>, container: &Container<'_>) -> ContainerView {
     ContainerView {
         name: container.name.to_owned(),
         image: container.image.to_owned(),
-        ports: items(tree, node, "ports").map(|item| port(tree, item)).collect(),
-        env: items(tree, node, "env").map(|item| env(tree, item)).collect(),
-        env_from: items(tree, node, "envFrom").map(|item| env_from(tree, item)).collect(),
+        ports: items(tree, node, "ports")
+            .map(|item| port(tree, item))
+            .collect(),
+        env: items(tree, node, "env")
+            .map(|item| env(tree, item))
+            .collect(),
+        env_from: items(tree, node, "envFrom")
+            .map(|item| env_from(tree, item))
+            .collect(),
         volume_mounts: items(tree, node, "volumeMounts").map(mount).collect(),
     }
 }
@@ -84,10 +112,20 @@ fn port(tree: &Tree<'_>, item: NodeId) -> PortView {
 
 fn env(tree: &Tree<'_>, item: NodeId) -> EnvView {
     let name = text(tree, item, "name");
-    let value_from = tree.get(item, "valueFrom").filter(|&source| tree.kind(source).is_mapping());
+    let value_from = tree
+        .get(item, "valueFrom")
+        .filter(|&source| tree.kind(source).is_mapping());
     let source = value_from.and_then(|source| tree.entries(source).next());
-    let value = tree.get(item, "value").map(|_| mask::value(&name, &text(tree, item, "value")).into_owned());
-    EnvView { value, value_from: source.and_then(|(key, _)| tree.scalar(key)).map(str::to_owned), name }
+    let value = tree
+        .get(item, "value")
+        .map(|_| mask::value(&name, &text(tree, item, "value")).into_owned());
+    EnvView {
+        value,
+        value_from: source
+            .and_then(|(key, _)| tree.scalar(key))
+            .map(str::to_owned),
+        name,
+    }
 }
 
 fn env_from(tree: &Tree<'_>, item: NodeId) -> String {
@@ -103,21 +141,43 @@ fn volumes(workload: &Workload<'_>) -> Vec<VolumeView> {
     let tree = workload.tree;
     let of_pod = items(tree, workload.pod_spec, "volumes").map(|item| {
         let keys = tree.entries(item).filter_map(|(key, _)| tree.scalar(key));
-        let source = keys.into_iter().find(|key| *key != "name").unwrap_or("emptyDir");
-        VolumeView { name: text(tree, item, "name"), source: source.to_owned() }
+        let source = keys
+            .into_iter()
+            .find(|key| *key != "name")
+            .unwrap_or("emptyDir");
+        VolumeView {
+            name: text(tree, item, "name"),
+            source: source.to_owned(),
+        }
     });
-    let spec = tree.get(workload.object.node, "spec").filter(|_| workload.object.kind == "StatefulSet");
-    let claims = spec.into_iter().flat_map(|spec| items(tree, spec, "volumeClaimTemplates")).map(|item| {
-        let name = tree.get(item, "metadata").map(|metadata| text(tree, metadata, "name")).unwrap_or_default();
-        VolumeView { name, source: "volumeClaimTemplate".to_owned() }
-    });
+    let spec = tree
+        .get(workload.object.node, "spec")
+        .filter(|_| workload.object.kind == "StatefulSet");
+    let claims = spec
+        .into_iter()
+        .flat_map(|spec| items(tree, spec, "volumeClaimTemplates"))
+        .map(|item| {
+            let name = tree
+                .get(item, "metadata")
+                .map(|metadata| text(tree, metadata, "name"))
+                .unwrap_or_default();
+            VolumeView {
+                name,
+                source: "volumeClaimTemplate".to_owned(),
+            }
+        });
     of_pod.chain(claims).collect()
 }
 
 fn pairs(tree: &Tree<'_>, metadata: Option<NodeId>, field: &str) -> Vec<Pair> {
-    let Some(mapping) = metadata.and_then(|metadata| tree.get(metadata, field)) else { return Vec::new() };
+    let Some(mapping) = metadata.and_then(|metadata| tree.get(metadata, field)) else {
+        return Vec::new();
+    };
     let pair = |(key, value)| {
-        Some(Pair { key: tree.scalar(key)?.to_owned(), value: tree.scalar(value).unwrap_or_default().to_owned() })
+        Some(Pair {
+            key: tree.scalar(key)?.to_owned(),
+            value: tree.scalar(value).unwrap_or_default().to_owned(),
+        })
     };
     tree.entries(mapping).filter_map(pair).collect()
 }
@@ -127,12 +187,19 @@ fn metrics_endpoints(view: &WorkloadView) -> Vec<MetricsEndpoint> {
         let pair = view.pod_annotations.iter().find(|pair| pair.key == key);
         pair.map(|pair| pair.value.as_str())
     };
-    let annotated = scraped_port(annotation(SCRAPE), annotation(SCRAPE_PORT)).map(|port| port.to_string());
+    let annotated =
+        scraped_port(annotation(SCRAPE), annotation(SCRAPE_PORT)).map(|port| port.to_string());
     let ports = view.all_containers().flat_map(|container| &container.ports);
     let named = ports.filter(|port| METRICS_PORTS.contains(&port.name.as_str()));
-    let mut ports: Vec<String> = annotated.into_iter().chain(named.map(|port| port.container_port.clone())).collect();
+    let mut ports: Vec<String> = annotated
+        .into_iter()
+        .chain(named.map(|port| port.container_port.clone()))
+        .collect();
     ports.sort_unstable();
     ports.dedup();
     let place = (&*view.kind, view.namespace.as_deref(), &*view.name);
-    ports.into_iter().map(|port| MetricsEndpoint::of(place, port)).collect()
+    ports
+        .into_iter()
+        .map(|port| MetricsEndpoint::of(place, port))
+        .collect()
 }

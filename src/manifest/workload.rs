@@ -40,7 +40,11 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("apps.kruise.io", "StatefulSet", "spec.template"),
     ("apps.kruise.io", "DaemonSet", "spec.template"),
     ("apps.kruise.io", "BroadcastJob", "spec.template"),
-    ("apps.kruise.io", "AdvancedCronJob", "spec.template.jobTemplate.spec.template"),
+    (
+        "apps.kruise.io",
+        "AdvancedCronJob",
+        "spec.template.jobTemplate.spec.template",
+    ),
     // Agones
     ("agones.dev", "Fleet", "spec.template.spec.template"),
     ("agones.dev", "GameServerSet", "spec.template.spec.template"),
@@ -52,7 +56,13 @@ const KINDS: &[(&str, &str, &str)] = &[
     // Strimzi and the like embed only parts of a pod template; they are not in the table.
 ];
 
-const COMPLETING: &[&str] = &["Job", "CronJob", "BroadcastJob", "AdvancedCronJob", "ScaledJob"];
+const COMPLETING: &[&str] = &[
+    "Job",
+    "CronJob",
+    "BroadcastJob",
+    "AdvancedCronJob",
+    "ScaledJob",
+];
 
 /// The kinds that a run knows: the table, and what the user added.
 #[derive(Debug, Clone)]
@@ -74,7 +84,11 @@ impl PodKinds {
         let known = KINDS.iter().map(|&(group, kind, path)| PodKind {
             group: group.to_owned(),
             kind: kind.to_owned(),
-            path: path.split('.').filter(|key| !key.is_empty()).map(str::to_owned).collect(),
+            path: path
+                .split('.')
+                .filter(|key| !key.is_empty())
+                .map(str::to_owned)
+                .collect(),
             completes: COMPLETING.contains(&kind),
         });
         // What the user says comes first, so that it wins.
@@ -116,10 +130,16 @@ impl PodKinds {
     }
 
     fn of_name(&self, kind: &[u8]) -> impl Iterator<Item = &PodKind> {
-        let rows = self.by_length.get(kind.len()).map(Vec::as_slice).unwrap_or_default();
+        let rows = self
+            .by_length
+            .get(kind.len())
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let first = kind.first();
         // Most differ in their first letter already.
-        let is_kind = move |row: &&PodKind| row.kind.as_bytes().first() == first && row.kind.as_bytes() == kind;
+        let is_kind = move |row: &&PodKind| {
+            row.kind.as_bytes().first() == first && row.kind.as_bytes() == kind
+        };
         rows.iter().map(|&at| &self.kinds[at]).filter(is_kind)
     }
 }
@@ -137,9 +157,15 @@ mod tests {
     fn a_kind_is_known_by_group_and_name_in_every_version() {
         let kinds = PodKinds::with([]);
         let path = |api_version, kind| kinds.find(api_version, kind).map(|row| row.path.join("."));
-        assert_eq!(path("batch/v1beta1", "CronJob").as_deref(), Some("spec.jobTemplate.spec.template"));
+        assert_eq!(
+            path("batch/v1beta1", "CronJob").as_deref(),
+            Some("spec.jobTemplate.spec.template")
+        );
         assert_eq!(path("v1", "Pod").as_deref(), Some(""));
         assert_eq!(path("v1", "Service"), None);
-        assert_eq!(path("serving.knative.dev/v1", "Service").as_deref(), Some("spec.template"));
+        assert_eq!(
+            path("serving.knative.dev/v1", "Service").as_deref(),
+            Some("spec.template")
+        );
     }
 }

@@ -22,41 +22,57 @@ pub fn base_of(workload: &Workload<'_>, policies: &[Policy]) -> Base {
         leave_out_containers(workload, inject, &mut base);
         leave_out_texts(workload, inject, &mut base);
         if looks_at_items {
-            let lists = [("volumes", &inject.volumes), ("imagePullSecrets", &inject.image_pull_secrets)];
-            lists
-                .into_iter()
-                .for_each(|(list, ours)| leave_out_items(workload, workload.pod_spec, list, ours, &mut base));
+            let lists = [
+                ("volumes", &inject.volumes),
+                ("imagePullSecrets", &inject.image_pull_secrets),
+            ];
+            lists.into_iter().for_each(|(list, ours)| {
+                leave_out_items(workload, workload.pod_spec, list, ours, &mut base)
+            });
         }
     });
     if !looks_at_items {
         return base;
     }
     let of_pod = base.clone();
-    each_rule(workload, policies, (&of_pod, Level::Container), |inject, chosen| {
-        for container in chosen {
-            let env: Vec<Item> = inject
-                .env
-                .iter()
-                .filter(|change| change.op != EnvOp::Remove)
-                .map(|change| change.item.clone())
-                .collect();
-            let lists = [
-                ("env", &env),
-                ("volumeMounts", &inject.volume_mounts),
-                ("ports", &inject.ports),
-                ("envFrom", &inject.env_from),
-            ];
-            lists.into_iter().for_each(|(list, ours)| leave_out_items(workload, container.node, list, ours, &mut base));
-        }
-    });
+    each_rule(
+        workload,
+        policies,
+        (&of_pod, Level::Container),
+        |inject, chosen| {
+            for container in chosen {
+                let env: Vec<Item> = inject
+                    .env
+                    .iter()
+                    .filter(|change| change.op != EnvOp::Remove)
+                    .map(|change| change.item.clone())
+                    .collect();
+                let lists = [
+                    ("env", &env),
+                    ("volumeMounts", &inject.volume_mounts),
+                    ("ports", &inject.ports),
+                    ("envFrom", &inject.env_from),
+                ];
+                lists.into_iter().for_each(|(list, ours)| {
+                    leave_out_items(workload, container.node, list, ours, &mut base)
+                });
+            }
+        },
+    );
     base
 }
 
 /// Whether a policy could see what stands in lists other than those of containers.
 fn looks_at_items(policy: &Policy) -> bool {
     let by_expression = |rule: &Rule| rule.template.is_some() || !rule.match_conditions.is_empty();
-    let by_env = |rule: &Rule| !rule.containers.with_env.is_empty() || !rule.containers.without_env.is_empty();
-    !policy.match_conditions.is_empty() || policy.rules.iter().any(|rule| by_expression(rule) || by_env(rule))
+    let by_env = |rule: &Rule| {
+        !rule.containers.with_env.is_empty() || !rule.containers.without_env.is_empty()
+    };
+    !policy.match_conditions.is_empty()
+        || policy
+            .rules
+            .iter()
+            .any(|rule| by_expression(rule) || by_env(rule))
 }
 
 /// Which items a pass looks at.
@@ -90,8 +106,16 @@ fn each_rule(
 }
 
 /// Items of a list that stand there as the policy has them.
-fn leave_out_items(workload: &Workload<'_>, holder: NodeId, list: &str, ours: &[Item], base: &mut Base) {
-    let Some(node) = workload.tree.get(holder, list).filter(|_| !ours.is_empty()) else { return };
+fn leave_out_items(
+    workload: &Workload<'_>,
+    holder: NodeId,
+    list: &str,
+    ours: &[Item],
+    base: &mut Base,
+) {
+    let Some(node) = workload.tree.get(holder, list).filter(|_| !ours.is_empty()) else {
+        return;
+    };
     for item in workload.tree.items(node) {
         if let Ok(value) = to_value(workload.tree, item)
             && ours.iter().any(|own| is_same(&value, &own.value))
@@ -103,13 +127,17 @@ fn leave_out_items(workload: &Workload<'_>, holder: NodeId, list: &str, ours: &[
 
 fn leave_out_containers(workload: &Workload<'_>, inject: &Inject, base: &mut Base) {
     let init = inject.init_containers.iter().map(|(item, _)| item);
-    let ours: Vec<&Item> = init.chain(inject.sidecars.iter().map(|(item, ..)| item)).collect();
+    let ours: Vec<&Item> = init
+        .chain(inject.sidecars.iter().map(|(item, ..)| item))
+        .collect();
     // Who asks for containers asks an outline for too much, whatever is left out.
     if ours.is_empty() || workload.tree.is_outline() {
         return;
     }
     for container in workload.containers() {
-        let twin = ours.iter().find(|item| item.value.get("name").and_then(Value::as_str) == Some(container.name));
+        let twin = ours
+            .iter()
+            .find(|item| item.value.get("name").and_then(Value::as_str) == Some(container.name));
         let value = twin.and_then(|_| to_value(workload.tree, container.node).ok());
         if let (Some(item), Some(value)) = (twin, value)
             && is_same(&value, &item.value)
@@ -121,13 +149,19 @@ fn leave_out_containers(workload: &Workload<'_>, inject: &Inject, base: &mut Bas
 
 fn leave_out_texts(workload: &Workload<'_>, inject: &Inject, base: &mut Base) {
     let lists = [
-        (workload.pod_metadata(), "annotations", &inject.pod_annotations),
+        (
+            workload.pod_metadata(),
+            "annotations",
+            &inject.pod_annotations,
+        ),
         (workload.pod_metadata(), "labels", &inject.pod_labels),
         (workload.metadata(), "annotations", &inject.annotations),
         (workload.metadata(), "labels", &inject.labels),
     ];
     for (metadata, field, ours) in lists {
-        let Some(mapping) = metadata.and_then(|metadata| workload.tree.get(metadata, field)) else { continue };
+        let Some(mapping) = metadata.and_then(|metadata| workload.tree.get(metadata, field)) else {
+            continue;
+        };
         for (key, item) in ours {
             let found = workload.tree.get(mapping, key);
             let is_ours = |node: &NodeId| workload.tree.scalar(*node) == item.value.as_str();

@@ -29,7 +29,10 @@ impl<'c> Planner<'c, '_> {
         for (item, ..) in &inject.sidecars {
             self.attempt(|planner| planner.check_sidecar_ports(item));
         }
-        for item in injects.iter().filter_map(|inject| inject.container_defaults.as_ref()) {
+        for item in injects
+            .iter()
+            .filter_map(|inject| inject.container_defaults.as_ref())
+        {
             self.attempt(|planner| planner.check_resources(item));
         }
         if let Some(item) = &inject.pod_spec {
@@ -42,73 +45,127 @@ impl<'c> Planner<'c, '_> {
 
     /// The first item that may not go with what stands elsewhere in the pod.
     fn item_with_wide_effect(&self) -> Option<&'c Item> {
-        let has_field = |item: &&Item| together::FIELDS.iter().any(|field| item.value.get(field).is_some());
+        let has_field = |item: &&Item| {
+            together::FIELDS
+                .iter()
+                .any(|field| item.value.get(field).is_some())
+        };
         let has_host_port = |port: &Value| port.get("hostPort").is_some();
         let has_host_ports = |item: &&Item| {
             let ports = item.value.get("ports").and_then(Value::as_array);
             ports.is_some_and(|ports| ports.iter().any(has_host_port))
         };
-        let sidecars = self.inject.sidecars.iter().map(|(item, ..)| item).filter(has_host_ports);
-        let ports = self.all_injects().into_iter().flat_map(|inject| &inject.ports);
+        let sidecars = self
+            .inject
+            .sidecars
+            .iter()
+            .map(|(item, ..)| item)
+            .filter(has_host_ports);
+        let ports = self
+            .all_injects()
+            .into_iter()
+            .flat_map(|inject| &inject.ports);
         let ports = ports.filter(|item| has_host_port(&item.value));
-        self.inject.pod_spec.iter().filter(has_field).chain(sidecars).chain(ports).next()
+        self.inject
+            .pod_spec
+            .iter()
+            .filter(has_field)
+            .chain(sidecars)
+            .chain(ports)
+            .next()
     }
 
     fn check_together(&mut self, item: &Item) -> Step {
         let spec = self.draft.value(&self.pod_spec_part()).unwrap_or_default();
         let input = Draft::new(self.workload.tree, self.workload.object.node);
-        let before = input.value(&Part::Node(self.workload.pod_spec)).unwrap_or_default();
+        let before = input
+            .value(&Part::Node(self.workload.pod_spec))
+            .unwrap_or_default();
         let before = together::refused(self.workload.pod_kind, &before);
         let mut found = together::refused(self.workload.pod_kind, &spec);
         found.retain(|(_, sentence)| !before.iter().any(|(_, other)| other == sentence));
         for (_, sentence) in found {
-            let problem = self.problem(Code::Invalid, format!("{}: {sentence}", self.workload.title()), item);
+            let problem = self.problem(
+                Code::Invalid,
+                format!("{}: {sentence}", self.workload.title()),
+                item,
+            );
             self.problems.push(problem);
         }
         Ok(())
     }
 
     fn has_volume(&self, name: &str) -> bool {
-        self.position_by(self.pod_list("volumes").as_ref(), "name", name).is_some()
-            || self.claim_templates().iter().any(|(_, own)| own.as_deref() == Some(name))
+        self.position_by(self.pod_list("volumes").as_ref(), "name", name)
+            .is_some()
+            || self
+                .claim_templates()
+                .iter()
+                .any(|(_, own)| own.as_deref() == Some(name))
     }
 
     fn check_mount(&self, mount: &Value, item: &Item) -> Step {
-        let name = mount.get("name").and_then(Value::as_str).unwrap_or_default();
+        let name = mount
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         if self.has_volume(name) {
             return Ok(());
         }
-        let message = format!("a mount names the volume `{name}`, which {} does not have", self.workload.title());
+        let message = format!(
+            "a mount names the volume `{name}`, which {} does not have",
+            self.workload.title()
+        );
         Err(Box::new(
-            self.problem(Code::Invalid, message, item).help("add the volume to the policy's `inject.volumes`"),
+            self.problem(Code::Invalid, message, item)
+                .help("add the volume to the policy's `inject.volumes`"),
         ))
     }
 
     fn check_new_container(&self, item: &Item) -> Step {
-        let mounts = item.value.get("volumeMounts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        mounts.iter().try_for_each(|mount| self.check_mount(mount, item))
+        let mounts = item
+            .value
+            .get("volumeMounts")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        mounts
+            .iter()
+            .try_for_each(|mount| self.check_mount(mount, item))
     }
 
     /// A sidecar shares the pod's ports with all containers that run beside it.
     fn check_sidecar_ports(&self, item: &Item) -> Step {
-        let ports = item.value.get("ports").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let ports = item
+            .value
+            .get("ports")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         if ports.is_empty() {
             return Ok(());
         }
         for list in [ListKey::Containers, ListKey::InitContainers] {
             for (other, name) in self.pod_items(list.key(), "name") {
-                let runs_beside =
-                    list == ListKey::Containers || self.draft.is_text_at(&other, "restartPolicy", "Always");
+                let runs_beside = list == ListKey::Containers
+                    || self.draft.is_text_at(&other, "restartPolicy", "Always");
                 if runs_beside && name.as_deref() != Some(text_of(item, "name")) {
                     let theirs = self.items_by(self.draft.get(&other, "ports").as_ref(), "name");
-                    ports.iter().try_for_each(|port| self.check_port_beside(port, &theirs, item))?;
+                    ports
+                        .iter()
+                        .try_for_each(|port| self.check_port_beside(port, &theirs, item))?;
                 }
             }
         }
         Ok(())
     }
 
-    fn check_port_beside(&self, port: &Value, theirs: &[(Part, Option<Cow<'_, str>>)], item: &Item) -> Step {
+    fn check_port_beside(
+        &self,
+        port: &Value,
+        theirs: &[(Part, Option<Cow<'_, str>>)],
+        item: &Item,
+    ) -> Step {
         let wanted = port_of(port);
         let name = port.get("name").and_then(Value::as_str);
         for (their, their_name) in theirs {
@@ -116,7 +173,11 @@ impl<'c> Planner<'c, '_> {
             let is_same_number = self.port_identity(their) == wanted;
             if is_same_name || is_same_number {
                 let what = match is_same_number {
-                    true => format!("the port {} of the sidecar `{}`", wanted.0, text_of(item, "name")),
+                    true => format!(
+                        "the port {} of the sidecar `{}`",
+                        wanted.0,
+                        text_of(item, "name")
+                    ),
                     false => format!("the port name `{}`", name.unwrap_or_default()),
                 };
                 return Err(self.port_clash(their, what, item));
@@ -128,15 +189,23 @@ impl<'c> Planner<'c, '_> {
 
     /// A port of the node is given once (`checkHostPortConflicts` of Kubernetes).
     pub(super) fn check_host_port(&self, port: &Value, their: &Part, item: &Item) -> Step {
-        let Some(number) = port.get("hostPort").and_then(Value::as_i64).filter(|number| *number != 0) else {
+        let Some(number) = port
+            .get("hostPort")
+            .and_then(Value::as_i64)
+            .filter(|number| *number != 0)
+        else {
             return Ok(());
         };
         let own = |key: &str| port.get(key).and_then(Value::as_str).unwrap_or_default();
-        let is_same = self.draft.is_text_at(their, "hostPort", &number.to_string())
+        let is_same = self
+            .draft
+            .is_text_at(their, "hostPort", &number.to_string())
             && self.draft.text_at(their, "hostIP").unwrap_or_default() == own("hostIP")
             && self.port_identity(their).1 == port_of(port).1;
         match is_same {
-            true => Err(self.port_clash(their, format_args!("the port {number} of the node"), item)),
+            true => {
+                Err(self.port_clash(their, format_args!("the port {number} of the node"), item))
+            }
             false => Ok(()),
         }
     }
@@ -144,7 +213,9 @@ impl<'c> Planner<'c, '_> {
     /// A request that we fill in above a limit that is there, or the other way round.
     fn check_resources(&self, item: &Item) -> Step {
         for container in &self.chosen {
-            let Some(resources) = self.container_part(container).and_then(|part| self.draft.get(&part, "resources"))
+            let Some(resources) = self
+                .container_part(container)
+                .and_then(|part| self.draft.get(&part, "resources"))
             else {
                 continue;
             };
@@ -153,10 +224,14 @@ impl<'c> Planner<'c, '_> {
                 quantity::parse(&self.draft.value(&part)?)
             };
             for name in ["cpu", "memory", "ephemeral-storage"] {
-                if let (Some(request), Some(limit)) = (amount("requests", name), amount("limits", name))
+                if let (Some(request), Some(limit)) =
+                    (amount("requests", name), amount("limits", name))
                     && request > limit
                 {
-                    let message = format!("container `{}` would request more {name} than its limit", container.name);
+                    let message = format!(
+                        "container `{}` would request more {name} than its limit",
+                        container.name
+                    );
                     return Err(Box::new(self.problem(Code::Invalid, message, item)));
                 }
             }
@@ -166,11 +241,15 @@ impl<'c> Planner<'c, '_> {
 
     /// The API server refuses hostPID together with shareProcessNamespace.
     fn check_namespaces(&self, item: &Item) -> Step {
-        let is_true = |key: &str| self.draft.text_at(&self.pod_spec_part(), key).as_deref() == Some("true");
+        let is_true =
+            |key: &str| self.draft.text_at(&self.pod_spec_part(), key).as_deref() == Some("true");
         if !(is_true("hostPID") && is_true("shareProcessNamespace")) {
             return Ok(());
         }
-        let message = format!("{} would have both `hostPID` and `shareProcessNamespace`", self.workload.title());
+        let message = format!(
+            "{} would have both `hostPID` and `shareProcessNamespace`",
+            self.workload.title()
+        );
         Err(Box::new(self.problem(Code::Invalid, message, item)))
     }
 }

@@ -27,7 +27,13 @@ pub(super) fn add(
 ) -> Result<Vec<Change>, Vec<Diagnostic>> {
     let (mut done, mut problems) = (Vec::new(), Vec::new());
     for checksum in checksums {
-        match (Summing { subject, checksum, draft: &*draft }).annotations() {
+        match (Summing {
+            subject,
+            checksum,
+            draft: &*draft,
+        })
+        .annotations()
+        {
             Ok(annotations) => {
                 for (key, value) in annotations {
                     match set(subject, draft, &key, value) {
@@ -39,12 +45,18 @@ pub(super) fn add(
             Err(found) => problems.extend(found),
         }
     }
-    if problems.is_empty() { Ok(done) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(done)
+    } else {
+        Err(problems)
+    }
 }
 
 fn template_of(subject: Subject<'_, '_>, draft: &Draft<'_>) -> Part {
     let path = &subject.workload.pod_kind.path;
-    path.iter().fold(draft.root(), |part, key| draft.get(&part, key).unwrap_or(part))
+    path.iter().fold(draft.root(), |part, key| {
+        draft.get(&part, key).unwrap_or(part)
+    })
 }
 
 fn set(
@@ -64,7 +76,11 @@ fn set(
         for step in &subject.workload.pod_kind.path {
             holder = draft.open_mapping(holder, step, order::OBJECT)?;
         }
-        let within = if subject.workload.pod_kind.path.is_empty() { order::OBJECT } else { order::TEMPLATE };
+        let within = if subject.workload.pod_kind.path.is_empty() {
+            order::OBJECT
+        } else {
+            order::TEMPLATE
+        };
         let metadata = draft.open_mapping(holder, "metadata", within)?;
         let annotations = draft.open_mapping(metadata, "annotations", order::METADATA)?;
         draft.set(annotations, key, Value::String(value.clone()), &[])
@@ -103,12 +119,18 @@ impl Summing<'_, '_> {
         }
         match &self.checksum.annotation {
             ChecksumKey::Text(key) => {
-                let sum = Some(sums).filter(|sums| is_whole && !sums.is_empty()).map(of_several);
+                let sum = Some(sums)
+                    .filter(|sums| is_whole && !sums.is_empty())
+                    .map(of_several);
                 Ok(sum.map(|sum| (key.clone(), sum)).into_iter().collect())
             }
             ChecksumKey::OfEach(template) => {
-                let keyed = sums.into_iter().map(|(name, sum)| Ok((self.key_of(template, &name)?, sum)));
-                keyed.collect::<Result<_, Diagnostic>>().map_err(|problem| vec![problem])
+                let keyed = sums
+                    .into_iter()
+                    .map(|(name, sum)| Ok((self.key_of(template, &name)?, sum)));
+                keyed
+                    .collect::<Result<_, Diagnostic>>()
+                    .map_err(|problem| vec![problem])
             }
         }
     }
@@ -116,45 +138,86 @@ impl Summing<'_, '_> {
     /// The objects to sum, and whether the pod starts without them, too.
     fn names(&self) -> BTreeMap<DataName, bool> {
         let namespace = &self.subject.workload.namespace;
-        let named = |kind, name: &str| DataName { kind, namespace: namespace.clone(), name: name.to_owned() };
+        let named = |kind, name: &str| DataName {
+            kind,
+            namespace: namespace.clone(),
+            name: name.to_owned(),
+        };
         let checksum = self.checksum;
         let mut names = BTreeMap::new();
         let asks_references = checksum.all_config_maps || checksum.all_secrets;
-        for (kind, name, is_optional) in if asks_references { self.references() } else { Vec::new() } {
+        for (kind, name, is_optional) in if asks_references {
+            self.references()
+        } else {
+            Vec::new()
+        } {
             let is_asked_for = match kind {
                 DataKind::ConfigMap => checksum.all_config_maps,
                 DataKind::Secret => checksum.all_secrets,
             };
             if is_asked_for {
                 // What one place must have and another may have, must be there.
-                names.entry(named(kind, &name)).and_modify(|all| *all &= is_optional).or_insert(is_optional);
+                names
+                    .entry(named(kind, &name))
+                    .and_modify(|all| *all &= is_optional)
+                    .or_insert(is_optional);
             }
         }
-        names.extend(checksum.config_maps.iter().map(|name| (named(DataKind::ConfigMap, name), false)));
-        names.extend(checksum.secrets.iter().map(|name| (named(DataKind::Secret, name), false)));
+        names.extend(
+            checksum
+                .config_maps
+                .iter()
+                .map(|name| (named(DataKind::ConfigMap, name), false)),
+        );
+        names.extend(
+            checksum
+                .secrets
+                .iter()
+                .map(|name| (named(DataKind::Secret, name), false)),
+        );
         names
     }
 
     /// What volumes, `env` and `envFrom` of the pod template name, and whether it is optional there.
     fn references(&self) -> Vec<(DataKind, String, bool)> {
-        let pod_spec = self.draft.get(&template_of(self.subject, self.draft), "spec");
-        let value = pod_spec.and_then(|spec| self.draft.value(&spec)).unwrap_or(Value::Null);
+        let pod_spec = self
+            .draft
+            .get(&template_of(self.subject, self.draft), "spec");
+        let value = pod_spec
+            .and_then(|spec| self.draft.value(&spec))
+            .unwrap_or(Value::Null);
         let mut found = Vec::new();
         for volume in items(&value, "volumes") {
             refer(&mut found, volume, "configMap", "name", DataKind::ConfigMap);
             refer(&mut found, volume, "secret", "secretName", DataKind::Secret);
-            for source in volume.get("projected").into_iter().flat_map(|projected| items(projected, "sources")) {
+            for source in volume
+                .get("projected")
+                .into_iter()
+                .flat_map(|projected| items(projected, "sources"))
+            {
                 refer(&mut found, source, "configMap", "name", DataKind::ConfigMap);
                 refer(&mut found, source, "secret", "name", DataKind::Secret);
             }
         }
         for container in items(&value, "initContainers").chain(items(&value, "containers")) {
             for source in items(container, "envFrom") {
-                refer(&mut found, source, "configMapRef", "name", DataKind::ConfigMap);
+                refer(
+                    &mut found,
+                    source,
+                    "configMapRef",
+                    "name",
+                    DataKind::ConfigMap,
+                );
                 refer(&mut found, source, "secretRef", "name", DataKind::Secret);
             }
             for source in items(container, "env").filter_map(|variable| variable.get("valueFrom")) {
-                refer(&mut found, source, "configMapKeyRef", "name", DataKind::ConfigMap);
+                refer(
+                    &mut found,
+                    source,
+                    "configMapKeyRef",
+                    "name",
+                    DataKind::ConfigMap,
+                );
                 refer(&mut found, source, "secretKeyRef", "name", DataKind::Secret);
             }
         }
@@ -162,40 +225,67 @@ impl Summing<'_, '_> {
     }
 
     fn sum_of(&self, name: &DataName) -> Result<Option<String>, Diagnostic> {
-        let entries = self.subject.inventory.entries(name).map_err(|doubt| self.at(doubt.into_diagnostic()))?;
-        let Some(entries) = entries else { return Ok(None) };
+        let entries = self
+            .subject
+            .inventory
+            .entries(name)
+            .map_err(|doubt| self.at(doubt.into_diagnostic()))?;
+        let Some(entries) = entries else {
+            return Ok(None);
+        };
         if self.checksum.keys.is_empty() {
             return Ok(Some(sum(entries)));
         }
-        let wanted = self.checksum.keys.iter().map(|key| Some((key.clone(), entries.get(key)?.clone())));
-        Ok(wanted.collect::<Option<Entries>>().map(|entries| sum(&entries)))
+        let wanted = self
+            .checksum
+            .keys
+            .iter()
+            .map(|key| Some((key.clone(), entries.get(key)?.clone())));
+        Ok(wanted
+            .collect::<Option<Entries>>()
+            .map(|entries| sum(&entries)))
     }
 
     fn missing(&self, name: &DataName) -> Diagnostic {
         let inventory = self.subject.inventory;
         let known = inventory.entries(name).ok().flatten();
         let absent = |key: &&String| known.is_some_and(|entries| !entries.contains_key(*key));
-        let (what, help) = match (self.checksum.keys.iter().find(absent), inventory.namesake(name)) {
-            (Some(key), _) => (format!("has no key `{key}`"), "name a key that is there".to_owned()),
+        let (what, help) = match (
+            self.checksum.keys.iter().find(absent),
+            inventory.namesake(name),
+        ) {
+            (Some(key), _) => (
+                format!("has no key `{key}`"),
+                "name a key that is there".to_owned(),
+            ),
             (None, Some((other, _))) => {
                 let help = match (&name.namespace, &other.namespace) {
                     (_, Some(_)) if name.namespace.is_none() => {
                         "the workload states no namespace: say it with `--namespace`"
                     }
-                    (_, None) => "the one that is there states no namespace: say it with `--namespace`",
+                    (_, None) => {
+                        "the one that is there states no namespace: say it with `--namespace`"
+                    }
                     _ => "a pod reads only what is in its own namespace",
                 };
-                (format!("is not among the manifests, only {} is", other.title()), help.to_owned())
+                (
+                    format!("is not among the manifests, only {} is", other.title()),
+                    help.to_owned(),
+                )
             }
             (None, None) => {
-                let word =
-                    if self.subject.policy.kind().is_some() { "--param onMissing=Skip" } else { "onMissing: Skip" };
+                let word = if self.subject.policy.kind().is_some() {
+                    "--param onMissing=Skip"
+                } else {
+                    "onMissing: Skip"
+                };
                 let help = format!("give the file that holds it with `--context`, or say `{word}`");
                 ("is not among the manifests".to_owned(), help.to_owned())
             }
         };
         let message = format!("the {} {what}, so that it cannot be summed", name.title());
-        self.at(Diagnostic::error(Code::MissingObject, message)).help(help)
+        self.at(Diagnostic::error(Code::MissingObject, message))
+            .help(help)
     }
 
     fn at(&self, problem: Diagnostic) -> Diagnostic {
@@ -208,8 +298,20 @@ impl Summing<'_, '_> {
 
     /// The annotation's key for one object.
     fn key_of(&self, template: &Template, name: &DataName) -> Result<String, Diagnostic> {
-        let Subject { workload, policy, base, .. } = self.subject;
-        let facts = ReferenceFacts { name, workload: WorkloadFacts { workload, base, container: None } };
+        let Subject {
+            workload,
+            policy,
+            base,
+            ..
+        } = self.subject;
+        let facts = ReferenceFacts {
+            name,
+            workload: WorkloadFacts {
+                workload,
+                base,
+                container: None,
+            },
+        };
         let failed = |fault: Fault| {
             let problem = self.at(Diagnostic::error(fault.code, fault.message));
             match fault.help {
@@ -217,7 +319,10 @@ impl Summing<'_, '_> {
                 None => problem,
             }
         };
-        let key = match template.evaluate(&Evaluator::new(&policy.params, &policy.variables, &facts)).map_err(failed)? {
+        let key = match template
+            .evaluate(&Evaluator::new(&policy.params, &policy.variables, &facts))
+            .map_err(failed)?
+        {
             Outcome::Value(value) => crate::policy::template::as_text(&value).unwrap_or_default(),
             Outcome::Absent => String::new(),
         };
@@ -226,7 +331,9 @@ impl Summing<'_, '_> {
             Err(rule) => {
                 let message = format!("the annotation `{key}` for the {} {rule}", name.title());
                 let help = "shorten the name: `checksum/${ref.kind}-${dnsLabel(ref.name)}`";
-                Err(self.at(Diagnostic::error(Code::Invalid, message)).help(help))
+                Err(self
+                    .at(Diagnostic::error(Code::Invalid, message))
+                    .help(help))
             }
         }
     }
@@ -237,19 +344,37 @@ fn of_several(sums: Vec<(DataName, String)>) -> String {
     if let [(_, sum)] = sums.as_slice() {
         return sum.clone();
     }
-    let named: BTreeMap<String, String> =
-        sums.into_iter().map(|(name, sum)| (format!("{}/{}", name.kind, name.name), sum)).collect();
+    let named: BTreeMap<String, String> = sums
+        .into_iter()
+        .map(|(name, sum)| (format!("{}/{}", name.kind, name.name), sum))
+        .collect();
     sha256(&serde_json::to_string(&named).expect("texts are always JSON"))
 }
 
 fn items<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
-    value.get(key).and_then(Value::as_array).into_iter().flatten()
+    value
+        .get(key)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
 }
 
-fn refer(found: &mut Vec<(DataKind, String, bool)>, holder: &Value, source: &str, key: &str, kind: DataKind) {
+fn refer(
+    found: &mut Vec<(DataKind, String, bool)>,
+    holder: &Value,
+    source: &str,
+    key: &str,
+    kind: DataKind,
+) {
     let source = holder.get(source);
-    let name = source.and_then(|source| source.get(key)).and_then(Value::as_str).filter(|name| !name.is_empty());
-    let is_optional = source.and_then(|source| source.get("optional")).and_then(Value::as_bool) == Some(true);
+    let name = source
+        .and_then(|source| source.get(key))
+        .and_then(Value::as_str)
+        .filter(|name| !name.is_empty());
+    let is_optional = source
+        .and_then(|source| source.get("optional"))
+        .and_then(Value::as_bool)
+        == Some(true);
     found.extend(name.map(|name| (kind, name.to_owned(), is_optional)));
 }
 

@@ -14,21 +14,45 @@ use super::order;
 use super::planner::{Planner, Step};
 
 impl Planner<'_, '_> {
-    pub(super) fn compose(&mut self, container: &Container<'_>, change: &EnvChange, variable: &Variable) -> Step {
+    pub(super) fn compose(
+        &mut self,
+        container: &Container<'_>,
+        change: &EnvChange,
+        variable: &Variable,
+    ) -> Step {
         let original = format!("{ORIGINAL}{}", change.name);
         self.check_composable(container, change, variable, &original)?;
-        let value = joined(&format!("$({original})"), value_of(change).unwrap_or_default(), change);
+        let value = joined(
+            &format!("$({original})"),
+            value_of(change).unwrap_or_default(),
+            change,
+        );
         self.check_references(container, change, &value, variable.index)?;
         let list = self.open_container_list(container, "env")?;
-        let renamed = self
-            .draft
-            .open_item(list, variable.index)
-            .and_then(|item| self.draft.set(item, "name", Value::String(original.clone()), order::ENV_VAR));
+        let renamed = self.draft.open_item(list, variable.index).and_then(|item| {
+            self.draft.set(
+                item,
+                "name",
+                Value::String(original.clone()),
+                order::ENV_VAR,
+            )
+        });
         renamed.map_err(|refusal| self.refused(&refusal))?;
-        self.draft.insert(list, variable.index + 1, json!({"name": change.name, "value": value}));
+        self.draft.insert(
+            list,
+            variable.index + 1,
+            json!({"name": change.name, "value": value}),
+        );
         self.note_join(container, change);
-        let verb = if change.op == EnvOp::Prepend { "prepended to" } else { "appended to" };
-        self.report_change(format_args!("{}: {verb} env {}, which is {original} now", container.name, change.name));
+        let verb = if change.op == EnvOp::Prepend {
+            "prepended to"
+        } else {
+            "appended to"
+        };
+        self.report_change(format_args!(
+            "{}: {verb} env {}, which is {original} now",
+            container.name, change.name
+        ));
         Ok(())
     }
 
@@ -49,11 +73,20 @@ impl Planner<'_, '_> {
         let value = joined(&format!("$({original})"), ours, change);
         let at = self.index_of_new(container, change, &value)?;
         let list = self.open_container_list(container, "env")?;
-        self.draft.insert(list, at, json!({"name": original, "valueFrom": reference}));
-        self.draft.insert(list, at + 1, json!({"name": change.name, "value": value}));
-        let verb = if change.op == EnvOp::Prepend { "prepended to" } else { "appended to" };
+        self.draft
+            .insert(list, at, json!({"name": original, "valueFrom": reference}));
+        self.draft
+            .insert(list, at + 1, json!({"name": change.name, "value": value}));
+        let verb = if change.op == EnvOp::Prepend {
+            "prepended to"
+        } else {
+            "appended to"
+        };
         let name = &change.name;
-        self.report_change(format!("{}: {verb} env {name} of envFrom, which is {original} now", container.name));
+        self.report_change(format!(
+            "{}: {verb} env {name} of envFrom, which is {original} now",
+            container.name
+        ));
         Ok(())
     }
 
@@ -65,13 +98,21 @@ impl Planner<'_, '_> {
         original: &str,
     ) -> Step {
         self.check_joinable(container, change, original, "`valueFrom`")?;
-        let source = self.draft.get(&variable.part, "valueFrom").and_then(|source| self.draft.value(&source));
-        let references = ["configMapKeyRef", "secretKeyRef"].into_iter().filter_map(|key| source.as_ref()?.get(key));
-        let is_optional = |reference: &Value| reference.get("optional").and_then(Value::as_bool) == Some(true);
+        let source = self
+            .draft
+            .get(&variable.part, "valueFrom")
+            .and_then(|source| self.draft.value(&source));
+        let references = ["configMapKeyRef", "secretKeyRef"]
+            .into_iter()
+            .filter_map(|key| source.as_ref()?.get(key));
+        let is_optional =
+            |reference: &Value| reference.get("optional").and_then(Value::as_bool) == Some(true);
         if !references.into_iter().any(is_optional) {
             return Ok(());
         }
-        let is_there = source.as_ref().map_or(Ok(false), |source| self.is_key_there(source));
+        let is_there = source
+            .as_ref()
+            .map_or(Ok(false), |source| self.is_key_there(source));
         if is_there.map_err(|doubt| self.unclear(doubt, change))? {
             return Ok(());
         }
@@ -81,21 +122,38 @@ impl Planner<'_, '_> {
             change.name, container.name
         );
         let problem = self.problem(Code::CannotCompose, message, &change.item);
-        let help =
-            "give the file that has the key with `--context`, take `optional: true` out, or leave the container out";
+        let help = "give the file that has the key with `--context`, take `optional: true` out, or leave the container out";
         Err(Box::new(problem.help(help)))
     }
 
-    fn check_joinable(&self, container: &Container<'_>, change: &EnvChange, original: &str, from: &str) -> Step {
+    fn check_joinable(
+        &self,
+        container: &Container<'_>,
+        change: &EnvChange,
+        original: &str,
+        from: &str,
+    ) -> Step {
         let whose = format!("`{}` of container `{}`", change.name, container.name);
         let refuse = |message: String, help: &str| {
-            Err(Box::new(self.problem(Code::CannotCompose, message, &change.item).help(help)))
+            Err(Box::new(
+                self.problem(Code::CannotCompose, message, &change.item)
+                    .help(help),
+            ))
         };
         if change.op == EnvOp::MergeKeys {
-            let message = format!("{whose} comes from {from}, so its pairs cannot be compared with those to merge");
-            return refuse(message, "state its value in the manifest, or leave the container out");
+            let message = format!(
+                "{whose} comes from {from}, so its pairs cannot be compared with those to merge"
+            );
+            return refuse(
+                message,
+                "state its value in the manifest, or leave the container out",
+            );
         }
-        if self.variables(container).iter().any(|(_, own)| own.as_deref() == Some(original)) {
+        if self
+            .variables(container)
+            .iter()
+            .any(|(_, own)| own.as_deref() == Some(original))
+        {
             let message = format!("{whose} would become `{original}`, which is there already");
             return refuse(message, "take one of the two out");
         }

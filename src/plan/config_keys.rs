@@ -8,29 +8,61 @@ use super::Subject;
 
 /// What is wrong with them: an error where the ConfigMap lacks the key, a warning where there is no ConfigMap to look at.
 pub(super) fn check(subject: Subject<'_, '_>) -> Vec<Diagnostic> {
-    subject.policy.config_keys.iter().filter_map(|key| check_one(subject, key)).collect()
+    subject
+        .policy
+        .config_keys
+        .iter()
+        .filter_map(|key| check_one(subject, key))
+        .collect()
 }
 
 fn check_one(subject: Subject<'_, '_>, wanted: &ConfigKey) -> Option<Diagnostic> {
-    let Subject { workload, policy, inventory, .. } = subject;
+    let Subject {
+        workload,
+        policy,
+        inventory,
+        ..
+    } = subject;
     let namespace = workload.namespace.clone();
-    let name = DataName { kind: DataKind::ConfigMap, namespace, name: wanted.name.clone() };
+    let name = DataName {
+        kind: DataKind::ConfigMap,
+        namespace,
+        name: wanted.name.clone(),
+    };
     let here = |problem: Diagnostic| {
-        problem.at(policy.text.place(wanted.at.clone()), format!("policy `{}` needs it", policy.identity))
+        problem.at(
+            policy.text.place(wanted.at.clone()),
+            format!("policy `{}` needs it", policy.identity),
+        )
     };
     match inventory.entries(&name) {
         Err(doubt) => Some(here(doubt.into_diagnostic())),
         Ok(Some(entries)) if entries.contains_key(&wanted.key) => None,
         Ok(Some(entries)) => {
             let message = format!("the {} has no key `{}`", name.title(), wanted.key);
-            let keys = entries.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            let keys = entries
+                .keys()
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(", ");
             let problem = here(Diagnostic::error(Code::MissingObject, message));
-            Some(problem.at(workload.own_place(), "for this workload").help(format!("its keys are {keys}")))
+            Some(
+                problem
+                    .at(workload.own_place(), "for this workload")
+                    .help(format!("its keys are {keys}")),
+            )
         }
         Ok(None) => {
-            let message = format!("the {} is not among the manifests, so its key cannot be checked", name.title());
+            let message = format!(
+                "the {} is not among the manifests, so its key cannot be checked",
+                name.title()
+            );
             let warning = here(Diagnostic::warning(Code::MissingObject, message));
-            Some(warning.help("pods do not start without it; give the file that holds it with `--context`"))
+            Some(
+                warning.help(
+                    "pods do not start without it; give the file that holds it with `--context`",
+                ),
+            )
         }
     }
 }

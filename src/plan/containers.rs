@@ -26,10 +26,18 @@ impl<'t> Planner<'_, 't> {
         let name = text_of(item, "name");
         match kind {
             SidecarType::Native => {
-                if let Some(minor) = self.options.kube_minor.filter(|minor| *minor < NATIVE_SIDECARS_SINCE) {
-                    let message = format!("Kubernetes 1.{minor} does not run native sidecars, and `{name}` is one");
+                if let Some(minor) = self
+                    .options
+                    .kube_minor
+                    .filter(|minor| *minor < NATIVE_SIDECARS_SINCE)
+                {
+                    let message = format!(
+                        "Kubernetes 1.{minor} does not run native sidecars, and `{name}` is one"
+                    );
                     let problem = self.problem(Code::Invalid, message, item);
-                    return Err(Box::new(problem.help("use `type: Container`, or Kubernetes 1.29 or later")));
+                    return Err(Box::new(
+                        problem.help("use `type: Container`, or Kubernetes 1.29 or later"),
+                    ));
                 }
                 self.container(ListKey::InitContainers, item, position)
             }
@@ -39,7 +47,8 @@ impl<'t> Planner<'_, 't> {
                     self.workload.title()
                 );
                 Err(Box::new(
-                    self.problem(Code::Invalid, message, item).help("use `type: Native`, which ends with the others"),
+                    self.problem(Code::Invalid, message, item)
+                        .help("use `type: Native`, which ends with the others"),
                 ))
             }
             SidecarType::Container => self.container(ListKey::Containers, item, position),
@@ -51,13 +60,21 @@ impl<'t> Planner<'_, 't> {
         let name = text_of(item, "name");
         self.check_restart_policy(item)?;
         let what = format_args!("the container `{name}`");
-        let other = if list == ListKey::Containers { ListKey::InitContainers } else { ListKey::Containers };
+        let other = if list == ListKey::Containers {
+            ListKey::InitContainers
+        } else {
+            ListKey::Containers
+        };
         let elsewhere = self.pod_list(other.key());
         if let Some(at) = self.position_by(elsewhere.as_ref(), "name", name)
-            && let Some(there) = elsewhere.as_ref().and_then(|list| self.draft.item(list, at))
+            && let Some(there) = elsewhere
+                .as_ref()
+                .and_then(|list| self.draft.item(list, at))
         {
             let problem = self.conflict(&there, what, item);
-            return Err(Box::new(problem.help("init containers and app containers share one name space: rename one")));
+            return Err(Box::new(problem.help(
+                "init containers and app containers share one name space: rename one",
+            )));
         }
         let own = self.pod_list(list.key());
         if let Some(at) = self.position_by(own.as_ref(), "name", name)
@@ -77,7 +94,9 @@ impl<'t> Planner<'_, 't> {
         self.draft.insert(opened, at, item.value.clone());
         let word = match list {
             ListKey::Containers => "sidecar",
-            ListKey::InitContainers if text_of(item, "restartPolicy") == "Always" => "native sidecar",
+            ListKey::InitContainers if text_of(item, "restartPolicy") == "Always" => {
+                "native sidecar"
+            }
             ListKey::InitContainers => "init container",
         };
         self.report(format_args!("{word} {name}"));
@@ -87,22 +106,34 @@ impl<'t> Planner<'_, 't> {
     /// `Always` is a native sidecar's, which is looked at elsewhere.
     fn check_restart_policy(&self, item: &Item) -> Step {
         let is_stated = matches!(text_of(item, "restartPolicy"), "OnFailure" | "Never");
-        let Some(minor) = self.options.kube_minor.filter(|minor| is_stated && *minor < RESTART_POLICIES_SINCE) else {
+        let Some(minor) = self
+            .options
+            .kube_minor
+            .filter(|minor| is_stated && *minor < RESTART_POLICIES_SINCE)
+        else {
             return Ok(());
         };
-        let message =
-            format!("Kubernetes 1.{minor} takes no `restartPolicy` of the container `{}`", text_of(item, "name"));
+        let message = format!(
+            "Kubernetes 1.{minor} takes no `restartPolicy` of the container `{}`",
+            text_of(item, "name")
+        );
         let help = "leave it out, or use Kubernetes 1.35 or later";
-        Err(Box::new(self.problem(Code::Invalid, message, item).help(help)))
+        Err(Box::new(
+            self.problem(Code::Invalid, message, item).help(help),
+        ))
     }
 
     /// `kubectl logs` and `exec` go to the first container unless an annotation names another.
     fn check_default_container(&self, item: &Item) -> Step {
         let metadata = self.draft.get(&self.template_part(), "metadata");
         let annotations = metadata.and_then(|metadata| self.draft.get(&metadata, "annotations"));
-        let is_stated =
-            annotations.is_some_and(|annotations| self.draft.get(&annotations, DEFAULT_CONTAINER).is_some());
-        let is_planned = self.inject.pod_annotations.iter().any(|(key, _)| key == DEFAULT_CONTAINER);
+        let is_stated = annotations
+            .is_some_and(|annotations| self.draft.get(&annotations, DEFAULT_CONTAINER).is_some());
+        let is_planned = self
+            .inject
+            .pod_annotations
+            .iter()
+            .any(|(key, _)| key == DEFAULT_CONTAINER);
         if is_stated || is_planned {
             return Ok(());
         }
@@ -111,7 +142,9 @@ impl<'t> Planner<'_, 't> {
             text_of(item, "name")
         );
         let help = format!("let it stand last, or add the pod annotation `{DEFAULT_CONTAINER}`");
-        Err(Box::new(self.problem(Code::Invalid, message, item).help(help)))
+        Err(Box::new(
+            self.problem(Code::Invalid, message, item).help(help),
+        ))
     }
 
     /// Nothing to do when the same is there; otherwise a conflict, or what is there goes.
@@ -131,24 +164,46 @@ impl<'t> Planner<'_, 't> {
             return Err(self.conflict(there, what, item));
         }
         replace(self)?;
-        let what = if self.options.details { what.to_string() } else { String::new() };
-        self.report_change(format_args!("{} replaced", what.trim_start_matches("the ").replace('`', "")));
+        let what = if self.options.details {
+            what.to_string()
+        } else {
+            String::new()
+        };
+        self.report_change(format_args!(
+            "{} replaced",
+            what.trim_start_matches("the ").replace('`', "")
+        ));
         Ok(())
     }
 
     pub(super) fn volume_mount(&mut self, container: &Container<'_>, item: &Item) -> Step {
         let path = text_of(item, "mountPath");
-        self.container_item(container, "volumeMounts", item, format_args!("mount {path}"), |planner, part| {
-            let own = planner.draft.text_at(part, "mountPath");
-            own.is_some_and(|own| own.trim_end_matches('/') == path.trim_end_matches('/'))
-        })
+        self.container_item(
+            container,
+            "volumeMounts",
+            item,
+            format_args!("mount {path}"),
+            |planner, part| {
+                let own = planner.draft.text_at(part, "mountPath");
+                own.is_some_and(|own| own.trim_end_matches('/') == path.trim_end_matches('/'))
+            },
+        )
     }
 
     pub(super) fn env_from(&mut self, container: &Container<'_>, item: &Item) -> Step {
         let identity = env_from_identity(&item.value);
-        self.container_item(container, "envFrom", item, format_args!("envFrom {}", identity.1), |planner, part| {
-            planner.draft.value(part).is_some_and(|value| env_from_identity(&value) == identity)
-        })
+        self.container_item(
+            container,
+            "envFrom",
+            item,
+            format_args!("envFrom {}", identity.1),
+            |planner, part| {
+                planner
+                    .draft
+                    .value(part)
+                    .is_some_and(|value| env_from_identity(&value) == identity)
+            },
+        )
     }
 
     pub(super) fn port(&mut self, container: &Container<'_>, item: &Item) -> Step {
@@ -177,19 +232,36 @@ impl<'t> Planner<'_, 't> {
                 }
             }
         }
-        self.container_item(container, "ports", item, format_args!("port {number}"), |planner, part| {
-            planner.port_identity(part) == wanted
-        })
+        self.container_item(
+            container,
+            "ports",
+            item,
+            format_args!("port {number}"),
+            |planner, part| planner.port_identity(part) == wanted,
+        )
     }
 
-    pub(super) fn port_clash(&self, there: &Part, what: impl fmt::Display, item: &Item) -> Box<Diagnostic> {
+    pub(super) fn port_clash(
+        &self,
+        there: &Part,
+        what: impl fmt::Display,
+        item: &Item,
+    ) -> Box<Diagnostic> {
         let help = "a pod has each port number and name once: choose others, or one container with `containers`";
         Box::new(self.conflict(there, what, item).help(help))
     }
 
     pub(super) fn port_identity(&self, port: &Part) -> (Cow<'t, str>, Cow<'t, str>) {
-        let number = self.draft.text_at(port, "containerPort").unwrap_or_default();
-        (number, self.draft.text_at(port, "protocol").unwrap_or(Cow::Borrowed("TCP")))
+        let number = self
+            .draft
+            .text_at(port, "containerPort")
+            .unwrap_or_default();
+        (
+            number,
+            self.draft
+                .text_at(port, "protocol")
+                .unwrap_or(Cow::Borrowed("TCP")),
+        )
     }
 
     /// Adds an item to a list of a container, unless one of its identity is there.
@@ -202,7 +274,9 @@ impl<'t> Planner<'_, 't> {
         is_same_identity: impl Fn(&Self, &Part) -> bool,
     ) -> Step {
         let what = format_args!("{}: {what}", container.name);
-        let part = self.container_part(container).and_then(|part| self.draft.get(&part, list));
+        let part = self
+            .container_part(container)
+            .and_then(|part| self.draft.get(&part, list));
         let items = part.map(|part| self.draft.items(&part)).unwrap_or_default();
         if let Some(at) = items.iter().position(|own| is_same_identity(self, own)) {
             let there = items[at].clone();
@@ -232,7 +306,11 @@ impl<'t> Planner<'_, 't> {
         for (path, value) in missing {
             let opened = self.open_container(container)?;
             self.set_leaf(opened, &path, value, order::CONTAINER)?;
-            self.report(format_args!("{}: default {}", container.name, path.join(".")));
+            self.report(format_args!(
+                "{}: default {}",
+                container.name,
+                path.join(".")
+            ));
         }
         Ok(())
     }
@@ -240,7 +318,10 @@ impl<'t> Planner<'_, 't> {
 
 /// The text under a key of an item.
 pub(super) fn text_of<'i>(item: &'i Item, key: &str) -> &'i str {
-    item.value.get(key).and_then(Value::as_str).unwrap_or_default()
+    item.value
+        .get(key)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 fn text_or(value: Option<&Value>, default: &str) -> String {
@@ -249,13 +330,26 @@ fn text_or(value: Option<&Value>, default: &str) -> String {
 
 /// Number and protocol of a ContainerPort.
 pub(super) fn port_of(port: &Value) -> (Cow<'static, str>, Cow<'static, str>) {
-    let number = port.get("containerPort").map(Value::to_string).unwrap_or_default();
-    (Cow::Owned(number), Cow::Owned(text_or(port.get("protocol"), "TCP")))
+    let number = port
+        .get("containerPort")
+        .map(Value::to_string)
+        .unwrap_or_default();
+    (
+        Cow::Owned(number),
+        Cow::Owned(text_or(port.get("protocol"), "TCP")),
+    )
 }
 
 /// Prefix, kind and name of an EnvFromSource.
 fn env_from_identity(value: &Value) -> (String, String) {
-    let named = |kind: &str| Some(format!("{kind} {}", value.get(kind)?.get("name")?.as_str()?));
-    let source = named("configMapRef").or_else(|| named("secretRef")).unwrap_or_default();
+    let named = |kind: &str| {
+        Some(format!(
+            "{kind} {}",
+            value.get(kind)?.get("name")?.as_str()?
+        ))
+    };
+    let source = named("configMapRef")
+        .or_else(|| named("secretRef"))
+        .unwrap_or_default();
     (text_or(value.get("prefix"), ""), source)
 }

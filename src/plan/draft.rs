@@ -112,7 +112,12 @@ pub struct Draft<'t> {
 impl<'t> Draft<'t> {
     /// The input's object, nothing changed.
     pub fn new(tree: &'t Tree<'t>, root: NodeId) -> Self {
-        Draft { tree, opened: Vec::new(), replaced_nulls: Vec::new(), root: Part::Node(root) }
+        Draft {
+            tree,
+            opened: Vec::new(),
+            replaced_nulls: Vec::new(),
+            root: Part::Node(root),
+        }
     }
 
     /// The object.
@@ -136,16 +141,18 @@ impl<'t> Draft<'t> {
             Opened::Mapping { origin, fields } => (*origin, fields.is_empty()),
             Opened::List { origin, items } => (*origin, items.is_empty()),
         };
-        is_empty && origin.is_some_and(|node| self.tree.is_null(node) && !self.replaced_nulls.contains(&node))
+        is_empty
+            && origin
+                .is_some_and(|node| self.tree.is_null(node) && !self.replaced_nulls.contains(&node))
     }
 
     /// The value under a key; aliases and merge keys are followed in what is the input's.
     pub fn get(&self, part: &Part, key: &str) -> Option<Part> {
         match part {
             Part::Node(node) => self.tree.get(*node, key).map(Part::Node),
-            Part::New(value) | Part::Instead { value, .. } => {
-                value.get(key).map(|value| Part::New(Arc::new(value.clone())))
-            }
+            Part::New(value) | Part::Instead { value, .. } => value
+                .get(key)
+                .map(|value| Part::New(Arc::new(value.clone()))),
             Part::Open(id) => match self.opened(*id) {
                 Opened::Mapping { origin, fields } => match self.position_of(fields, key) {
                     Some(at) => Some(self.followed(&fields[at].value)),
@@ -157,9 +164,13 @@ impl<'t> Draft<'t> {
     }
 
     fn merged(&self, origin: Option<NodeId>, fields: &[Field], key: &str) -> Option<Part> {
-        let has_merge = fields.iter().any(|field| matches!(field.key, Key::Node(node) if self.tree.is_merge_key(node)));
+        let has_merge = fields
+            .iter()
+            .any(|field| matches!(field.key, Key::Node(node) if self.tree.is_merge_key(node)));
         let entry = self.tree.entry(origin.filter(|_| has_merge)?, key)?;
-        entry.is_merged.then(|| Part::Node(self.tree.follow(entry.value)))
+        entry
+            .is_merged
+            .then(|| Part::Node(self.tree.follow(entry.value)))
     }
 
     fn followed(&self, part: &Part) -> Part {
@@ -189,12 +200,17 @@ impl<'t> Draft<'t> {
         match part {
             Part::Node(node) => self.tree.items(*node).map(Part::Node).collect(),
             Part::Open(id) => match self.opened(*id) {
-                Opened::List { items, .. } => items.iter().map(|item| self.followed(item)).collect(),
+                Opened::List { items, .. } => {
+                    items.iter().map(|item| self.followed(item)).collect()
+                }
                 Opened::Mapping { .. } => Vec::new(),
             },
             Part::New(value) | Part::Instead { value, .. } => {
                 let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
-                items.iter().map(|item| Part::New(Arc::new(item.clone()))).collect()
+                items
+                    .iter()
+                    .map(|item| Part::New(Arc::new(item.clone())))
+                    .collect()
             }
         }
     }
@@ -242,8 +258,12 @@ impl<'t> Draft<'t> {
     /// The places of a list's items that have this text under a key.
     pub fn positions_by(&self, list: &Part, key: &str, text: &str) -> Vec<usize> {
         match list {
-            Part::Node(node) => places(self.tree.items(*node), |item| self.is_text_at(&Part::Node(*item), key, text)),
-            Part::Open(id) => places(self.raw_items(*id).iter(), |item| self.is_text_at(item, key, text)),
+            Part::Node(node) => places(self.tree.items(*node), |item| {
+                self.is_text_at(&Part::Node(*item), key, text)
+            }),
+            Part::Open(id) => places(self.raw_items(*id).iter(), |item| {
+                self.is_text_at(item, key, text)
+            }),
             Part::New(value) | Part::Instead { value, .. } => {
                 let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
                 places(items.iter(), |item| is_text_in(item, key, text))
@@ -256,9 +276,10 @@ impl<'t> Draft<'t> {
         match list {
             Part::Node(node) => self.tree.items(*node).nth(at).map(Part::Node),
             Part::Open(id) => self.raw_items(*id).get(at).map(|item| self.followed(item)),
-            Part::New(value) | Part::Instead { value, .. } => {
-                value.as_array()?.get(at).map(|item| Part::New(Arc::new(item.clone())))
-            }
+            Part::New(value) | Part::Instead { value, .. } => value
+                .as_array()?
+                .get(at)
+                .map(|item| Part::New(Arc::new(item.clone()))),
         }
     }
 
@@ -267,7 +288,9 @@ impl<'t> Draft<'t> {
         match part {
             Part::Node(node) => {
                 let value = self.tree.get(*node, key);
-                value.is_some_and(|value| self.tree.is_text(value, text) && !self.tree.is_null(value))
+                value.is_some_and(|value| {
+                    self.tree.is_text(value, text) && !self.tree.is_null(value)
+                })
             }
             Part::New(value) | Part::Instead { value, .. } => is_text_in(value, key, text),
             Part::Open(_) => self.text_at(part, key).as_deref() == Some(text),
@@ -297,7 +320,8 @@ impl<'t> Draft<'t> {
         match part {
             Part::Node(node) => {
                 self.tree.is_null(*node)
-                    || (self.tree.kind(*node).is_collection() && self.tree.children(*node).next().is_none())
+                    || (self.tree.kind(*node).is_collection()
+                        && self.tree.children(*node).next().is_none())
             }
             Part::New(value) | Part::Instead { value, .. } => match &**value {
                 Value::Null => true,
@@ -318,24 +342,33 @@ impl<'t> Draft<'t> {
             Part::Node(node) => to_value(self.tree, *node).ok(),
             Part::New(value) | Part::Instead { value, .. } => Some((**value).clone()),
             Part::Open(id) => match self.opened(*id) {
-                Opened::List { items, .. } => {
-                    items.iter().map(|item| self.value(item)).collect::<Option<_>>().map(Value::Array)
-                }
+                Opened::List { items, .. } => items
+                    .iter()
+                    .map(|item| self.value(item))
+                    .collect::<Option<_>>()
+                    .map(Value::Array),
                 Opened::Mapping { fields, origin } => {
-                    let is_merge =
-                        |field: &&Field| matches!(field.key, Key::Node(node) if self.tree.is_merge_key(node));
+                    let is_merge = |field: &&Field| matches!(field.key, Key::Node(node) if self.tree.is_merge_key(node));
                     let own = fields.iter().filter(|field| !is_merge(field));
                     let count = own.clone().count();
-                    let pairs = own.map(|field| Some((self.key_in_value(&field.key)?, self.value(&field.value)?)));
+                    let pairs = own.map(|field| {
+                        Some((self.key_in_value(&field.key)?, self.value(&field.value)?))
+                    });
                     let mut map: Map<String, Value> = pairs.collect::<Option<_>>()?;
                     if map.len() < count {
                         return None; // two keys that are one to JSON
                     }
-                    if let Some(origin) = origin.filter(|_| fields.iter().any(|field| is_merge(&field))) {
-                        let Value::Object(all) = to_value(self.tree, origin).ok()? else { return None };
-                        let merged = all
-                            .into_iter()
-                            .filter(|(key, _)| self.tree.entry(origin, key).is_some_and(|entry| entry.is_merged));
+                    if let Some(origin) =
+                        origin.filter(|_| fields.iter().any(|field| is_merge(&field)))
+                    {
+                        let Value::Object(all) = to_value(self.tree, origin).ok()? else {
+                            return None;
+                        };
+                        let merged = all.into_iter().filter(|(key, _)| {
+                            self.tree
+                                .entry(origin, key)
+                                .is_some_and(|entry| entry.is_merged)
+                        });
                         merged.for_each(|(key, value)| {
                             map.entry(key).or_insert(value);
                         });
@@ -367,7 +400,11 @@ impl<'t> Draft<'t> {
 }
 
 fn places<T>(items: impl Iterator<Item = T>, is_meant: impl Fn(&T) -> bool) -> Vec<usize> {
-    items.enumerate().filter(|(_, item)| is_meant(item)).map(|(at, _)| at).collect()
+    items
+        .enumerate()
+        .filter(|(_, item)| is_meant(item))
+        .map(|(at, _)| at)
+        .collect()
 }
 
 fn is_text_in(value: &Value, key: &str, text: &str) -> bool {

@@ -39,7 +39,9 @@ impl<'t> Planner<'_, 't> {
             (EnvOp::SetIfAbsent, None) => self.add_if_absent(container, change),
             (EnvOp::SetIfAbsent, Some(_)) => Ok(()),
             (EnvOp::Set, Some(variable)) => self.set_variable(container, change, &variable),
-            (EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys, None) => self.add_joined(container, change),
+            (EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys, None) => {
+                self.add_joined(container, change)
+            }
             (EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys, Some(variable)) => {
                 self.join(container, change, &variable)
             }
@@ -58,31 +60,55 @@ impl<'t> Planner<'_, 't> {
     fn variable(&self, container: &Container<'_>, name: &str) -> Option<Variable> {
         let list = self.env_list(container)?;
         let index = *self.draft.positions_by(&list, "name", name).last()?;
-        Some(Variable { index, part: self.draft.item(&list, index)? })
+        Some(Variable {
+            index,
+            part: self.draft.item(&list, index)?,
+        })
     }
 
-    fn set_variable(&mut self, container: &Container<'_>, change: &EnvChange, variable: &Variable) -> Step {
+    fn set_variable(
+        &mut self,
+        container: &Container<'_>,
+        change: &EnvChange,
+        variable: &Variable,
+    ) -> Step {
         let what = format_args!("{}: env {}", container.name, change.name);
         let list = ["spec", container.list.key(), container.name, "env"];
         self.same_or_replace(&variable.part, &change.item, (what, &list), |planner| {
             let list = planner.open_container_list(container, "env")?;
             let own = planner.draft.value(&variable.part).unwrap_or_default();
-            let is_plain = own.as_object().is_some_and(|own| own.keys().all(|key| key == "name" || key == "value"));
-            let replaced = match change.item.value.get("value") {
-                // Nothing but the value changes, so nothing else is written again.
-                Some(value) if is_plain => planner
-                    .draft
-                    .open_item(list, variable.index)
-                    .and_then(|item| planner.draft.set(item, "value", value.clone(), order::ENV_VAR)),
-                _ => planner.draft.replace(list, variable.index, change.item.value.clone()),
-            };
+            let is_plain = own
+                .as_object()
+                .is_some_and(|own| own.keys().all(|key| key == "name" || key == "value"));
+            let replaced =
+                match change.item.value.get("value") {
+                    // Nothing but the value changes, so nothing else is written again.
+                    Some(value) if is_plain => planner
+                        .draft
+                        .open_item(list, variable.index)
+                        .and_then(|item| {
+                            planner
+                                .draft
+                                .set(item, "value", value.clone(), order::ENV_VAR)
+                        }),
+                    _ => planner
+                        .draft
+                        .replace(list, variable.index, change.item.value.clone()),
+                };
             replaced.map_err(|refusal| planner.refused(&refusal))
         })
     }
 
-    fn remove_variable(&mut self, container: &Container<'_>, change: &EnvChange, index: usize) -> Step {
+    fn remove_variable(
+        &mut self,
+        container: &Container<'_>,
+        change: &EnvChange,
+        index: usize,
+    ) -> Step {
         let list = self.open_container_list(container, "env")?;
-        self.draft.remove(list, index).map_err(|refusal| self.refused(&refusal))?;
+        self.draft
+            .remove(list, index)
+            .map_err(|refusal| self.refused(&refusal))?;
         let what = format!("{}: env {} removed", container.name, change.name);
         if !self.options.details || self.done.last().is_none_or(|last| last.what() != what) {
             self.report_change(what);
@@ -98,8 +124,11 @@ impl<'t> Planner<'_, 't> {
         if let Hidden::Key { reference, text } = hidden {
             return self.compose_hidden(container, change, reference, text.as_deref());
         }
-        let in_image =
-            self.options.image_env.iter().find(|env| env.container == container.name && env.name == change.name);
+        let in_image = self
+            .options
+            .image_env
+            .iter()
+            .find(|env| env.container == container.name && env.name == change.name);
         let ours = value_of(change).unwrap_or_default();
         let value = match in_image {
             Some(env) => joined(&env.value, ours, change),
@@ -126,9 +155,18 @@ impl<'t> Planner<'_, 't> {
             self.policy.identity
         );
         let warning = Diagnostic::warning(Code::HiddenEnv, message)
-            .at(self.workload.place(container.node), format!("container `{}`, for example", container.name))
-            .at(self.policy.text.place(change.item.at.clone()), "set by this")
-            .help(format!("if an image sets it, say so: --image-env {}:{name}=VALUE", container.name));
+            .at(
+                self.workload.place(container.node),
+                format!("container `{}`, for example", container.name),
+            )
+            .at(
+                self.policy.text.place(change.item.at.clone()),
+                "set by this",
+            )
+            .help(format!(
+                "if an image sets it, say so: --image-env {}:{name}=VALUE",
+                container.name
+            ));
         self.problems.push(warning);
     }
 
@@ -142,11 +180,17 @@ impl<'t> Planner<'_, 't> {
     }
 
     fn join(&mut self, container: &Container<'_>, change: &EnvChange, variable: &Variable) -> Step {
-        let has_source = self.draft.get(&variable.part, "valueFrom").is_some_and(|from| !self.draft.is_empty(&from));
+        let has_source = self
+            .draft
+            .get(&variable.part, "valueFrom")
+            .is_some_and(|from| !self.draft.is_empty(&from));
         if has_source {
             return self.compose(container, change, variable);
         }
-        let old = self.draft.text_at(&variable.part, "value").unwrap_or_default();
+        let old = self
+            .draft
+            .text_at(&variable.part, "value")
+            .unwrap_or_default();
         let ours = value_of(change).unwrap_or_default();
         let new = joined(&old, ours, change);
         if new == old {
@@ -155,10 +199,10 @@ impl<'t> Planner<'_, 't> {
         }
         self.check_references(container, change, &new, variable.index)?;
         let list = self.open_container_list(container, "env")?;
-        let set = self
-            .draft
-            .open_item(list, variable.index)
-            .and_then(|item| self.draft.set(item, "value", Value::String(new), order::ENV_VAR));
+        let set = self.draft.open_item(list, variable.index).and_then(|item| {
+            self.draft
+                .set(item, "value", Value::String(new), order::ENV_VAR)
+        });
         set.map_err(|refusal| self.refused(&refusal))?;
         self.note_join(container, change);
         let verb = match change.op {
@@ -166,12 +210,23 @@ impl<'t> Planner<'_, 't> {
             EnvOp::MergeKeys => "merged into",
             EnvOp::Set | EnvOp::SetIfAbsent | EnvOp::Append | EnvOp::Remove => "appended to",
         };
-        self.report_change(format_args!("{}: {verb} env {}", container.name, change.name));
+        self.report_change(format_args!(
+            "{}: {verb} env {}",
+            container.name, change.name
+        ));
         Ok(())
     }
 
-    fn add_variable(&mut self, container: &Container<'_>, change: &EnvChange, item: Arc<Value>) -> Step {
-        let value = item.get("value").and_then(Value::as_str).unwrap_or_default();
+    fn add_variable(
+        &mut self,
+        container: &Container<'_>,
+        change: &EnvChange,
+        item: Arc<Value>,
+    ) -> Step {
+        let value = item
+            .get("value")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let at = self.index_of_new(container, change, value)?;
         let list = self.open_container_list(container, "env")?;
         self.draft.insert(list, at, item);
@@ -188,8 +243,17 @@ impl<'t> Planner<'_, 't> {
     ) -> Result<usize, Box<Diagnostic>> {
         let own = self.env_list(container);
         let at = self.index_for(&change.position, own.as_ref(), &change.item)?;
-        let last_of = |name| self.draft.positions_by(own.as_ref()?, "name", name).last().copied();
-        let needed = references(value).into_iter().filter_map(last_of).max().map_or(0, |at| at + 1);
+        let last_of = |name| {
+            self.draft
+                .positions_by(own.as_ref()?, "name", name)
+                .last()
+                .copied()
+        };
+        let needed = references(value)
+            .into_iter()
+            .filter_map(last_of)
+            .max()
+            .map_or(0, |at| at + 1);
         let at = match change.position {
             Position::First | Position::Last => at.max(needed),
             Position::Before(_) | Position::After(_) => at,
@@ -211,8 +275,15 @@ impl<'t> Planner<'_, 't> {
             return Ok(());
         }
         let list = self.env_list(container);
-        let first_of = |name| self.draft.positions_by(list.as_ref()?, "name", name).first().copied();
-        let has_sources = self.container_part(container).is_some_and(|part| self.draft.get(&part, "envFrom").is_some());
+        let first_of = |name| {
+            self.draft
+                .positions_by(list.as_ref()?, "name", name)
+                .first()
+                .copied()
+        };
+        let has_sources = self
+            .container_part(container)
+            .is_some_and(|part| self.draft.get(&part, "envFrom").is_some());
         let own = value_of(change).map(references).unwrap_or_default();
         for name in used.into_iter().filter(|name| own.contains(name)) {
             let is_set = match first_of(name) {
@@ -225,9 +296,9 @@ impl<'t> Planner<'_, 't> {
                     change.name, container.name
                 );
                 let problem = self.problem(Code::Invalid, message, &change.item);
-                return Err(Box::new(
-                    problem.help(format!("set `{name}` before it, or write `$$({name})` for the text itself")),
-                ));
+                return Err(Box::new(problem.help(format!(
+                    "set `{name}` before it, or write `$$({name})` for the text itself"
+                ))));
             }
         }
         Ok(())
@@ -246,14 +317,22 @@ pub(super) fn joined(old: &str, ours: &str, change: &EnvChange) -> String {
     let tail = &old[body.len()..];
     let separator = &change.separator;
     if ours.is_empty() || body.is_empty() {
-        return if body.is_empty() { ours.to_owned() } else { old.to_owned() };
+        return if body.is_empty() {
+            ours.to_owned()
+        } else {
+            old.to_owned()
+        };
     }
     match change.op {
         EnvOp::MergeKeys => merged(body, ours, separator) + tail,
         _ if has_token(body, ours, separator) => old.to_owned(),
         EnvOp::Prepend => format!("{ours}{separator}{old}"),
         EnvOp::Set | EnvOp::SetIfAbsent | EnvOp::Append | EnvOp::Remove => {
-            let between = if body.ends_with(separator.as_str()) { "" } else { separator };
+            let between = if body.ends_with(separator.as_str()) {
+                ""
+            } else {
+                separator
+            };
             format!("{body}{between}{ours}{tail}")
         }
     }
@@ -262,25 +341,38 @@ pub(super) fn joined(old: &str, ours: &str, change: &EnvChange) -> String {
 /// Whether ours stands in the text between separators.
 fn has_token(text: &str, ours: &str, separator: &str) -> bool {
     let is_edge_before = |before: &str| {
-        before.is_empty() || before.ends_with(separator) || (separator == " " && before.ends_with(char::is_whitespace))
+        before.is_empty()
+            || before.ends_with(separator)
+            || (separator == " " && before.ends_with(char::is_whitespace))
     };
     let is_edge_behind = |behind: &str| {
         behind.is_empty()
             || behind.starts_with(separator)
             || (separator == " " && behind.starts_with(char::is_whitespace))
     };
-    text.match_indices(ours).any(|(at, _)| is_edge_before(&text[..at]) && is_edge_behind(&text[at + ours.len()..]))
+    text.match_indices(ours)
+        .any(|(at, _)| is_edge_before(&text[..at]) && is_edge_behind(&text[at + ours.len()..]))
 }
 
 /// `k=v` pairs: those that are there win.
 fn merged(old: &str, ours: &str, separator: &str) -> String {
-    let key = |pair: &str| pair.split_once('=').map_or(pair, |(key, _)| key).trim().to_owned();
+    let key = |pair: &str| {
+        pair.split_once('=')
+            .map_or(pair, |(key, _)| key)
+            .trim()
+            .to_owned()
+    };
     let own: Vec<String> = old.split(separator).map(key).collect();
-    let added = ours.split(separator).filter(|pair| !pair.is_empty() && !own.contains(&key(pair)));
-    added.fold(
-        old.to_owned(),
-        |text, pair| if text.ends_with(separator) { text + pair } else { text + separator + pair },
-    )
+    let added = ours
+        .split(separator)
+        .filter(|pair| !pair.is_empty() && !own.contains(&key(pair)));
+    added.fold(old.to_owned(), |text, pair| {
+        if text.ends_with(separator) {
+            text + pair
+        } else {
+            text + separator + pair
+        }
+    })
 }
 
 #[cfg(test)]
@@ -290,15 +382,30 @@ mod tests {
     use serde_json::json;
 
     fn change(op: EnvOp, separator: &str) -> EnvChange {
-        let item = Item { value: Arc::new(json!({"name": "X"})), at: 0..0 };
-        EnvChange { item, name: "X".into(), op, separator: separator.into(), position: Position::Last }
+        let item = Item {
+            value: Arc::new(json!({"name": "X"})),
+            at: 0..0,
+        };
+        EnvChange {
+            item,
+            name: "X".into(),
+            op,
+            separator: separator.into(),
+            position: Position::Last,
+        }
     }
 
     #[test]
     fn a_token_is_appended_once() {
         let append = change(EnvOp::Append, " ");
-        assert_eq!(joined("-Xmx1g", "-javaagent:/a.jar", &append), "-Xmx1g -javaagent:/a.jar");
-        assert_eq!(joined("-Xmx1g -javaagent:/a.jar", "-javaagent:/a.jar", &append), "-Xmx1g -javaagent:/a.jar");
+        assert_eq!(
+            joined("-Xmx1g", "-javaagent:/a.jar", &append),
+            "-Xmx1g -javaagent:/a.jar"
+        );
+        assert_eq!(
+            joined("-Xmx1g -javaagent:/a.jar", "-javaagent:/a.jar", &append),
+            "-Xmx1g -javaagent:/a.jar"
+        );
         assert_eq!(
             joined("-javaagent:/a.jar=x", "-javaagent:/a.jar", &append),
             "-javaagent:/a.jar=x -javaagent:/a.jar"
@@ -307,7 +414,10 @@ mod tests {
         assert_eq!(joined("-Xmx1g", "-Da\n", &append), "-Xmx1g -Da");
         assert_eq!(joined("-Da\n-Db\n", "-Da\n-Db\n", &append), "-Da\n-Db\n");
         assert_eq!(joined("", "-Da", &append), "-Da");
-        assert_eq!(joined("/bin", "/opt/bin", &change(EnvOp::Prepend, ":")), "/opt/bin:/bin");
+        assert_eq!(
+            joined("/bin", "/opt/bin", &change(EnvOp::Prepend, ":")),
+            "/opt/bin:/bin"
+        );
     }
 
     #[test]

@@ -11,8 +11,10 @@ use crate::policy::EnvChange;
 use super::planner::Planner;
 
 /// The references of an EnvFromSource, and of an env var's `valueFrom`.
-const SOURCES: [(&str, &str, DataKind); 2] =
-    [("configMapRef", "configMapKeyRef", DataKind::ConfigMap), ("secretRef", "secretKeyRef", DataKind::Secret)];
+const SOURCES: [(&str, &str, DataKind); 2] = [
+    ("configMapRef", "configMapKeyRef", DataKind::ConfigMap),
+    ("secretRef", "secretKeyRef", DataKind::Secret),
+];
 
 /// Where a variable may come from, as far as `envFrom` says.
 pub(super) enum Hidden {
@@ -37,7 +39,11 @@ struct Source {
 impl Planner<'_, '_> {
     /// What `envFrom` of a container brings under a name. Of several sources the last one that has the key counts.
     /// Objects that are not among the manifests are given back: they may bring it, too.
-    pub(super) fn hidden(&self, container: &Container<'_>, name: &str) -> Result<(Hidden, Vec<DataName>), Doubt> {
+    pub(super) fn hidden(
+        &self,
+        container: &Container<'_>,
+        name: &str,
+    ) -> Result<(Hidden, Vec<DataName>), Doubt> {
         let mut unknown = Vec::new();
         for source in self.sources(container, name).into_iter().rev() {
             let Some(entries) = self.inventory.entries(&source.name)? else {
@@ -51,7 +57,8 @@ impl Planner<'_, '_> {
                     Entry::Binary(_) if source.name.kind == DataKind::ConfigMap => continue,
                     Entry::Binary(_) => None,
                 };
-                let reference = json!({source.key_reference: {"name": source.name.name, "key": source.key}});
+                let reference =
+                    json!({source.key_reference: {"name": source.name.name, "key": source.key}});
                 return Ok((Hidden::Key { reference, text }, unknown));
             }
         }
@@ -61,31 +68,57 @@ impl Planner<'_, '_> {
     /// The sources that could bring a variable: its name begins with their prefix.
     fn sources(&self, container: &Container<'_>, name: &str) -> Vec<Source> {
         let part = self.container_part(container);
-        let list = part.as_ref().and_then(|part| self.draft.get(part, "envFrom"));
+        let list = part
+            .as_ref()
+            .and_then(|part| self.draft.get(part, "envFrom"));
         let entries = list.map(|list| self.draft.items(&list)).unwrap_or_default();
         let mut sources = Vec::new();
         for entry in entries {
             let prefix = self.draft.text_at(&entry, "prefix").unwrap_or_default();
-            let Some(key) = name.strip_prefix(&*prefix).filter(|key| !key.is_empty()) else { continue };
+            let Some(key) = name.strip_prefix(&*prefix).filter(|key| !key.is_empty()) else {
+                continue;
+            };
             for (reference, key_reference, kind) in SOURCES {
-                let named = self.draft.get(&entry, reference).and_then(|source| self.draft.text_at(&source, "name"));
-                let Some(object) = named.filter(|object| !object.is_empty()) else { continue };
-                sources.push(Source { name: self.data_name(kind, &object), key: key.to_owned(), key_reference });
+                let named = self
+                    .draft
+                    .get(&entry, reference)
+                    .and_then(|source| self.draft.text_at(&source, "name"));
+                let Some(object) = named.filter(|object| !object.is_empty()) else {
+                    continue;
+                };
+                sources.push(Source {
+                    name: self.data_name(kind, &object),
+                    key: key.to_owned(),
+                    key_reference,
+                });
             }
         }
         sources
     }
 
     fn data_name(&self, kind: DataKind, name: &str) -> DataName {
-        DataName { kind, namespace: self.workload.namespace.clone(), name: name.to_owned() }
+        DataName {
+            kind,
+            namespace: self.workload.namespace.clone(),
+            name: name.to_owned(),
+        }
     }
 
     /// Whether the key that a `valueFrom` names is among the manifests.
     pub(super) fn is_key_there(&self, value_from: &Value) -> Result<bool, Doubt> {
         for (_, key_reference, kind) in SOURCES {
-            let Some(reference) = value_from.get(key_reference) else { continue };
-            let text = |key: &str| reference.get(key).and_then(Value::as_str).unwrap_or_default();
-            let entries = self.inventory.entries(&self.data_name(kind, text("name")))?;
+            let Some(reference) = value_from.get(key_reference) else {
+                continue;
+            };
+            let text = |key: &str| {
+                reference
+                    .get(key)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+            };
+            let entries = self
+                .inventory
+                .entries(&self.data_name(kind, text("name")))?;
             return Ok(entries.is_some_and(|entries| entries.contains_key(text("key"))));
         }
         Ok(false)
@@ -106,16 +139,27 @@ impl Planner<'_, '_> {
                 object.title()
             );
             let warning = Diagnostic::warning(Code::HiddenEnv, message)
-                .at(self.workload.place(container.node), format!("container `{}`, for example", container.name))
-                .at(self.policy.text.place(change.item.at.clone()), "set by this")
-                .help(format!("give the file that holds the {} with `--context`", object.kind));
+                .at(
+                    self.workload.place(container.node),
+                    format!("container `{}`, for example", container.name),
+                )
+                .at(
+                    self.policy.text.place(change.item.at.clone()),
+                    "set by this",
+                )
+                .help(format!(
+                    "give the file that holds the {} with `--context`",
+                    object.kind
+                ));
             self.problems.push(warning);
         }
     }
 
     pub(super) fn unclear(&self, doubt: Doubt, change: &EnvChange) -> Box<Diagnostic> {
         let wants = format!("policy `{}` wants this", self.policy.identity);
-        let problem = doubt.into_diagnostic().at(self.workload.own_place(), "for this workload");
+        let problem = doubt
+            .into_diagnostic()
+            .at(self.workload.own_place(), "for this workload");
         Box::new(problem.at(self.policy.text.place(change.item.at.clone()), wants))
     }
 }

@@ -8,7 +8,10 @@ use super::env::value_of;
 
 /// The entries of a policy, so that one that uses `$(X)` of another comes behind that one; otherwise in the policy's order.
 pub(super) fn in_order_of_use(changes: &[EnvChange]) -> Vec<&EnvChange> {
-    if changes.iter().all(|change| used_by(change).next().is_none()) {
+    if changes
+        .iter()
+        .all(|change| used_by(change).next().is_none())
+    {
         return changes.iter().collect();
     }
     let mut waiting = Waiting::of(changes);
@@ -49,12 +52,23 @@ impl<'c> Waiting<'c> {
         let mut users: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         let mut wanted = Vec::with_capacity(changes.len());
         for (at, change) in changes.iter().enumerate() {
-            let names: BTreeSet<&str> = used_by(change).filter(|name| named.contains_key(name)).collect();
+            let names: BTreeSet<&str> = used_by(change)
+                .filter(|name| named.contains_key(name))
+                .collect();
             wanted.push(names.len());
-            names.into_iter().for_each(|name| users.entry(name).or_default().push(at));
+            names
+                .into_iter()
+                .for_each(|name| users.entry(name).or_default().push(at));
         }
         let free = (0..changes.len()).filter(|&at| wanted[at] == 0).collect();
-        Waiting { changes, all: (0..changes.len()).collect(), free, named, users, wanted }
+        Waiting {
+            changes,
+            all: (0..changes.len()).collect(),
+            free,
+            named,
+            users,
+            wanted,
+        }
     }
 
     fn take(&mut self, at: usize) {
@@ -83,7 +97,10 @@ pub(super) fn references(value: &str) -> Vec<&str> {
         rest = &rest[at + 1..];
         if let Some(escaped) = rest.strip_prefix('$') {
             rest = escaped;
-        } else if let Some((name, behind)) = rest.strip_prefix('(').and_then(|inner| inner.split_once(')')) {
+        } else if let Some((name, behind)) = rest
+            .strip_prefix('(')
+            .and_then(|inner| inner.split_once(')'))
+        {
             names.push(name);
             rest = behind;
         }
@@ -99,31 +116,61 @@ mod tests {
     use std::sync::Arc;
 
     fn change(name: &str, value: &str) -> EnvChange {
-        let item = Item { value: Arc::new(json!({"name": name, "value": value})), at: 0..0 };
+        let item = Item {
+            value: Arc::new(json!({"name": name, "value": value})),
+            at: 0..0,
+        };
         let (op, position) = (EnvOp::Set, Position::Last);
-        EnvChange { item, name: name.into(), op, separator: " ".into(), position }
+        EnvChange {
+            item,
+            name: name.into(),
+            op,
+            separator: " ".into(),
+            position,
+        }
     }
 
     fn order(entries: &[(&str, &str)]) -> String {
-        let changes: Vec<EnvChange> = entries.iter().map(|(name, value)| change(name, value)).collect();
-        let ordered: Vec<&str> = in_order_of_use(&changes).into_iter().filter_map(value_of).collect();
+        let changes: Vec<EnvChange> = entries
+            .iter()
+            .map(|(name, value)| change(name, value))
+            .collect();
+        let ordered: Vec<&str> = in_order_of_use(&changes)
+            .into_iter()
+            .filter_map(value_of)
+            .collect();
         ordered.join(" ")
     }
 
     #[test]
     fn what_is_used_comes_first_and_the_rest_stays() {
         assert_eq!(order(&[("A", "1"), ("B", "2"), ("C", "3")]), "1 2 3");
-        assert_eq!(order(&[("A", "$(C)"), ("B", "2"), ("C", "3"), ("D", "4")]), "2 3 $(C) 4");
-        assert_eq!(order(&[("A", "$(B)$(C)"), ("B", "$(C)"), ("C", "3")]), "3 $(C) $(B)$(C)");
+        assert_eq!(
+            order(&[("A", "$(C)"), ("B", "2"), ("C", "3"), ("D", "4")]),
+            "2 3 $(C) 4"
+        );
+        assert_eq!(
+            order(&[("A", "$(B)$(C)"), ("B", "$(C)"), ("C", "3")]),
+            "3 $(C) $(B)$(C)"
+        );
         // All of a name come before what uses it; what is itself, escaped or from elsewhere is not waited for.
         assert_eq!(order(&[("A", "$(B)"), ("B", "1"), ("B", "2")]), "1 2 $(B)");
-        assert_eq!(order(&[("A", "$(A)-$$(B)-$(X)"), ("B", "$(A)")]), "$(A)-$$(B)-$(X) $(A)");
+        assert_eq!(
+            order(&[("A", "$(A)-$$(B)-$(X)"), ("B", "$(A)")]),
+            "$(A)-$$(B)-$(X) $(A)"
+        );
     }
 
     #[test]
     fn of_a_circle_the_first_goes_first() {
-        assert_eq!(order(&[("A", "$(B)"), ("B", "$(A)"), ("C", "3")]), "3 $(B) $(A)");
-        assert_eq!(order(&[("A", "$(B)"), ("B", "$(C)"), ("C", "$(B)")]), "$(B) $(C) $(B)");
+        assert_eq!(
+            order(&[("A", "$(B)"), ("B", "$(A)"), ("C", "3")]),
+            "3 $(B) $(A)"
+        );
+        assert_eq!(
+            order(&[("A", "$(B)"), ("B", "$(C)"), ("C", "$(B)")]),
+            "$(B) $(C) $(B)"
+        );
     }
 
     #[test]

@@ -17,12 +17,18 @@ pub(super) fn collect(
 ) {
     for item in items {
         let name = text_of(item, "name");
-        let twin = planned.ephemeral_containers.iter().find(|other| text_of(other, "name") == name);
+        let twin = planned
+            .ephemeral_containers
+            .iter()
+            .find(|other| text_of(other, "name") == name);
         match twin {
             Some(twin) if twin.value == item.value => {}
             Some(_) => {
-                let message = format!("two ephemeral containers are called `{name}`, with different content");
-                problems.push(problem(subject, Code::Conflict, message, item).help("rename one of them"));
+                let message =
+                    format!("two ephemeral containers are called `{name}`, with different content");
+                problems.push(
+                    problem(subject, Code::Conflict, message, item).help("rename one of them"),
+                );
             }
             None => match check(subject, item) {
                 Ok(()) => planned.ephemeral_containers.push(item.clone()),
@@ -39,13 +45,21 @@ fn check(subject: Subject<'_, '_>, item: &Item) -> Result<(), Box<Diagnostic>> {
     let title = subject.workload.title();
     if containers.iter().any(|container| container.name == name) {
         let message = format!("{title} has a container `{name}` already");
-        return Err(Box::new(problem(subject, Code::Conflict, message, item).help("rename the ephemeral container")));
+        return Err(Box::new(
+            problem(subject, Code::Conflict, message, item).help("rename the ephemeral container"),
+        ));
     }
-    let target = item.value.get("targetContainerName").and_then(Value::as_str).unwrap_or_default();
+    let target = item
+        .value
+        .get("targetContainerName")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     if !target.is_empty() && !containers.iter().any(|container| container.name == target) {
         let message = format!("{title} has no container `{target}` whose processes could be seen");
         let help = "name one in `targetContainerName`, or write `${containers.first.name}`";
-        return Err(Box::new(problem(subject, Code::Invalid, message, item).help(help)));
+        return Err(Box::new(
+            problem(subject, Code::Invalid, message, item).help(help),
+        ));
     }
     Ok(())
 }
@@ -54,5 +68,8 @@ fn problem(subject: Subject<'_, '_>, code: Code, message: String, item: &Item) -
     let policy = subject.policy;
     Diagnostic::error(code, message)
         .at(subject.workload.own_place(), "this workload")
-        .at(policy.text.place(item.at.clone()), format!("policy `{}` wants this", policy.identity))
+        .at(
+            policy.text.place(item.at.clone()),
+            format!("policy `{}` wants this", policy.identity),
+        )
 }

@@ -27,7 +27,10 @@ impl Expanded<'_> {
     /// Says so where a rule has only what no workload gets.
     pub fn note(&self, policy: &Policy) -> Option<Diagnostic> {
         let first = self.inject.ephemeral_containers.first()?;
-        let rest = Inject { ephemeral_containers: Vec::new(), ..self.inject.clone().into_owned() };
+        let rest = Inject {
+            ephemeral_containers: Vec::new(),
+            ..self.inject.clone().into_owned()
+        };
         if !self.of_containers.is_empty() || rest != Inject::default() {
             return None;
         }
@@ -50,12 +53,23 @@ pub(super) fn expand<'r>(
     chosen: &[Container<'_>],
 ) -> Result<Expanded<'r>, Vec<Diagnostic>> {
     let Some(template) = &rule.template else {
-        return Ok(Expanded { inject: Cow::Borrowed(&rule.inject), of_containers: Vec::new() });
+        return Ok(Expanded {
+            inject: Cow::Borrowed(&rule.inject),
+            of_containers: Vec::new(),
+        });
     };
-    let facts: Vec<WorkloadFacts<'_, '_>> =
-        chosen.iter().map(|container| WorkloadFacts { workload, base, container: Some(container) }).collect();
-    let evaluators: Vec<Evaluator<'_>> =
-        facts.iter().map(|facts| Evaluator::new(&policy.params, &policy.variables, facts)).collect();
+    let facts: Vec<WorkloadFacts<'_, '_>> = chosen
+        .iter()
+        .map(|container| WorkloadFacts {
+            workload,
+            base,
+            container: Some(container),
+        })
+        .collect();
+    let evaluators: Vec<Evaluator<'_>> = facts
+        .iter()
+        .map(|facts| Evaluator::new(&policy.params, &policy.variables, facts))
+        .collect();
     let mut problems = Vec::new();
     let mut inject = template.expand_pod(&evaluators).unwrap_or_else(|found| {
         problems.extend(found);
@@ -70,7 +84,10 @@ pub(super) fn expand<'r>(
     }
     if problems.is_empty() {
         mirror_images(&mut inject, &policy.image_mirrors);
-        return Ok(Expanded { inject: Cow::Owned(inject), of_containers });
+        return Ok(Expanded {
+            inject: Cow::Owned(inject),
+            of_containers,
+        });
     }
     let mut said: Vec<Diagnostic> = Vec::new();
     for problem in problems {

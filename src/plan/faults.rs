@@ -32,22 +32,45 @@ pub(super) enum Whose {
 }
 
 /// All faults of a draft of a workload.
-pub(super) fn faults(draft: &Draft<'_>, template: &Part, kind: &PodKind, whose: Whose) -> Vec<Fault> {
-    let spec = draft.get(template, "spec").and_then(|spec| draft.value(&spec)).unwrap_or_default();
+pub(super) fn faults(
+    draft: &Draft<'_>,
+    template: &Part,
+    kind: &PodKind,
+    whose: Whose,
+) -> Vec<Fault> {
+    let spec = draft
+        .get(template, "spec")
+        .and_then(|spec| draft.value(&spec))
+        .unwrap_or_default();
     let object = |path: [&str; 2]| {
-        let part = path.iter().try_fold(draft.root(), |part, key| draft.get(&part, key));
+        let part = path
+            .iter()
+            .try_fold(draft.root(), |part, key| draft.get(&part, key));
         part.and_then(|part| draft.value(&part))
     };
     let claims = object(["spec", "volumeClaimTemplates"]).unwrap_or_default();
-    let claims = claims.as_array().into_iter().flatten().filter_map(|claim| claim["metadata"]["name"].as_str());
-    let mut faults = Faults { whose, found: Vec::new(), seen: BTreeSet::new() };
+    let claims = claims
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|claim| claim["metadata"]["name"].as_str());
+    let mut faults = Faults {
+        whose,
+        found: Vec::new(),
+        seen: BTreeSet::new(),
+    };
     faults.pod(&spec, claims.collect());
     for (at, sentence) in together::refused(kind, &spec) {
         faults.add(at, sentence);
     }
     if let Some(selector) = object(["spec", "selector"]) {
-        let labels = draft.get(template, "metadata").and_then(|metadata| draft.get(&metadata, "labels"));
-        faults.selector(&selector, labels.and_then(|labels| draft.value(&labels)).as_ref());
+        let labels = draft
+            .get(template, "metadata")
+            .and_then(|metadata| draft.get(&metadata, "labels"));
+        faults.selector(
+            &selector,
+            labels.and_then(|labels| draft.value(&labels)).as_ref(),
+        );
     }
     faults.found
 }
@@ -55,17 +78,28 @@ pub(super) fn faults(draft: &Draft<'_>, template: &Part, kind: &PodKind, whose: 
 /// Warnings about faults that a workload had before, and has still when all is planned.
 pub(super) fn of_input(workload: &Workload<'_>, planned: &Draft<'_>) -> Vec<Diagnostic> {
     let input = Draft::new(workload.tree, workload.object.node);
-    let mut found = faults(&input, &Part::Node(workload.template), workload.pod_kind, Whose::Manifest);
+    let mut found = faults(
+        &input,
+        &Part::Node(workload.template),
+        workload.pod_kind,
+        Whose::Manifest,
+    );
     if found.is_empty() {
         return Vec::new();
     }
     let keys = workload.pod_kind.path.iter();
-    let template = keys.fold(planned.root(), |part, key| planned.get(&part, key).unwrap_or(part));
+    let template = keys.fold(planned.root(), |part, key| {
+        planned.get(&part, key).unwrap_or(part)
+    });
     let after = faults(planned, &template, workload.pod_kind, Whose::Manifest);
     let after: BTreeSet<&str> = after.iter().map(|fault| fault.what.as_str()).collect();
     found.retain(|fault| after.contains(fault.what.as_str()));
     let warning = |fault: &Fault| {
-        let message = format!("{} was not valid before the injection: {}", workload.title(), fault.what);
+        let message = format!(
+            "{} was not valid before the injection: {}",
+            workload.title(),
+            fault.what
+        );
         let place = match fault.at.0.is_empty() {
             true => workload.own_place(),
             false => workload.place(find(workload.tree, workload.pod_spec, &fault.at).value),
@@ -84,7 +118,10 @@ struct Faults {
 
 impl Faults {
     fn add(&mut self, at: Path, what: impl Into<String>) {
-        let fault = Fault { what: what.into(), at };
+        let fault = Fault {
+            what: what.into(),
+            at,
+        };
         if self.seen.insert(fault.what.clone()) {
             self.found.push(fault);
         }
@@ -92,7 +129,10 @@ impl Faults {
 
     fn add_all(&mut self, owner: &str, at: &Path, found: Vec<Invalid>) {
         let whose = self.whose;
-        for invalid in found.into_iter().filter(|invalid| whose == Whose::Policy || invalid.is_refused) {
+        for invalid in found
+            .into_iter()
+            .filter(|invalid| whose == Whose::Policy || invalid.is_refused)
+        {
             let sentence = invalid.sentence(|| invalid.path.to_string());
             let what = match sentence.strip_prefix("the container ") {
                 Some(rest) => format!("{owner} {rest}"),
@@ -103,20 +143,35 @@ impl Faults {
     }
 
     fn pod(&mut self, spec: &Value, claims: BTreeSet<&str>) {
-        let list = |key: &str| spec.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let list = |key: &str| {
+            spec.get(key)
+                .and_then(Value::as_array)
+                .map(Vec::as_slice)
+                .unwrap_or_default()
+        };
         let mut names = BTreeSet::new();
         for (at, container) in entries("containers", list("containers")) {
             self.container(container, &at, Role::App, &mut names);
         }
         for (at, container) in entries("initContainers", list("initContainers")) {
-            let stays = container.get("restartPolicy").is_some_and(|policy| policy == "Always");
-            let role = if stays { Role::NativeSidecar } else { Role::Init };
+            let stays = container
+                .get("restartPolicy")
+                .is_some_and(|policy| policy == "Always");
+            let role = if stays {
+                Role::NativeSidecar
+            } else {
+                Role::Init
+            };
             self.container(container, &at, role, &mut names);
         }
         let (mut volumes, mut own) = (claims, BTreeSet::new());
         for (at, volume) in entries("volumes", list("volumes")) {
             let name = name_of(volume);
-            self.add_all(&format!("volume `{name}`"), &at, validation::of_volume(volume));
+            self.add_all(
+                &format!("volume `{name}`"),
+                &at,
+                validation::of_volume(volume),
+            );
             // A claim template's volume takes the place of one of its name.
             if !own.insert(name) {
                 self.add(at, format!("two volumes are called `{name}`"));
@@ -132,9 +187,19 @@ impl Faults {
         self.add_all("the pod", &Path::default(), validation::of_pod_spec(spec));
     }
 
-    fn container<'s>(&mut self, container: &'s Value, at: &Path, role: Role, names: &mut BTreeSet<&'s str>) {
+    fn container<'s>(
+        &mut self,
+        container: &'s Value,
+        at: &Path,
+        role: Role,
+        names: &mut BTreeSet<&'s str>,
+    ) {
         let name = name_of(container);
-        self.add_all(&format!("container `{name}`"), at, validation::of_container(container, role));
+        self.add_all(
+            &format!("container `{name}`"),
+            at,
+            validation::of_container(container, role),
+        );
         // Containers of both lists share one name space.
         if !names.insert(name) {
             self.add(at.clone(), format!("two containers are called `{name}`"));
@@ -142,11 +207,17 @@ impl Faults {
     }
 
     fn mounts(&mut self, container: &Value, at: &Path, volumes: &BTreeSet<&str>) {
-        let mounts = container.get("volumeMounts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mounts = container
+            .get("volumeMounts")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         for (index, mount) in mounts.iter().enumerate() {
             let (owner, volume) = (name_of(container), name_of(mount));
             if !volumes.contains(volume) {
-                let what = format!("container `{owner}` mounts the volume `{volume}`, which the pod does not have");
+                let what = format!(
+                    "container `{owner}` mounts the volume `{volume}`, which the pod does not have"
+                );
                 self.add(at.key("volumeMounts").index(index), what);
             }
         }
@@ -154,21 +225,42 @@ impl Faults {
 
     /// Ports of the node are given once (`checkHostPortConflicts`); the names of ports are known to the whole pod.
     fn ports(&mut self, spec: &Value) {
-        let containers = spec.get("containers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let containers = spec
+            .get("containers")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let (mut hosts, mut names) = (BTreeSet::new(), BTreeSet::new());
         for (at, container) in entries("containers", containers) {
-            let ports = container.get("ports").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            let ports = container
+                .get("ports")
+                .and_then(Value::as_array)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
             let (mut own_hosts, mut own_names) = (BTreeSet::new(), BTreeSet::new());
             for (index, port) in ports.iter().enumerate() {
                 let text = |key: &str| port.get(key).and_then(Value::as_str).unwrap_or_default();
-                let host = port.get("hostPort").and_then(Value::as_i64).unwrap_or_default();
-                let protocol = if text("protocol").is_empty() { "TCP" } else { text("protocol") };
+                let host = port
+                    .get("hostPort")
+                    .and_then(Value::as_i64)
+                    .unwrap_or_default();
+                let protocol = if text("protocol").is_empty() {
+                    "TCP"
+                } else {
+                    text("protocol")
+                };
                 let at = at.key("ports").index(index);
                 if host != 0 && hosts.contains(&(host, protocol, text("hostIP"))) {
-                    self.add(at.clone(), format!("two containers want the port {host}/{protocol} of the node"));
+                    self.add(
+                        at.clone(),
+                        format!("two containers want the port {host}/{protocol} of the node"),
+                    );
                 }
                 if self.whose == Whose::Policy && names.contains(text("name")) {
-                    self.add(at, format!("two ports of the pod are called `{}`", text("name")));
+                    self.add(
+                        at,
+                        format!("two ports of the pod are called `{}`", text("name")),
+                    );
                 }
                 own_hosts.insert((host, protocol, text("hostIP")));
                 own_names.extend(Some(text("name")).filter(|name| !name.is_empty()));
@@ -182,13 +274,20 @@ impl Faults {
     /// Labels that the workload's selector wants and the pod template does not have.
     fn selector(&mut self, selector: &Value, labels: Option<&Value>) {
         // A ReplicationController's selector is the labels themselves.
-        let is_plain = selector.as_object().is_some_and(|map| map.values().all(Value::is_string));
-        let wanted = if is_plain { Some(selector) } else { selector.get("matchLabels") };
+        let is_plain = selector
+            .as_object()
+            .is_some_and(|map| map.values().all(Value::is_string));
+        let wanted = if is_plain {
+            Some(selector)
+        } else {
+            selector.get("matchLabels")
+        };
         for (key, value) in wanted.and_then(Value::as_object).into_iter().flatten() {
             if labels.and_then(|labels| labels.get(key)) != Some(value) {
                 let value = value.as_str().unwrap_or_default();
-                let what =
-                    format!("the selector wants the label `{key}: {value}`, which the pod template does not have");
+                let what = format!(
+                    "the selector wants the label `{key}: {value}`, which the pod template does not have"
+                );
                 self.add(Path::default(), what);
             }
         }
@@ -196,9 +295,14 @@ impl Faults {
 }
 
 fn entries<'v>(key: &'static str, list: &'v [Value]) -> impl Iterator<Item = (Path, &'v Value)> {
-    list.iter().enumerate().map(move |(index, entry)| (Path::of(&[key]).index(index), entry))
+    list.iter()
+        .enumerate()
+        .map(move |(index, entry)| (Path::of(&[key]).index(index), entry))
 }
 
 fn name_of(value: &Value) -> &str {
-    value.get("name").and_then(Value::as_str).unwrap_or_default()
+    value
+        .get("name")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }

@@ -34,9 +34,13 @@ fn in_one(subject: Subject<'_, '_>, inject: &Inject) -> Vec<Diagnostic> {
             );
             let problem = Diagnostic::error(Code::Forbidden, message)
                 .at(subject.workload.own_place(), "this workload")
-                .at(subject.policy.text.place(part.at.clone()), format!("`{}` is forbidden in this run", found.danger));
-            problems
-                .push(problem.help("change the policy, leave it out, or take the word out of `--forbid` or `forbid`"));
+                .at(
+                    subject.policy.text.place(part.at.clone()),
+                    format!("`{}` is forbidden in this run", found.danger),
+                );
+            problems.push(problem.help(
+                "change the policy, leave it out, or take the word out of `--forbid` or `forbid`",
+            ));
         }
     }
     problems

@@ -30,11 +30,17 @@ impl Growth {
         let mut deepest = 0;
         let bytes = size(value, level, &mut deepest);
         if deepest > MAX_DEPTH {
-            return Err(TooMuch { code: Code::TooDeep, why: format!("nest deeper than {MAX_DEPTH} levels") });
+            return Err(TooMuch {
+                code: Code::TooDeep,
+                why: format!("nest deeper than {MAX_DEPTH} levels"),
+            });
         }
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > MOST {
-            return Err(TooMuch { code: Code::TooLong, why: format!("more than {} MiB larger", MOST >> 20) });
+            return Err(TooMuch {
+                code: Code::TooLong,
+                why: format!("more than {} MiB larger", MOST >> 20),
+            });
         }
         Ok(())
     }
@@ -45,8 +51,14 @@ fn size(value: &Value, level: usize, deepest: &mut usize) -> usize {
     let inner = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         Value::String(text) => text.len(),
-        Value::Array(entries) => entries.iter().map(|entry| size(entry, level + 1, deepest)).sum(),
-        Value::Object(map) => map.iter().map(|(key, entry)| key.len() + size(entry, level + 1, deepest)).sum(),
+        Value::Array(entries) => entries
+            .iter()
+            .map(|entry| size(entry, level + 1, deepest))
+            .sum(),
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, entry)| key.len() + size(entry, level + 1, deepest))
+            .sum(),
     };
     let is_collection = value.is_array() || value.is_object();
     *deepest = (*deepest).max(level + usize::from(is_collection));
@@ -65,13 +77,22 @@ mod tests {
         assert_eq!(growth.put(1, &half), Ok(()));
         assert_eq!(growth.put(1, &half).unwrap_err().code, Code::TooLong);
         let many = json!(vec![0; MOST / OF_A_VALUE]);
-        assert_eq!(Growth::default().put(1, &many).unwrap_err().code, Code::TooLong);
+        assert_eq!(
+            Growth::default().put(1, &many).unwrap_err().code,
+            Code::TooLong
+        );
     }
 
     #[test]
     fn levels_are_those_of_the_whole_object() {
         let nested = (0..100).fold(json!("x"), |inner, _| json!([inner]));
         assert_eq!(Growth::default().put(MAX_DEPTH - 100, &nested), Ok(()));
-        assert_eq!(Growth::default().put(MAX_DEPTH - 99, &nested).unwrap_err().code, Code::TooDeep);
+        assert_eq!(
+            Growth::default()
+                .put(MAX_DEPTH - 99, &nested)
+                .unwrap_err()
+                .code,
+            Code::TooDeep
+        );
     }
 }

@@ -14,8 +14,11 @@ use super::faults::{self, Whose};
 use super::planner::{Planner, Step};
 
 /// The lists whose items other policies, and the record of this one, go by.
-const LISTS: [(&str, &str); 3] =
-    [("containers", "container"), ("initContainers", "init container"), ("volumes", "volume")];
+const LISTS: [(&str, &str); 3] = [
+    ("containers", "container"),
+    ("initContainers", "init container"),
+    ("volumes", "volume"),
+];
 
 /// Texts of the object that say what it is, and podgraft's own marks.
 const TEXTS: [&[&str]; 7] = [
@@ -48,15 +51,30 @@ impl<'t> Planner<'_, 't> {
         let items = LISTS.map(|(list, _)| {
             let known = |(part, name): (Part, Option<Cow<'_, str>>)| {
                 let origin = self.draft.origin(&part);
-                let planned = if origin.is_none() { self.draft.value(&part) } else { None };
-                Known { name: name.unwrap_or_default().into_owned(), origin, planned }
+                let planned = if origin.is_none() {
+                    self.draft.value(&part)
+                } else {
+                    None
+                };
+                Known {
+                    name: name.unwrap_or_default().into_owned(),
+                    origin,
+                    planned,
+                }
             };
-            self.pod_items(list, "name").into_iter().map(known).collect()
+            self.pod_items(list, "name")
+                .into_iter()
+                .map(known)
+                .collect()
         });
         let texts = TEXTS.map(|path| {
             let (last, parents) = path.split_last()?;
-            let part = parents.iter().try_fold(self.draft.root(), |part, key| self.draft.get(&part, key))?;
-            self.draft.text_at(&part, last).map(|text| text.into_owned())
+            let part = parents
+                .iter()
+                .try_fold(self.draft.root(), |part, key| self.draft.get(&part, key))?;
+            self.draft
+                .text_at(&part, last)
+                .map(|text| text.into_owned())
         });
         Identity { items, texts }
     }
@@ -69,17 +87,24 @@ impl<'t> Planner<'_, 't> {
             if old != new {
                 let message = format!("a patch must not change `{}`", path.join("."));
                 let help = "podgraft and the cluster know the object by it: take the operation out";
-                return Err(Box::new(self.problem(Code::BadPatch, message, &entry.item).help(help)));
+                return Err(Box::new(
+                    self.problem(Code::BadPatch, message, &entry.item)
+                        .help(help),
+                ));
             }
         }
         for ((_, word), (old, new)) in LISTS.iter().zip(before.items.iter().zip(&after.items)) {
             let mut rest = new.iter();
             let lost = old.iter().find(|item| !rest.any(|other| other == *item));
-            let Some(Known { name, .. }) = lost else { continue };
+            let Some(Known { name, .. }) = lost else {
+                continue;
+            };
             let is_there = |item: &Known| item.name == *name && item.planned.is_some();
             let (message, help) = match new.iter().any(is_there) {
                 true => (
-                    format!("a patch must not change the {word} `{name}`, which a policy of this run puts there"),
+                    format!(
+                        "a patch must not change the {word} `{name}`, which a policy of this run puts there"
+                    ),
                     "the next run would take it for somebody else's: write it so in the policy's own item",
                 ),
                 false => (
@@ -87,16 +112,27 @@ impl<'t> Planner<'_, 't> {
                     "change what is in it; what is not wanted at all is taken out of the manifest itself",
                 ),
             };
-            return Err(Box::new(self.problem(Code::BadPatch, message, &entry.item).help(help)));
+            return Err(Box::new(
+                self.problem(Code::BadPatch, message, &entry.item)
+                    .help(help),
+            ));
         }
         Ok(())
     }
 
     /// What an API server would refuse in the draft.
     pub(super) fn faults(&self) -> Vec<String> {
-        let found =
-            faults::faults(&self.draft, &self.template_part(), self.workload.pod_kind, Whose::Policy).into_iter();
-        found.map(|fault| fault.what).chain(self.faults_of_types()).collect()
+        let found = faults::faults(
+            &self.draft,
+            &self.template_part(),
+            self.workload.pod_kind,
+            Whose::Policy,
+        )
+        .into_iter();
+        found
+            .map(|fault| fault.what)
+            .chain(self.faults_of_types())
+            .collect()
     }
 
     /// Fields that do not exist, and values of the wrong type.
@@ -106,16 +142,30 @@ impl<'t> Planner<'_, 't> {
             Some(schema) => (self.draft.root(), schema),
             None => (self.template_part(), &*POD_TEMPLATE),
         };
-        let found = self.draft.value(&part).map(|value| schema.check(&value, Templates::Filled));
-        found.into_iter().flatten().map(|problem| format!("`{}`: {}", problem.path, problem.message)).collect()
+        let found = self
+            .draft
+            .value(&part)
+            .map(|value| schema.check(&value, Templates::Filled));
+        found
+            .into_iter()
+            .flatten()
+            .map(|problem| format!("`{}`: {}", problem.path, problem.message))
+            .collect()
     }
 
     /// What was wrong before is not the patch's fault.
     pub(super) fn refuse_new_faults(&mut self, before: &[String], entry: &PatchEntry) -> Step {
-        let mut new: Vec<String> = self.faults().into_iter().filter(|fault| !before.contains(fault)).collect();
+        let mut new: Vec<String> = self
+            .faults()
+            .into_iter()
+            .filter(|fault| !before.contains(fault))
+            .collect();
         let Some(last) = new.pop() else { return Ok(()) };
         let refuse = |planner: &Self, fault: String| {
-            let message = format!("no API server would take {} with this patch: {fault}", planner.workload.title());
+            let message = format!(
+                "no API server would take {} with this patch: {fault}",
+                planner.workload.title()
+            );
             planner.problem(Code::Invalid, message, &entry.item)
         };
         for fault in new {

@@ -8,7 +8,12 @@ use super::draft::Draft;
 /// The port at which the pods serve metrics. The PrometheusJmxExporter operator finds the endpoints of its status in the
 /// same way.
 pub fn metrics_port(workload: &Workload<'_>, draft: &Draft<'_>) -> Option<u16> {
-    let path = workload.pod_kind.path.iter().map(String::as_str).chain(["metadata", "annotations"]);
+    let path = workload
+        .pod_kind
+        .path
+        .iter()
+        .map(String::as_str)
+        .chain(["metadata", "annotations"]);
     let mut annotations = draft.root();
     for key in path {
         annotations = draft.get(&annotations, key)?;

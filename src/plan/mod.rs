@@ -88,7 +88,15 @@ pub fn plan<'t>(
     let base = base::base_of(workload, policies);
     // A record that is there is kept true.
     let is_recording = options.marker && options.record || earlier.is_some();
-    let run = Run { workload, policies, base: &base, options, inventory, earlier, is_recording };
+    let run = Run {
+        workload,
+        policies,
+        base: &base,
+        options,
+        inventory,
+        earlier,
+        is_recording,
+    };
     let mut failed_late = BTreeMap::new();
     // A policy whose checksums fail leaves the workload alone as a whole: those behind it are planned again without it.
     let mut planned = loop {
@@ -109,7 +117,15 @@ pub fn foresee(
     inventory: &Inventory,
 ) -> Vec<Companion> {
     let base = base::base_of(workload, policies);
-    let run = Run { workload, policies, base: &base, options, inventory, earlier: None, is_recording: false };
+    let run = Run {
+        workload,
+        policies,
+        base: &base,
+        options,
+        inventory,
+        earlier: None,
+        is_recording: false,
+    };
     run.apply_all(&BTreeMap::new()).planned.companions
 }
 
@@ -137,14 +153,33 @@ type FailedLate = (usize, Vec<Diagnostic>);
 
 impl<'r, 't> Run<'r, 't> {
     fn subject(&self, policy: &'r Policy) -> Subject<'r, 't> {
-        let Run { workload, base, options, inventory, is_recording, earlier, .. } = *self;
-        Subject { workload, policy, base, options, inventory, is_recording, earlier }
+        let Run {
+            workload,
+            base,
+            options,
+            inventory,
+            is_recording,
+            earlier,
+            ..
+        } = *self;
+        Subject {
+            workload,
+            policy,
+            base,
+            options,
+            inventory,
+            is_recording,
+            earlier,
+        }
     }
 
     /// All policies in order, and the checksums that they want.
     fn apply_all(&self, failed_late: &BTreeMap<usize, Vec<Diagnostic>>) -> Applying<'t> {
         let draft = Draft::new(self.workload.tree, self.workload.object.node);
-        let mut recording = self.is_recording.then(|| Recording::begin(self.workload, &draft)).flatten();
+        let mut recording = self
+            .is_recording
+            .then(|| Recording::begin(self.workload, &draft))
+            .flatten();
         let mut planned = Planned {
             draft,
             policies: Vec::new(),
@@ -161,11 +196,15 @@ impl<'r, 't> Run<'r, 't> {
                 (Turn::Given(at), _) => at,
                 (Turn::Kept(redo), Some(recording)) => {
                     let done = recording.put_back(redo, &mut planned.draft, self.workload);
-                    planned.diagnostics.extend(done.err().map(|problem| *problem));
+                    planned
+                        .diagnostics
+                        .extend(done.err().map(|problem| *problem));
                     continue;
                 }
                 (Turn::Kept(_), None) => {
-                    planned.diagnostics.push(recording::cannot_record(self.workload, true));
+                    planned
+                        .diagnostics
+                        .push(recording::cannot_record(self.workload, true));
                     continue;
                 }
             };
@@ -173,22 +212,44 @@ impl<'r, 't> Run<'r, 't> {
             let mut found = Found::default();
             let outcome = match failed_late.get(&at) {
                 Some(problems) => failed(policy, problems.clone(), &mut planned),
-                None => apply(self.subject(policy), &self.policies[..at], &mut planned, &mut found),
+                None => apply(
+                    self.subject(policy),
+                    &self.policies[..at],
+                    &mut planned,
+                    &mut found,
+                ),
             };
             if let Some(recording) = &mut recording {
-                recording.note(policy, &planned.draft, found.notes, self.earlier, self.options);
+                recording.note(
+                    policy,
+                    &planned.draft,
+                    found.notes,
+                    self.earlier,
+                    self.options,
+                );
             }
             if self.options.authors && matches!(outcome, Outcome::Injected(_)) {
-                planned.steps.push((planned.policies.len(), planned.draft.clone()));
+                planned
+                    .steps
+                    .push((planned.policies.len(), planned.draft.clone()));
             }
             let rules = found.rules;
             let identity = Arc::from(policy.identity.as_str());
-            planned.policies.push(PolicyReport { policy: identity, outcome, rules, is_older: false });
+            planned.policies.push(PolicyReport {
+                policy: identity,
+                outcome,
+                rules,
+                is_older: false,
+            });
             if !found.checksums.is_empty() {
                 checksums.push((at, found.checksums));
             }
         }
-        Applying { planned, checksums, recording }
+        Applying {
+            planned,
+            checksums,
+            recording,
+        }
     }
 
     /// All policies in order, then their checksums, which are of what the pod template names in the end.
@@ -196,17 +257,32 @@ impl<'r, 't> Run<'r, 't> {
         &self,
         failed_late: &BTreeMap<usize, Vec<Diagnostic>>,
     ) -> Result<(Planned<'t>, Option<Recording>), FailedLate> {
-        let Applying { mut planned, checksums, mut recording } = self.apply_all(failed_late);
+        let Applying {
+            mut planned,
+            checksums,
+            mut recording,
+        } = self.apply_all(failed_late);
         for (at, found) in checksums {
             self.add_checksums(at, &found, &mut planned)?;
             if let Some(recording) = &mut recording {
-                recording.note(&self.policies[at], &planned.draft, Notes::default(), self.earlier, self.options);
+                recording.note(
+                    &self.policies[at],
+                    &planned.draft,
+                    Notes::default(),
+                    self.earlier,
+                    self.options,
+                );
             }
         }
         Ok((planned, recording))
     }
 
-    fn add_checksums(&self, at: usize, found: &[Checksum], planned: &mut Planned<'t>) -> Result<(), FailedLate> {
+    fn add_checksums(
+        &self,
+        at: usize,
+        found: &[Checksum],
+        planned: &mut Planned<'t>,
+    ) -> Result<(), FailedLate> {
         let done = checksums::add(self.subject(&self.policies[at]), found, &mut planned.draft);
         let done = done.map_err(|problems| (at, problems))?;
         if self.options.authors && !done.is_empty() {
@@ -237,15 +313,22 @@ impl<'r, 't> Run<'r, 't> {
             None => Ok(()),
         };
         if self.is_recording && !can_record && planned.draft.is_changed() {
-            planned.diagnostics.push(recording::cannot_record(self.workload, self.earlier.is_some()));
+            planned.diagnostics.push(recording::cannot_record(
+                self.workload,
+                self.earlier.is_some(),
+            ));
         }
         if let Err(refusal) = marked {
-            planned.diagnostics.push(refusal_diagnostic(&refusal, self.workload));
+            planned
+                .diagnostics
+                .push(refusal_diagnostic(&refusal, self.workload));
         }
         self.report_since(planned);
         let is_injected = |report: &PolicyReport| matches!(report.outcome, Outcome::Injected(_));
         if self.options.details && planned.policies.iter().any(is_injected) {
-            planned.diagnostics.extend(faults::of_input(self.workload, &planned.draft));
+            planned
+                .diagnostics
+                .extend(faults::of_input(self.workload, &planned.draft));
         }
     }
 
@@ -254,7 +337,8 @@ impl<'r, 't> Run<'r, 't> {
         let Some(earlier) = self.earlier else { return };
         for report in &mut planned.policies {
             let outcome = std::mem::replace(&mut report.outcome, Outcome::UpToDate);
-            report.outcome = outcome_since(&report.policy, outcome, planned.record.as_ref(), earlier);
+            report.outcome =
+                outcome_since(&report.policy, outcome, planned.record.as_ref(), earlier);
             report.is_older = is_older(&report.policy, planned.record.as_ref(), earlier);
         }
         report_dropped(planned, self.policies, earlier, self.options);
@@ -273,8 +357,19 @@ struct Found {
 }
 
 /// Applies all of a policy but its checksums.
-fn apply<'t>(subject: Subject<'_, 't>, earlier: &[Policy], planned: &mut Planned<'t>, found: &mut Found) -> Outcome {
-    let Subject { workload, policy, base, inventory, .. } = subject;
+fn apply<'t>(
+    subject: Subject<'_, 't>,
+    earlier: &[Policy],
+    planned: &mut Planned<'t>,
+    found: &mut Found,
+) -> Outcome {
+    let Subject {
+        workload,
+        policy,
+        base,
+        inventory,
+        ..
+    } = subject;
     match select(policy, workload, base, inventory, &mut planned.diagnostics) {
         Ok(()) => {}
         Err(No::Skip(skip)) => return Outcome::Skipped(*skip),
@@ -296,7 +391,11 @@ fn apply<'t>(subject: Subject<'_, 't>, earlier: &[Policy], planned: &mut Planned
         }
     }
     let is_skipped = applied.skips.len() == policy.rules.len();
-    let companions = if is_skipped { Vec::new() } else { beside(subject, &mut applied.problems) };
+    let companions = if is_skipped {
+        Vec::new()
+    } else {
+        beside(subject, &mut applied.problems)
+    };
     let (errors, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
         applied.problems.into_iter().partition(Diagnostic::is_error);
     if !errors.is_empty() {
@@ -312,13 +411,25 @@ fn apply<'t>(subject: Subject<'_, 't>, earlier: &[Policy], planned: &mut Planned
         return Outcome::Skipped(no_rule(applied.skips));
     }
     found.notes.generated = generated_by_us(subject, &companions);
-    needs::tell(subject, std::mem::take(&mut applied.needs), &companions, planned);
+    needs::tell(
+        subject,
+        std::mem::take(&mut applied.needs),
+        &companions,
+        planned,
+    );
     for (companion, _) in companions.into_iter().filter(|(_, is_there)| !is_there) {
         let object = companion.name.clone();
-        applied.done.push(Change::Generated { what: object.to_string(), object });
+        applied.done.push(Change::Generated {
+            what: object.to_string(),
+            object,
+        });
         planned.companions.push(companion);
     }
-    if applied.done.is_empty() { Outcome::UpToDate } else { Outcome::Injected(applied.done) }
+    if applied.done.is_empty() {
+        Outcome::UpToDate
+    } else {
+        Outcome::Injected(applied.done)
+    }
 }
 
 /// What is to stand beside the workload, and whether it does already.
@@ -331,18 +442,30 @@ fn beside(subject: Subject<'_, '_>, problems: &mut Vec<Diagnostic>) -> Vec<(Comp
 }
 
 /// The objects that stand there because of this run or an earlier one, with their digests.
-fn generated_by_us(subject: Subject<'_, '_>, companions: &[(Companion, bool)]) -> BTreeMap<String, String> {
+fn generated_by_us(
+    subject: Subject<'_, '_>,
+    companions: &[(Companion, bool)],
+) -> BTreeMap<String, String> {
     if !subject.is_recording {
         return BTreeMap::new();
     }
-    let named = companions
-        .iter()
-        .map(|(companion, is_there)| (written_name(&companion.object), digest(&companion.object), is_there));
+    let named = companions.iter().map(|(companion, is_there)| {
+        (
+            written_name(&companion.object),
+            digest(&companion.object),
+            is_there,
+        )
+    });
     // What another workload's record names is needed by this one, too.
     let is_ours = |(name, digest, is_there): &(String, String, &bool)| {
-        !**is_there || subject.earlier_digest(name).is_some() || subject.inventory.is_recorded(name, digest)
+        !**is_there
+            || subject.earlier_digest(name).is_some()
+            || subject.inventory.is_recorded(name, digest)
     };
-    named.filter(is_ours).map(|(name, digest, _)| (name, digest)).collect()
+    named
+        .filter(is_ours)
+        .map(|(name, digest, _)| (name, digest))
+        .collect()
 }
 
 /// What a rule is applied to.
@@ -372,9 +495,27 @@ struct Applied<'p> {
     needs: BTreeSet<Need>,
 }
 
-fn apply_rule<'p, 't>(subject: Subject<'p, 't>, rule: &'p Rule, planned: &mut Planned<'t>, applied: &mut Applied<'p>) {
-    let Subject { workload, policy, base, inventory, .. } = subject;
-    match select_rule(policy, rule, workload, base, inventory, &mut planned.diagnostics) {
+fn apply_rule<'p, 't>(
+    subject: Subject<'p, 't>,
+    rule: &'p Rule,
+    planned: &mut Planned<'t>,
+    applied: &mut Applied<'p>,
+) {
+    let Subject {
+        workload,
+        policy,
+        base,
+        inventory,
+        ..
+    } = subject;
+    match select_rule(
+        policy,
+        rule,
+        workload,
+        base,
+        inventory,
+        &mut planned.diagnostics,
+    ) {
         Ok(()) => {}
         Err(No::Skip(skip)) => return applied.skips.push((rule, *skip)),
         Err(No::Undecided(problem)) => return applied.problems.push(*problem),
@@ -390,16 +531,31 @@ fn apply_rule<'p, 't>(subject: Subject<'p, 't>, rule: &'p Rule, planned: &mut Pl
         Ok(expanded) => expanded,
         Err(found) => return applied.problems.extend(found),
     };
-    applied.problems.extend(forbidden::refuse(subject, &expanded));
-    applied.checksums.extend(expanded.inject.checksums.iter().cloned());
+    applied
+        .problems
+        .extend(forbidden::refuse(subject, &expanded));
+    applied
+        .checksums
+        .extend(expanded.inject.checksums.iter().cloned());
     needs::collect(subject, &expanded, &mut applied.needs);
     match subject.options.ephemeral_containers {
-        true => ephemeral::collect(subject, &expanded.inject.ephemeral_containers, planned, &mut applied.problems),
+        true => ephemeral::collect(
+            subject,
+            &expanded.inject.ephemeral_containers,
+            planned,
+            &mut applied.problems,
+        ),
         false => applied.problems.extend(expanded.note(policy)),
     }
     let draft = planned.draft.clone();
     let planner = Planner::new(subject, rule, &expanded, chosen, draft);
-    let Planner { draft, done, problems, notes, .. } = planner.run();
+    let Planner {
+        draft,
+        done,
+        problems,
+        notes,
+        ..
+    } = planner.run();
     planned.draft = draft;
     applied.notes.extend(notes);
     applied.done.extend(done);
@@ -410,11 +566,15 @@ fn apply_rule<'p, 't>(subject: Subject<'p, 't>, rule: &'p Rule, planned: &mut Pl
 fn failed(policy: &Policy, problems: Vec<Diagnostic>, planned: &mut Planned<'_>) -> Outcome {
     match policy.failure_policy {
         FailurePolicy::Fail => planned.diagnostics.extend(problems),
-        FailurePolicy::Ignore => planned.diagnostics.extend(problems.into_iter().map(|problem| {
-            let help =
-                format!("policy `{}` says `failurePolicy: Ignore`, so it leaves this workload alone", policy.identity);
-            problem.with_severity(Severity::Warning).help(help)
-        })),
+        FailurePolicy::Ignore => planned
+            .diagnostics
+            .extend(problems.into_iter().map(|problem| {
+                let help = format!(
+                    "policy `{}` says `failurePolicy: Ignore`, so it leaves this workload alone",
+                    policy.identity
+                );
+                problem.with_severity(Severity::Warning).help(help)
+            })),
     }
     Outcome::Failed
 }
@@ -423,46 +583,88 @@ fn failed(policy: &Policy, problems: Vec<Diagnostic>, planned: &mut Planned<'_>)
 fn marked(draft: &Draft<'_>) -> String {
     let metadata = draft.get(&draft.root(), "metadata");
     let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
-    annotations.and_then(|annotations| draft.text_at(&annotations, MARKER)).unwrap_or_default().into_owned()
+    annotations
+        .and_then(|annotations| draft.text_at(&annotations, MARKER))
+        .unwrap_or_default()
+        .into_owned()
 }
 
 /// Warnings about policies that were here before, and now would do something else or nothing: what an earlier run put
 /// there stays.
-fn stale_marks(workload: &Workload<'_>, policies: &[Policy], planned: &Planned<'_>) -> Vec<Diagnostic> {
+fn stale_marks(
+    workload: &Workload<'_>,
+    policies: &[Policy],
+    planned: &Planned<'_>,
+) -> Vec<Diagnostic> {
     let own = marked(&Draft::new(workload.tree, workload.object.node));
     if own.is_empty() {
         return Vec::new();
     }
-    let was_here = |report: &&PolicyReport| own.split(',').any(|name| name.trim() == &*report.policy);
-    let stale = planned.policies.iter().filter(was_here).filter_map(|report| {
-        let now = match &report.outcome {
-            Outcome::Injected(_) => "now adds something else to it, beside what an earlier run put there",
-            Outcome::Skipped(_) => "no longer applies to it; what an earlier run put there stays",
-            Outcome::UpToDate | Outcome::Failed | Outcome::TakenOut(_) => return None,
-        };
-        let policy = policies.iter().find(|policy| policy.identity == *report.policy)?;
-        let message = format!("{} is marked as injected by `{}`, which {now}", workload.title(), policy.identity);
-        let warning = Diagnostic::warning(Code::AppliedBefore, message).at(workload.own_place(), "this workload");
-        Some(warning.help("apply to the original manifest, or take out by hand what is not wanted any more"))
-    });
+    let was_here =
+        |report: &&PolicyReport| own.split(',').any(|name| name.trim() == &*report.policy);
+    let stale = planned
+        .policies
+        .iter()
+        .filter(was_here)
+        .filter_map(|report| {
+            let now = match &report.outcome {
+                Outcome::Injected(_) => {
+                    "now adds something else to it, beside what an earlier run put there"
+                }
+                Outcome::Skipped(_) => {
+                    "no longer applies to it; what an earlier run put there stays"
+                }
+                Outcome::UpToDate | Outcome::Failed | Outcome::TakenOut(_) => return None,
+            };
+            let policy = policies
+                .iter()
+                .find(|policy| policy.identity == *report.policy)?;
+            let message = format!(
+                "{} is marked as injected by `{}`, which {now}",
+                workload.title(),
+                policy.identity
+            );
+            let warning = Diagnostic::warning(Code::AppliedBefore, message)
+                .at(workload.own_place(), "this workload");
+            Some(warning.help(
+                "apply to the original manifest, or take out by hand what is not wanted any more",
+            ))
+        });
     stale.collect()
 }
 
 /// Names the policies that changed the workload in its own annotations, behind those that are named there already.
 fn mark(workload: &Workload<'_>, planned: &mut Planned<'_>) -> Result<(), Refusal> {
     let own = marked(&planned.draft);
-    let mut names: Vec<&str> = own.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    let injected = planned.policies.iter().filter(|report| matches!(report.outcome, Outcome::Injected(_)));
-    let added: Vec<&str> = injected.map(|report| &*report.policy).filter(|name| !names.contains(name)).collect();
+    let mut names: Vec<&str> = own
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .collect();
+    let injected = planned
+        .policies
+        .iter()
+        .filter(|report| matches!(report.outcome, Outcome::Injected(_)));
+    let added: Vec<&str> = injected
+        .map(|report| &*report.policy)
+        .filter(|name| !names.contains(name))
+        .collect();
     if added.is_empty() {
         return Ok(());
     }
     names.extend(added);
     let value = Value::String(names.join(","));
     let root = planned.draft.open_root()?;
-    let metadata = planned.draft.open_mapping(root, "metadata", order::OBJECT)?;
-    let annotations = planned.draft.open_mapping(metadata, "annotations", order::METADATA)?;
-    debug_assert_eq!(planned.draft.origin(&planned.draft.root()), Some(workload.object.node));
+    let metadata = planned
+        .draft
+        .open_mapping(root, "metadata", order::OBJECT)?;
+    let annotations = planned
+        .draft
+        .open_mapping(metadata, "annotations", order::METADATA)?;
+    debug_assert_eq!(
+        planned.draft.origin(&planned.draft.root()),
+        Some(workload.object.node)
+    );
     planned.draft.set(annotations, MARKER, value, &[])
 }
 
@@ -470,6 +672,12 @@ fn mark(workload: &Workload<'_>, planned: &mut Planned<'_>) -> Result<(), Refusa
 pub fn refusal_diagnostic(refusal: &Refusal, workload: &Workload<'_>) -> Diagnostic {
     let (code, why, help) = planner::explain(refusal.why);
     let message = format!("{} cannot be edited here: {why}", workload.title());
-    let code = if code == Code::WrongType { Code::Invalid } else { code };
-    Diagnostic::error(code, message).at(workload.place(refusal.node), "here").help(help)
+    let code = if code == Code::WrongType {
+        Code::Invalid
+    } else {
+        code
+    };
+    Diagnostic::error(code, message)
+        .at(workload.place(refusal.node), "here")
+        .help(help)
 }

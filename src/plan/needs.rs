@@ -10,11 +10,21 @@ use super::expand::Expanded;
 use super::{Planned, Subject};
 
 /// Adds what a rule's items need.
-pub(super) fn collect(subject: Subject<'_, '_>, expanded: &Expanded<'_>, needs: &mut BTreeSet<Need>) {
+pub(super) fn collect(
+    subject: Subject<'_, '_>,
+    expanded: &Expanded<'_>,
+    needs: &mut BTreeSet<Need>,
+) {
     if subject.options.needs {
-        let (namespace, in_running_pods) =
-            (subject.workload.namespace.as_deref(), subject.options.ephemeral_containers);
-        needs.extend(expanded.all().flat_map(|inject| inject.needs(namespace, in_running_pods)));
+        let (namespace, in_running_pods) = (
+            subject.workload.namespace.as_deref(),
+            subject.options.ephemeral_containers,
+        );
+        needs.extend(
+            expanded
+                .all()
+                .flat_map(|inject| inject.needs(namespace, in_running_pods)),
+        );
     }
 }
 
@@ -26,8 +36,14 @@ pub(super) fn tell(
     planned: &mut Planned<'_>,
 ) {
     if subject.options.needs {
-        needs.retain(|need| !companions.iter().any(|(companion, _)| brings(&companion.name, need)));
-        planned.needs.add(&Arc::from(subject.policy.identity.as_str()), needs);
+        needs.retain(|need| {
+            !companions
+                .iter()
+                .any(|(companion, _)| brings(&companion.name, need))
+        });
+        planned
+            .needs
+            .add(&Arc::from(subject.policy.identity.as_str()), needs);
     }
 }
 
@@ -40,5 +56,7 @@ fn brings(object: &ObjectName, need: &Need) -> bool {
         NeedKind::ServiceAccount => "ServiceAccount",
         NeedKind::Image | NeedKind::Privilege => return false,
     };
-    object.group.is_empty() && object.kind == kind && (&object.namespace, &object.name) == (&need.namespace, &need.name)
+    object.group.is_empty()
+        && object.kind == kind
+        && (&object.namespace, &object.name) == (&need.namespace, &need.name)
 }

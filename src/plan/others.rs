@@ -9,8 +9,16 @@ use super::draft::Draft;
 use super::marked;
 
 /// An operator's own mark on a workload, where podgraft's marker does not say that this policy put it there.
-pub(super) fn foreign_mark(policy: &Policy, workload: &Workload<'_>, draft: &Draft<'_>) -> Option<Skip> {
-    if policy.foreign_marks.is_empty() || marked(draft).split(',').any(|name| name.trim() == policy.identity) {
+pub(super) fn foreign_mark(
+    policy: &Policy,
+    workload: &Workload<'_>,
+    draft: &Draft<'_>,
+) -> Option<Skip> {
+    if policy.foreign_marks.is_empty()
+        || marked(draft)
+            .split(',')
+            .any(|name| name.trim() == policy.identity)
+    {
         return None;
     }
     let tree = workload.tree;
@@ -18,10 +26,17 @@ pub(super) fn foreign_mark(policy: &Policy, workload: &Workload<'_>, draft: &Dra
     policy.foreign_marks.iter().find_map(|mark| {
         let value = tree.scalar(tree.get(annotations, &mark.annotation)?)?;
         mark.values.iter().any(|own| own == value).then(|| {
-            let reason =
-                format!("the pod annotation `{}: {value}` says that somebody else has done it", mark.annotation);
-            let at = tree.get(annotations, &mark.annotation).map(|value| tree.span(value));
-            Skip { is_near_miss: true, ..Skip::because(reason).found_at(at) }
+            let reason = format!(
+                "the pod annotation `{}: {value}` says that somebody else has done it",
+                mark.annotation
+            );
+            let at = tree
+                .get(annotations, &mark.annotation)
+                .map(|value| tree.span(value));
+            Skip {
+                is_near_miss: true,
+                ..Skip::because(reason).found_at(at)
+            }
         })
     })
 }
@@ -48,7 +63,13 @@ pub(super) fn rival(
     );
     let problem = Diagnostic::error(Code::Conflict, message)
         .at(workload.own_place(), "this workload")
-        .at(policy.text.place(policy.selects.at.clone()), format!("chosen here by `{}`", policy.identity))
-        .at(rival.text.place(rival.selects.at.clone()), format!("and here by `{}`", rival.identity));
+        .at(
+            policy.text.place(policy.selects.at.clone()),
+            format!("chosen here by `{}`", policy.identity),
+        )
+        .at(
+            rival.text.place(rival.selects.at.clone()),
+            format!("and here by `{}`", rival.identity),
+        );
     Some(problem.help("let their selectors choose different workloads"))
 }

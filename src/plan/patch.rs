@@ -2,7 +2,9 @@
 //! `json-patch` crate does, and must come to the values that the text editor wrote.
 
 use json_patch::jsonptr::PointerBuf;
-use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation, TestOperation};
+use json_patch::{
+    AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation, TestOperation,
+};
 use serde_json::Value;
 
 use super::draft::{Draft, Field, Key, Opened, Part};
@@ -12,7 +14,10 @@ use crate::yaml::value::{key_text, to_value};
 /// The operations that turn the input's object into the draft's; empty when nothing changes. Who carries them out later
 /// may have another object by then: an item of a list is found by its place, so what has a name is tested for it first, and a text for what it was.
 pub fn patch_of(draft: &Draft<'_>) -> Patch {
-    let mut patch = Patcher { draft, operations: Vec::new() };
+    let mut patch = Patcher {
+        draft,
+        operations: Vec::new(),
+    };
     patch.part(&draft.root(), &mut Vec::new());
     Patch(patch.operations)
 }
@@ -29,7 +34,12 @@ impl Patcher<'_, '_> {
             Part::Instead { of, value } => {
                 // What is joined or replaced must still be what it was.
                 let before = to_value(self.draft.tree, *of).ok().filter(Value::is_string);
-                let test = |value| PatchOperation::Test(TestOperation { path: pointer(path), value });
+                let test = |value| {
+                    PatchOperation::Test(TestOperation {
+                        path: pointer(path),
+                        value,
+                    })
+                };
                 self.operations.extend(before.map(test));
                 self.replace(path, (**value).clone());
             }
@@ -43,7 +53,11 @@ impl Patcher<'_, '_> {
                 }
                 Opened::List { origin, items } => {
                     let has_own = items.iter().any(|item| self.draft.origin(item).is_some());
-                    if has_own { self.list(part, &items, path) } else { self.rewrite(part, origin.is_some(), path) }
+                    if has_own {
+                        self.list(part, &items, path)
+                    } else {
+                        self.rewrite(part, origin.is_some(), path)
+                    }
                 }
             },
         }
@@ -61,20 +75,32 @@ impl Patcher<'_, '_> {
     fn mapping(&mut self, origin: NodeId, fields: &[Field], path: &mut Vec<String>) {
         let tree = self.draft.tree;
         // First, for a key that goes may come again in another place.
-        for (key, _) in tree.entries(origin).filter(|(key, _)| !fields.iter().any(|field| field.key == Key::Node(*key)))
+        for (key, _) in tree
+            .entries(origin)
+            .filter(|(key, _)| !fields.iter().any(|field| field.key == Key::Node(*key)))
         {
-            let Some(text) = key_text(tree, key) else { continue };
+            let Some(text) = key_text(tree, key) else {
+                continue;
+            };
             path.push(text);
-            self.operations.push(PatchOperation::Remove(RemoveOperation { path: pointer(path) }));
+            self.operations
+                .push(PatchOperation::Remove(RemoveOperation {
+                    path: pointer(path),
+                }));
             path.pop();
         }
         for field in fields {
-            let Some(key) = self.draft.key_in_value(&field.key) else { continue };
+            let Some(key) = self.draft.key_in_value(&field.key) else {
+                continue;
+            };
             path.push(key);
             match field.key {
                 Key::New(_) => {
                     let value = self.draft.value(&field.value).unwrap_or(Value::Null);
-                    self.operations.push(PatchOperation::Add(AddOperation { path: pointer(path), value }));
+                    self.operations.push(PatchOperation::Add(AddOperation {
+                        path: pointer(path),
+                        value,
+                    }));
                 }
                 Key::Node(_) => self.part(&field.value, path),
             }
@@ -83,18 +109,29 @@ impl Patcher<'_, '_> {
     }
 
     fn list(&mut self, part: &Part, items: &[Part], path: &mut Vec<String>) {
-        let Some(origin) = self.draft.origin(part) else { return };
+        let Some(origin) = self.draft.origin(part) else {
+            return;
+        };
         let tree = self.draft.tree;
         let own: Vec<_> = tree.children(origin).collect();
-        let is_kept = |node| items.iter().any(|item| self.draft.origin(item) == Some(node));
+        let is_kept = |node| {
+            items
+                .iter()
+                .any(|item| self.draft.origin(item) == Some(node))
+        };
         let gone: Vec<usize> = (0..own.len()).filter(|&at| !is_kept(own[at])).collect();
         // From the last on, so that the places of the others stay.
         for at in gone.into_iter().rev() {
             path.push(at.to_string());
-            self.operations.push(PatchOperation::Remove(RemoveOperation { path: pointer(path) }));
+            self.operations
+                .push(PatchOperation::Remove(RemoveOperation {
+                    path: pointer(path),
+                }));
             path.pop();
         }
-        let last_own = items.iter().rposition(|item| self.draft.origin(item).is_some());
+        let last_own = items
+            .iter()
+            .rposition(|item| self.draft.origin(item).is_some());
         for (at, item) in items.iter().enumerate() {
             if let Some(own) = self.draft.origin(item) {
                 path.push(at.to_string());
@@ -105,9 +142,16 @@ impl Patcher<'_, '_> {
                     self.operations.splice(before..before, test);
                 }
             } else {
-                path.push(if Some(at) > last_own { "-".to_owned() } else { at.to_string() });
+                path.push(if Some(at) > last_own {
+                    "-".to_owned()
+                } else {
+                    at.to_string()
+                });
                 let value = self.draft.value(item).unwrap_or(Value::Null);
-                self.operations.push(PatchOperation::Add(AddOperation { path: pointer(path), value }));
+                self.operations.push(PatchOperation::Add(AddOperation {
+                    path: pointer(path),
+                    value,
+                }));
             }
             path.pop();
         }
@@ -122,7 +166,11 @@ impl Patcher<'_, '_> {
     }
 
     fn replace(&mut self, path: &[String], value: Value) {
-        self.operations.push(PatchOperation::Replace(ReplaceOperation { path: pointer(path), value }));
+        self.operations
+            .push(PatchOperation::Replace(ReplaceOperation {
+                path: pointer(path),
+                value,
+            }));
     }
 }
 

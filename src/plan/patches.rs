@@ -41,7 +41,10 @@ enum Put {
 
 impl<'c, 't> Planner<'c, 't> {
     pub(super) fn patches(&mut self) {
-        let has_patches = self.all_injects().iter().any(|inject| !inject.patches.is_empty());
+        let has_patches = self
+            .all_injects()
+            .iter()
+            .any(|inject| !inject.patches.is_empty());
         // On half a plan, a patch would fail for reasons that are not its own.
         if !has_patches || self.problems.iter().any(Diagnostic::is_error) {
             return;
@@ -62,7 +65,10 @@ impl<'c, 't> Planner<'c, 't> {
             }
         }
         for (container, inject) in self.chosen.iter().zip(self.container_injects()) {
-            let own = inject.patches.iter().filter(|entry| entry.scope == PatchScope::Container);
+            let own = inject
+                .patches
+                .iter()
+                .filter(|entry| entry.scope == PatchScope::Container);
             jobs.extend(own.map(|entry| (Target::Container(Box::new(container.clone())), entry)));
         }
         jobs.sort_by_key(|(_, entry)| entry.index);
@@ -103,10 +109,17 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     fn not_applied(&self, target: &Target<'t>, entry: &PatchEntry, path: &str) -> Diagnostic {
-        let message = format!("{} does not apply to {}", title(target, entry), self.workload.title());
+        let message = format!(
+            "{} does not apply to {}",
+            title(target, entry),
+            self.workload.title()
+        );
         Diagnostic::note(Code::PatchNotApplied, message)
             .at(self.workload.own_place(), "this workload")
-            .at(self.policy.text.place(entry.item.at.clone()), format!("its test of `{path}` does not hold"))
+            .at(
+                self.policy.text.place(entry.item.at.clone()),
+                format!("its test of `{path}` does not hold"),
+            )
     }
 
     /// What the operations changed, each as `replace /spec/replicas`.
@@ -122,11 +135,18 @@ impl<'c, 't> Planner<'c, 't> {
         Ok(done)
     }
 
-    fn operation(&mut self, target: &Target<'t>, operation: &PatchOperation, entry: &PatchEntry) -> Done {
+    fn operation(
+        &mut self,
+        target: &Target<'t>,
+        operation: &PatchOperation,
+        entry: &PatchEntry,
+    ) -> Done {
         let path = tokens(operation.path());
         match operation {
             PatchOperation::Add(add) => self.put(target, &path, &add.value, Put::Add, entry),
-            PatchOperation::Replace(replace) => self.put(target, &path, &replace.value, Put::Replace, entry),
+            PatchOperation::Replace(replace) => {
+                self.put(target, &path, &replace.value, Put::Replace, entry)
+            }
             PatchOperation::Remove(_) => self.take(target, &path, entry),
             PatchOperation::Copy(copy) => {
                 let value = self.value_at(target, &copy.from, entry)?;
@@ -140,10 +160,16 @@ impl<'c, 't> Planner<'c, 't> {
                 Ok(true)
             }
             PatchOperation::Test(test) => {
-                let there = self.find(target, &path).and_then(|part| self.draft.value(&part));
+                let there = self
+                    .find(target, &path)
+                    .and_then(|part| self.draft.value(&part));
                 // As the API server's own patches have it: null says that nothing is there.
                 let holds = there.unwrap_or(Value::Null) == test.value;
-                if holds { Ok(false) } else { Err(Stop::Test(test.path.to_string())) }
+                if holds {
+                    Ok(false)
+                } else {
+                    Err(Stop::Test(test.path.to_string()))
+                }
             }
         }
     }
@@ -158,40 +184,74 @@ impl<'c, 't> Planner<'c, 't> {
 
     fn open_target(&mut self, target: &Target<'t>) -> Result<OpenId, Box<Diagnostic>> {
         match target {
-            Target::Workload => self.draft.open_root().map_err(|refusal| self.refused(&refusal)),
+            Target::Workload => self
+                .draft
+                .open_root()
+                .map_err(|refusal| self.refused(&refusal)),
             Target::PodTemplate => self.open_template(),
             Target::Container(container) => self.open_container(container),
         }
     }
 
     fn find(&self, target: &Target<'t>, path: &[String]) -> Option<Part> {
-        path.iter().try_fold(self.target_part(target)?, |part, token| {
-            if self.draft.is_list(&part) {
-                self.draft.items(&part).into_iter().nth(index(token)?)
-            } else {
-                self.draft.get(&part, token)
-            }
-        })
+        path.iter()
+            .try_fold(self.target_part(target)?, |part, token| {
+                if self.draft.is_list(&part) {
+                    self.draft.items(&part).into_iter().nth(index(token)?)
+                } else {
+                    self.draft.get(&part, token)
+                }
+            })
     }
 
-    fn value_at(&self, target: &Target<'t>, path: &Pointer, entry: &PatchEntry) -> Result<Value, Stop> {
-        let found = self.find(target, &tokens(path)).and_then(|part| self.draft.value(&part));
+    fn value_at(
+        &self,
+        target: &Target<'t>,
+        path: &Pointer,
+        entry: &PatchEntry,
+    ) -> Result<Value, Stop> {
+        let found = self
+            .find(target, &tokens(path))
+            .and_then(|part| self.draft.value(&part));
         found.ok_or_else(|| self.stop(target, entry, format!("there is nothing at `{path}`")))
     }
 
     fn stop(&self, target: &Target<'t>, entry: &PatchEntry, why: String) -> Stop {
-        let message = format!("{} does not fit {}: {why}", title(target, entry), self.workload.title());
-        let help = "narrow `match`, or put a `test` first: the patch then applies only where it holds";
-        Stop::Problem(Box::new(self.problem(Code::BadPatch, message, &entry.item).help(help)))
+        let message = format!(
+            "{} does not fit {}: {why}",
+            title(target, entry),
+            self.workload.title()
+        );
+        let help =
+            "narrow `match`, or put a `test` first: the patch then applies only where it holds";
+        Stop::Problem(Box::new(
+            self.problem(Code::BadPatch, message, &entry.item)
+                .help(help),
+        ))
     }
 
-    fn put(&mut self, target: &Target<'t>, path: &[String], value: &Value, how: Put, entry: &PatchEntry) -> Done {
-        let Some((last, parents)) = path.split_last() else { return Ok(false) };
+    fn put(
+        &mut self,
+        target: &Target<'t>,
+        path: &[String],
+        value: &Value,
+        how: Put,
+        entry: &PatchEntry,
+    ) -> Done {
+        let Some((last, parents)) = path.split_last() else {
+            return Ok(false);
+        };
         let there = self.find(target, path);
         if how == Put::Replace && there.is_none() {
-            return Err(self.stop(target, entry, format!("there is nothing at `{}` to replace", pointer(path))));
+            return Err(self.stop(
+                target,
+                entry,
+                format!("there is nothing at `{}` to replace", pointer(path)),
+            ));
         }
-        let is_list = self.find(target, parents).is_some_and(|parent| self.draft.is_list(&parent));
+        let is_list = self
+            .find(target, parents)
+            .is_some_and(|parent| self.draft.is_list(&parent));
         let is_new_item = how == Put::Add && is_list;
         if !is_new_item && there.and_then(|part| self.draft.value(&part)).as_ref() == Some(value) {
             return Ok(false);
@@ -199,10 +259,17 @@ impl<'c, 't> Planner<'c, 't> {
         self.grow(target, path, value, entry)?;
         let id = self.open_parents(target, parents, last, entry)?;
         let changed = match self.draft.opened(id) {
-            Opened::Mapping { .. } => self.draft.set(id, last, value.clone(), self.order(target, parents)),
+            Opened::Mapping { .. } => {
+                self.draft
+                    .set(id, last, value.clone(), self.order(target, parents))
+            }
             Opened::List { items, .. } => {
                 let length = items.len();
-                let at = if last == "-" { Some(length) } else { index(last) };
+                let at = if last == "-" {
+                    Some(length)
+                } else {
+                    index(last)
+                };
                 let Some(at) = at.filter(|at| *at <= length) else {
                     let why = format!("`{}` is no place in a list of {length}", pointer(path));
                     return Err(self.stop(target, entry, why));
@@ -221,24 +288,45 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// Copies of copies double with every line.
-    fn grow(&mut self, target: &Target<'t>, path: &[String], value: &Value, entry: &PatchEntry) -> Result<(), Stop> {
+    fn grow(
+        &mut self,
+        target: &Target<'t>,
+        path: &[String],
+        value: &Value,
+        entry: &PatchEntry,
+    ) -> Result<(), Stop> {
         let template = self.workload.pod_kind.path.len();
         let above = match target {
             Target::Workload => 0,
             Target::PodTemplate => template,
             Target::Container(_) => template + 3,
         };
-        let Err(TooMuch { code, why }) = self.growth.put(above + path.len(), value) else { return Ok(()) };
+        let Err(TooMuch { code, why }) = self.growth.put(above + path.len(), value) else {
+            return Ok(());
+        };
         let title = (title(target, entry), self.workload.title());
-        let message = format!("{} on {} would make the object {why} at `{}`", title.0, title.1, pointer(path));
+        let message = format!(
+            "{} on {} would make the object {why} at `{}`",
+            title.0,
+            title.1,
+            pointer(path)
+        );
         let help = "copy less: only what is needed, and nothing into itself";
-        Err(Stop::Problem(Box::new(self.problem(code, message, &entry.item).help(help))))
+        Err(Stop::Problem(Box::new(
+            self.problem(code, message, &entry.item).help(help),
+        )))
     }
 
     fn take(&mut self, target: &Target<'t>, path: &[String], entry: &PatchEntry) -> Done {
-        let Some((last, parents)) = path.split_last() else { return Ok(false) };
+        let Some((last, parents)) = path.split_last() else {
+            return Ok(false);
+        };
         if self.find(target, path).is_none() {
-            return Err(self.stop(target, entry, format!("there is nothing at `{}` to take out", pointer(path))));
+            return Err(self.stop(
+                target,
+                entry,
+                format!("there is nothing at `{}` to take out", pointer(path)),
+            ));
         }
         let id = self.open_parents(target, parents, last, entry)?;
         let taken = match (self.draft.opened(id), index(last)) {
@@ -261,20 +349,34 @@ impl<'c, 't> Planner<'c, 't> {
         for (depth, token) in parents.iter().enumerate() {
             let path = &parents[..=depth];
             let there = self.find(target, path);
-            if there.as_ref().is_some_and(|part| self.draft.is_scalar(part)) {
+            if there
+                .as_ref()
+                .is_some_and(|part| self.draft.is_scalar(part))
+            {
                 let why = format!("`{}` is neither a mapping nor a list", pointer(path));
                 return Err(self.stop(target, entry, why));
             }
-            let is_null = there.as_ref().is_none_or(|part| self.draft.value(part) == Some(Value::Null));
+            let is_null = there
+                .as_ref()
+                .is_none_or(|part| self.draft.value(part) == Some(Value::Null));
             let next = parents.get(depth + 1).map_or(last, String::as_str);
             // A place at the beginning or the end of what is not there can only be one of a list.
-            let is_list =
-                if is_null { matches!(next, "-" | "0") } else { there.is_some_and(|part| self.draft.is_list(&part)) };
+            let is_list = if is_null {
+                matches!(next, "-" | "0")
+            } else {
+                there.is_some_and(|part| self.draft.is_list(&part))
+            };
             let opened = match self.draft.opened(id) {
                 Opened::List { items, .. } => match index(token).filter(|at| *at < items.len()) {
                     Some(at) if is_list => self.draft.open_item_list(id, at),
                     Some(at) => self.draft.open_item(id, at),
-                    None => return Err(self.stop(target, entry, format!("there is no item `{}`", pointer(path)))),
+                    None => {
+                        return Err(self.stop(
+                            target,
+                            entry,
+                            format!("there is no item `{}`", pointer(path)),
+                        ));
+                    }
                 },
                 Opened::Mapping { .. } => {
                     let order = self.order(target, &parents[..depth]);
@@ -299,7 +401,9 @@ impl<'c, 't> Planner<'c, 't> {
         };
         let words: Vec<&str> = path.iter().map(String::as_str).collect();
         match (target, words.as_slice()) {
-            (Target::Container(_), []) | (_, [.., "containers" | "initContainers", _]) => order::CONTAINER,
+            (Target::Container(_), []) | (_, [.., "containers" | "initContainers", _]) => {
+                order::CONTAINER
+            }
             (Target::Workload, []) => order::OBJECT,
             (_, [.., "metadata"]) => order::METADATA,
             (_, [.., "env", _]) => order::ENV_VAR,
@@ -325,16 +429,22 @@ impl<'c, 't> Planner<'c, 't> {
             Err(Stop::Problem(_)) => false,
             Ok(done) if done.is_empty() => true,
             // Of what has no value nobody can say that it is the same.
-            Ok(_) => {
-                again.value(&again.root()).is_some_and(|again| self.draft.value(&self.draft.root()) == Some(again))
-            }
+            Ok(_) => again
+                .value(&again.root())
+                .is_some_and(|again| self.draft.value(&self.draft.root()) == Some(again)),
         };
         if is_settled {
             return Ok(());
         }
-        let message = format!("{} would change its own result again with every run", title(target, entry));
+        let message = format!(
+            "{} would change its own result again with every run",
+            title(target, entry)
+        );
         let help = "add a `test` before it, so that it applies once; `value: null` says that nothing is there";
-        Err(Box::new(self.problem(Code::BadPatch, message, &entry.item).help(help)))
+        Err(Box::new(
+            self.problem(Code::BadPatch, message, &entry.item)
+                .help(help),
+        ))
     }
 }
 
@@ -358,7 +468,10 @@ fn word(operation: &PatchOperation) -> &'static str {
 }
 
 fn tokens(pointer: &Pointer) -> Vec<String> {
-    pointer.tokens().map(|token| token.decoded().into_owned()).collect()
+    pointer
+        .tokens()
+        .map(|token| token.decoded().into_owned())
+        .collect()
 }
 
 fn pointer(path: &[String]) -> String {
@@ -367,6 +480,7 @@ fn pointer(path: &[String]) -> String {
 
 /// A place in a list: digits without leading zeros (RFC 6901).
 fn index(token: &str) -> Option<usize> {
-    let is_index = token == "0" || !token.starts_with('0') && token.bytes().all(|byte| byte.is_ascii_digit());
+    let is_index =
+        token == "0" || !token.starts_with('0') && token.bytes().all(|byte| byte.is_ascii_digit());
     token.parse().ok().filter(|_| is_index)
 }

@@ -53,8 +53,18 @@ impl<'c, 't> Planner<'c, 't> {
         chosen: Vec<Container<'t>>,
         draft: Draft<'t>,
     ) -> Self {
-        let Subject { workload, policy, options, is_recording, inventory, .. } = subject;
-        let Expanded { inject, of_containers } = expanded;
+        let Subject {
+            workload,
+            policy,
+            options,
+            is_recording,
+            inventory,
+            ..
+        } = subject;
+        let Expanded {
+            inject,
+            of_containers,
+        } = expanded;
         Planner {
             workload,
             policy,
@@ -88,20 +98,39 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// Notes that a text stands in a variable already, when another policy has joined it.
-    pub(super) fn note_twin(&mut self, container: &Container<'_>, change: &EnvChange, variable: &Part, ours: &str) {
+    pub(super) fn note_twin(
+        &mut self,
+        container: &Container<'_>,
+        change: &EnvChange,
+        variable: &Part,
+        ours: &str,
+    ) {
         if !self.is_recording {
             return;
         }
         let value = self.draft.get(variable, "value");
         let node = value.and_then(|value| self.draft.origin(&value));
-        let before = node.and_then(|node| self.draft.tree.scalar(node)).unwrap_or_default();
+        let before = node
+            .and_then(|node| self.draft.tree.scalar(node))
+            .unwrap_or_default();
         if super::env::joined(before, ours, change) != before {
             let paths = Paths::of(&self.workload.pod_kind.path);
-            let path = paths.in_pod(&["spec", container.list.key(), container.name, "env", &change.name]);
+            let path = paths.in_pod(&[
+                "spec",
+                container.list.key(),
+                container.name,
+                "env",
+                &change.name,
+            ]);
             let separator = (change.separator != " ").then(|| change.separator.clone());
             let is_before = change.op == EnvOp::Prepend;
-            let joined =
-                Joined { text: ours.to_owned(), separator, before: is_before, shared: true, ..Joined::default() };
+            let joined = Joined {
+                text: ours.to_owned(),
+                separator,
+                before: is_before,
+                shared: true,
+                ..Joined::default()
+            };
             self.notes.twins.push((path, joined));
         }
     }
@@ -111,12 +140,18 @@ impl<'c, 't> Planner<'c, 't> {
         if !self.is_recording || self.draft.origin(there).is_some() {
             return;
         }
-        let Some(value) = self.draft.value(there) else { return };
+        let Some(value) = self.draft.value(there) else {
+            return;
+        };
         let paths = Paths::of(&self.workload.pod_kind.path);
         let list = holder.last().copied().unwrap_or_default();
         let path = match key {
             Some(key) => paths.in_pod(&[holder, &[key]].concat()),
-            None => format!("{}/{}", paths.in_pod(holder), identities(list, std::slice::from_ref(&value)).concat()),
+            None => format!(
+                "{}/{}",
+                paths.in_pod(holder),
+                identities(list, std::slice::from_ref(&value)).concat()
+            ),
         };
         self.notes.shared.push((path, value));
     }
@@ -148,12 +183,16 @@ impl<'c, 't> Planner<'c, 't> {
     /// What goes into the chosen containers, in their order.
     pub(super) fn container_injects(&self) -> Vec<&'c Inject> {
         let of_all = self.inject;
-        (0..self.chosen.len()).map(|at| self.of_containers.get(at).unwrap_or(of_all)).collect()
+        (0..self.chosen.len())
+            .map(|at| self.of_containers.get(at).unwrap_or(of_all))
+            .collect()
     }
 
     /// What goes into some container.
     pub(super) fn all_injects(&self) -> Vec<&'c Inject> {
-        std::iter::once(self.inject).chain(self.of_containers).collect()
+        std::iter::once(self.inject)
+            .chain(self.of_containers)
+            .collect()
     }
 
     fn container_level(&mut self, container: &Container<'_>, inject: &'c Inject) {
@@ -193,7 +232,11 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     fn words(&self, what: impl fmt::Display) -> String {
-        if self.options.details { what.to_string() } else { String::new() }
+        if self.options.details {
+            what.to_string()
+        } else {
+            String::new()
+        }
     }
 
     pub(super) fn replaces(&self) -> bool {
@@ -229,7 +272,9 @@ impl<'c, 't> Planner<'c, 't> {
         }
         let mut part = self.draft.root();
         for key in &self.workload.pod_kind.path {
-            let Some(inner) = self.draft.get(&part, key) else { break };
+            let Some(inner) = self.draft.get(&part, key) else {
+                break;
+            };
             part = inner;
         }
         part
@@ -252,7 +297,9 @@ impl<'c, 't> Planner<'c, 't> {
         }
         let workload = self.workload;
         let keys: Vec<&str> = workload.pod_kind.path.iter().map(String::as_str).collect();
-        let template = self.open_path(&keys).map_err(|refusal| self.refused(&refusal))?;
+        let template = self
+            .open_path(&keys)
+            .map_err(|refusal| self.refused(&refusal))?;
         self.opened = Some((template, None));
         Ok(template)
     }
@@ -290,7 +337,11 @@ impl<'c, 't> Planner<'c, 't> {
         self.items_by(list.as_ref(), key)
     }
 
-    pub(super) fn items_by(&self, list: Option<&Part>, key: &str) -> Vec<(Part, Option<Cow<'t, str>>)> {
+    pub(super) fn items_by(
+        &self,
+        list: Option<&Part>,
+        key: &str,
+    ) -> Vec<(Part, Option<Cow<'t, str>>)> {
         let items = list.map(|list| self.draft.items(list)).unwrap_or_default();
         items
             .into_iter()
@@ -303,27 +354,47 @@ impl<'c, 't> Planner<'c, 't> {
 
     /// A container of the input as it stands in the draft.
     pub(super) fn container_part(&self, container: &Container<'_>) -> Option<Part> {
-        let list = self.draft.get(&self.pod_spec_part(), container.list.key())?;
+        let list = self
+            .draft
+            .get(&self.pod_spec_part(), container.list.key())?;
         match list {
             // The container was read from this list.
             Part::Node(_) => Some(Part::Node(container.node)),
-            Part::Open(id) => self.draft.raw_items(id).iter().find(|item| self.stands_for(item, container)).cloned(),
+            Part::Open(id) => self
+                .draft
+                .raw_items(id)
+                .iter()
+                .find(|item| self.stands_for(item, container))
+                .cloned(),
             Part::New(_) | Part::Instead { .. } => None,
         }
     }
 
     fn stands_for(&self, item: &Part, container: &Container<'_>) -> bool {
-        self.draft.origin(item).map(|node| self.draft.tree.follow(node)) == Some(container.node)
+        self.draft
+            .origin(item)
+            .map(|node| self.draft.tree.follow(node))
+            == Some(container.node)
     }
 
-    pub(super) fn open_container(&mut self, container: &Container<'_>) -> Result<OpenId, Box<Diagnostic>> {
+    pub(super) fn open_container(
+        &mut self,
+        container: &Container<'_>,
+    ) -> Result<OpenId, Box<Diagnostic>> {
         let list = self.open_pod_list(container.list.key())?;
         // Raw items here: an alias in the list is what stands there, and opening it is refused.
-        let Some(at) = self.draft.raw_items(list).iter().position(|item| self.stands_for(item, container)) else {
+        let Some(at) = self
+            .draft
+            .raw_items(list)
+            .iter()
+            .position(|item| self.stands_for(item, container))
+        else {
             let message = format!("the container `{}` is gone from the plan", container.name);
             return Err(Box::new(Diagnostic::error(Code::Internal, message)));
         };
-        self.draft.open_item(list, at).map_err(|refusal| self.refused(&refusal))
+        self.draft
+            .open_item(list, at)
+            .map_err(|refusal| self.refused(&refusal))
     }
 
     pub(super) fn open_container_list(
@@ -332,7 +403,9 @@ impl<'c, 't> Planner<'c, 't> {
         key: &str,
     ) -> Result<OpenId, Box<Diagnostic>> {
         let container = self.open_container(container)?;
-        self.draft.open_list(container, key, order::CONTAINER).map_err(|refusal| self.refused(&refusal))
+        self.draft
+            .open_list(container, key, order::CONTAINER)
+            .map_err(|refusal| self.refused(&refusal))
     }
 
     /// Where in a list of named items a new one goes.
@@ -343,10 +416,14 @@ impl<'c, 't> Planner<'c, 't> {
         item: &Item,
     ) -> Result<usize, Box<Diagnostic>> {
         let find = |wanted: &String| {
-            let found = list.map(|list| self.draft.positions_by(list, "name", wanted)).unwrap_or_default();
+            let found = list
+                .map(|list| self.draft.positions_by(list, "name", wanted))
+                .unwrap_or_default();
             found.first().copied().ok_or_else(|| {
-                let message =
-                    format!("`{wanted}` is not in {}, so nothing can stand before or after it", self.workload.title());
+                let message = format!(
+                    "`{wanted}` is not in {}, so nothing can stand before or after it",
+                    self.workload.title()
+                );
                 Box::new(self.problem(Code::UnknownPosition, message, item))
             })
         };
@@ -359,15 +436,31 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// An error about an item of the policy on this workload.
-    pub(super) fn problem(&self, code: Code, message: impl Into<String>, item: &Item) -> Diagnostic {
+    pub(super) fn problem(
+        &self,
+        code: Code,
+        message: impl Into<String>,
+        item: &Item,
+    ) -> Diagnostic {
         Diagnostic::error(code, message)
             .at(self.workload.own_place(), "this workload")
-            .at(self.policy.text.place(item.at.clone()), format!("policy `{}` wants this", self.policy.identity))
+            .at(
+                self.policy.text.place(item.at.clone()),
+                format!("policy `{}` wants this", self.policy.identity),
+            )
     }
 
     /// Other content of the same identity is there.
-    pub(super) fn conflict(&self, there: &Part, what: impl fmt::Display, item: &Item) -> Box<Diagnostic> {
-        let message = format!("{what} is already in {} with other content", self.workload.title());
+    pub(super) fn conflict(
+        &self,
+        there: &Part,
+        what: impl fmt::Display,
+        item: &Item,
+    ) -> Box<Diagnostic> {
+        let message = format!(
+            "{what} is already in {} with other content",
+            self.workload.title()
+        );
         let place = match self.draft.origin(there) {
             Some(node) => self.workload.place(node),
             None => self.workload.own_place(),
@@ -379,7 +472,10 @@ impl<'c, 't> Planner<'c, 't> {
         };
         // Resources of other operators have no word for it.
         let help = match self.policy.kind() {
-            None => "make both the same, take one out, or let the policy win with `onConflict: Replace`".to_owned(),
+            None => {
+                "make both the same, take one out, or let the policy win with `onConflict: Replace`"
+                    .to_owned()
+            }
             Some(kind) => format!(
                 "make both the same, or take one out; a {kind} cannot win over what is there: an InjectionPolicy with \
                  `onConflict: Replace` can (`podgraft policy convert -p {}` makes one of it)",
@@ -388,7 +484,11 @@ impl<'c, 't> Planner<'c, 't> {
         };
         let wants = format!("policy `{}` wants this", self.policy.identity);
         let problem = Diagnostic::error(Code::Conflict, message).at(place, whose);
-        Box::new(problem.at(self.policy.text.place(item.at.clone()), wants).help(help))
+        Box::new(
+            problem
+                .at(self.policy.text.place(item.at.clone()), wants)
+                .help(help),
+        )
     }
 
     pub(super) fn refused(&self, refusal: &Refusal) -> Box<Diagnostic> {
@@ -409,13 +509,25 @@ pub fn explain(why: WhyNot) -> (Code, &'static str, &'static str) {
             "an alias shows it elsewhere, too, so an edit would change both",
             "write the alias out where it stands",
         ),
-        WhyNot::NoMapping => (Code::WrongType, "it is no mapping", "give it fields, or take it out"),
-        WhyNot::NoList => (Code::WrongType, "it is no list", "write it as a list, or take it out"),
+        WhyNot::NoMapping => (
+            Code::WrongType,
+            "it is no mapping",
+            "give it fields, or take it out",
+        ),
+        WhyNot::NoList => (
+            Code::WrongType,
+            "it is no list",
+            "write it as a list, or take it out",
+        ),
         WhyNot::DuplicateKey => (
             Code::DuplicateKey,
             "this key stands here twice, and readers disagree about which one counts",
             "take one of them out",
         ),
-        WhyNot::Tagged => (Code::CannotEdit, "its tag says that it is something else", "take the tag off"),
+        WhyNot::Tagged => (
+            Code::CannotEdit,
+            "its tag says that it is something else",
+            "take the tag off",
+        ),
     }
 }

@@ -23,7 +23,13 @@ const MERGE_KEYS: &[(&str, &str)] = &[
 ];
 
 /// Lists whose items are told apart by all they say.
-const SETS: &[&str] = &["tolerations", "nameservers", "searches", "supplementalGroups", "hostnames"];
+const SETS: &[&str] = &[
+    "tolerations",
+    "nameservers",
+    "searches",
+    "supplementalGroups",
+    "hostnames",
+];
 
 /// Whose metadata a text goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +63,11 @@ impl<'t> Planner<'_, 't> {
     pub(super) fn volume(&mut self, item: &Item) -> Step {
         let name = text_of(item, "name");
         let what = format_args!("the volume `{name}`");
-        if let Some(claim) = self.claim_templates().into_iter().find(|(_, own)| own.as_deref() == Some(name)) {
+        if let Some(claim) = self
+            .claim_templates()
+            .into_iter()
+            .find(|(_, own)| own.as_deref() == Some(name))
+        {
             let help = "a claim template makes a volume of its name: rename the policy's volume";
             return Err(Box::new(self.conflict(&claim.0, what, item).help(help)));
         }
@@ -104,9 +114,14 @@ impl<'t> Planner<'_, 't> {
     pub(super) fn claim_templates(&self) -> Vec<(Part, Option<Cow<'t, str>>)> {
         let spec = self.draft.get(&self.draft.root(), "spec");
         let claims = spec.and_then(|spec| self.draft.get(&spec, "volumeClaimTemplates"));
-        let claims = claims.map(|claims| self.draft.items(&claims)).unwrap_or_default();
+        let claims = claims
+            .map(|claims| self.draft.items(&claims))
+            .unwrap_or_default();
         let named = |claim: Part| {
-            let name = self.draft.get(&claim, "metadata").and_then(|metadata| self.draft.text_at(&metadata, "name"));
+            let name = self
+                .draft
+                .get(&claim, "metadata")
+                .and_then(|metadata| self.draft.text_at(&metadata, "name"));
             (claim, name)
         };
         claims.into_iter().map(named).collect()
@@ -119,8 +134,9 @@ impl<'t> Planner<'_, 't> {
             Whose::Workload => self.draft.root(),
         };
         let metadata = self.draft.get(&holder, "metadata");
-        let there =
-            metadata.and_then(|metadata| self.draft.get(&metadata, field)).and_then(|map| self.draft.get(&map, key));
+        let there = metadata
+            .and_then(|metadata| self.draft.get(&metadata, field))
+            .and_then(|map| self.draft.get(&map, key));
         let place = if whose == Whose::Pod { "pod " } else { "" };
         let one = field.trim_end_matches('s');
         if let Some(there) = &there {
@@ -143,7 +159,10 @@ impl<'t> Planner<'_, 't> {
         }
         let holder = match whose {
             Whose::Pod => self.open_template()?,
-            Whose::Workload => self.draft.open_root().map_err(|refusal| self.refused(&refusal))?,
+            Whose::Workload => self
+                .draft
+                .open_root()
+                .map_err(|refusal| self.refused(&refusal))?,
         };
         let order = if whose == Whose::Pod && !self.workload.pod_kind.path.is_empty() {
             order::TEMPLATE
@@ -167,20 +186,30 @@ impl<'t> Planner<'_, 't> {
     /// refuses it.
     fn refuse_selector_label(&self, key: &str, item: &Item) -> Step {
         let spec = self.draft.get(&self.draft.root(), "spec");
-        let selector =
-            spec.and_then(|spec| self.draft.get(&spec, "selector")).and_then(|selector| self.draft.value(&selector));
-        let Some(selector) = selector else { return Ok(()) };
+        let selector = spec
+            .and_then(|spec| self.draft.get(&spec, "selector"))
+            .and_then(|selector| self.draft.value(&selector));
+        let Some(selector) = selector else {
+            return Ok(());
+        };
         let in_map = |map: &Value| map.as_object().is_some_and(|map| map.contains_key(key));
-        let expressions =
-            selector.get("matchExpressions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let expressions = selector
+            .get("matchExpressions")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let is_used = in_map(&selector)
             || selector.get("matchLabels").is_some_and(in_map)
-            || expressions.iter().any(|expression| expression.get("key").and_then(Value::as_str) == Some(key));
+            || expressions
+                .iter()
+                .any(|expression| expression.get("key").and_then(Value::as_str) == Some(key));
         if !is_used {
             return Ok(());
         }
-        let message =
-            format!("the selector of {} uses the label `{key}`, so it must not be changed", self.workload.title());
+        let message = format!(
+            "the selector of {} uses the label `{key}`, so it must not be changed",
+            self.workload.title()
+        );
         Err(Box::new(self.problem(Code::Invalid, message, item)))
     }
 
@@ -194,7 +223,9 @@ impl<'t> Planner<'_, 't> {
         });
         for (path, value) in missing {
             let pod_spec = self.open_pod_spec()?;
-            let full: Vec<String> = std::iter::once("securityContext".to_owned()).chain(path).collect();
+            let full: Vec<String> = std::iter::once("securityContext".to_owned())
+                .chain(path)
+                .collect();
             self.set_leaf(pod_spec, &full, value, order::POD_SPEC)?;
             self.report(format_args!("pod default {}", full.join(".")));
         }
@@ -216,20 +247,35 @@ impl<'t> Planner<'_, 't> {
         false
     }
 
-    pub(super) fn set_leaf(&mut self, within: OpenId, path: &[String], value: Value, order: &[&str]) -> Step {
-        let Some((last, parents)) = path.split_last() else { return Ok(()) };
+    pub(super) fn set_leaf(
+        &mut self,
+        within: OpenId,
+        path: &[String],
+        value: Value,
+        order: &[&str],
+    ) -> Step {
+        let Some((last, parents)) = path.split_last() else {
+            return Ok(());
+        };
         let mut id = within;
         let mut order = order;
         for key in parents {
-            id = self.draft.open_mapping(id, key, order).map_err(|refusal| self.refused(&refusal))?;
+            id = self
+                .draft
+                .open_mapping(id, key, order)
+                .map_err(|refusal| self.refused(&refusal))?;
             order = &[];
         }
-        self.draft.set(id, last, value, order).map_err(|refusal| self.refused(&refusal))
+        self.draft
+            .set(id, last, value, order)
+            .map_err(|refusal| self.refused(&refusal))
     }
 
     fn pod_fields(&mut self, item: &Item) -> Step {
         let mut fields = Vec::new();
-        leaves(&item.value, &mut Vec::new(), &mut |path, value| fields.push((path.to_vec(), value.clone())));
+        leaves(&item.value, &mut Vec::new(), &mut |path, value| {
+            fields.push((path.to_vec(), value.clone()))
+        });
         for (path, value) in fields {
             self.attempt(|planner| planner.pod_field(&path, value, item));
         }
@@ -250,7 +296,9 @@ impl<'t> Planner<'_, 't> {
         };
         let existing = self.draft.value(&there).unwrap_or(Value::Null);
         if is_same(&existing, &value) {
-            let holder: Vec<&str> = std::iter::once("spec").chain(path.iter().map(String::as_str)).collect();
+            let holder: Vec<&str> = std::iter::once("spec")
+                .chain(path.iter().map(String::as_str))
+                .collect();
             self.note_shared(&there, &holder[..holder.len() - 1], holder.last().copied());
             return Ok(());
         }
@@ -261,7 +309,11 @@ impl<'t> Planner<'_, 't> {
             return self.extend_pod_list(path, own.len(), added);
         }
         if !self.replaces() {
-            return Err(self.conflict(&there, format_args!("the pod's `{}`", path.join(".")), item));
+            return Err(self.conflict(
+                &there,
+                format_args!("the pod's `{}`", path.join(".")),
+                item,
+            ));
         }
         let pod_spec = self.open_pod_spec()?;
         self.set_leaf(pod_spec, path, value, order::POD_SPEC)?;
@@ -278,7 +330,10 @@ impl<'t> Planner<'_, 't> {
         there: &Part,
         item: &Item,
     ) -> Result<Option<Vec<Value>>, Box<Diagnostic>> {
-        let merge_key = MERGE_KEYS.iter().find(|(list, _)| *list == key).map(|(_, field)| *field);
+        let merge_key = MERGE_KEYS
+            .iter()
+            .find(|(list, _)| *list == key)
+            .map(|(_, field)| *field);
         if merge_key.is_none() && !SETS.contains(&key) {
             return Ok(None);
         }
@@ -292,22 +347,36 @@ impl<'t> Planner<'_, 't> {
                 None => added.push(value.clone()),
                 Some(twin) if is_same(twin, value) => {}
                 Some(_) if self.replaces() => return Ok(None),
-                Some(_) => return Err(self.conflict(there, format_args!("an item of the pod's `{key}`"), item)),
+                Some(_) => {
+                    return Err(self.conflict(
+                        there,
+                        format_args!("an item of the pod's `{key}`"),
+                        item,
+                    ));
+                }
             }
         }
         Ok(Some(added))
     }
 
     fn extend_pod_list(&mut self, path: &[String], length: usize, added: Vec<Value>) -> Step {
-        let Some((last, parents)) = path.split_last() else { return Ok(()) };
+        let Some((last, parents)) = path.split_last() else {
+            return Ok(());
+        };
         if added.is_empty() {
             return Ok(());
         }
         let mut id = self.open_pod_spec()?;
         for key in parents {
-            id = self.draft.open_mapping(id, key, &[]).map_err(|refusal| self.refused(&refusal))?;
+            id = self
+                .draft
+                .open_mapping(id, key, &[])
+                .map_err(|refusal| self.refused(&refusal))?;
         }
-        let list = self.draft.open_list(id, last, order::POD_SPEC).map_err(|refusal| self.refused(&refusal))?;
+        let list = self
+            .draft
+            .open_list(id, last, order::POD_SPEC)
+            .map_err(|refusal| self.refused(&refusal))?;
         for (at, value) in added.into_iter().enumerate() {
             self.draft.insert(list, length + at, value);
         }
@@ -317,7 +386,11 @@ impl<'t> Planner<'_, 't> {
 }
 
 /// Calls with every leaf of a value: what is no mapping, and empty mappings.
-pub(super) fn leaves(value: &Value, path: &mut Vec<String>, call: &mut dyn FnMut(&[String], &Value)) {
+pub(super) fn leaves(
+    value: &Value,
+    path: &mut Vec<String>,
+    call: &mut dyn FnMut(&[String], &Value),
+) {
     let inner: Option<&Map<String, Value>> = value.as_object().filter(|map| !map.is_empty());
     let Some(map) = inner else {
         call(path, value);

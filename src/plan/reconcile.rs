@@ -14,7 +14,9 @@ pub fn reconcile(draft: &mut Draft<'_>, current: &Value, target: &Value) -> Resu
     if current == target {
         return Ok(());
     }
-    let (Value::Object(current), Value::Object(target)) = (current, target) else { return Ok(()) };
+    let (Value::Object(current), Value::Object(target)) = (current, target) else {
+        return Ok(());
+    };
     let root = draft.open_root()?;
     mapping(draft, root, current, target)
 }
@@ -40,13 +42,22 @@ fn mapping(
     Ok(())
 }
 
-fn field(draft: &mut Draft<'_>, id: OpenId, key: &str, (own, wanted): (&Value, &Value)) -> Result<(), Refusal> {
+fn field(
+    draft: &mut Draft<'_>,
+    id: OpenId,
+    key: &str,
+    (own, wanted): (&Value, &Value),
+) -> Result<(), Refusal> {
     match (own, wanted) {
-        (Value::Object(own), Value::Object(wanted)) if keeps_some(own.keys(), |key| wanted.contains_key(key)) => {
+        (Value::Object(own), Value::Object(wanted))
+            if keeps_some(own.keys(), |key| wanted.contains_key(key)) =>
+        {
             let inner = draft.open_mapping(id, key, &[])?;
             mapping(draft, inner, own, wanted)
         }
-        (Value::Array(own), Value::Array(wanted)) if !own.is_empty() && !wanted.is_empty() && is_aligned(key) => {
+        (Value::Array(own), Value::Array(wanted))
+            if !own.is_empty() && !wanted.is_empty() && is_aligned(key) =>
+        {
             let inner = draft.open_list(id, key, &[])?;
             list(draft, inner, key, (own, wanted))
         }
@@ -54,11 +65,19 @@ fn field(draft: &mut Draft<'_>, id: OpenId, key: &str, (own, wanted): (&Value, &
     }
 }
 
-fn keeps_some<'k>(mut keys: impl Iterator<Item = &'k String>, is_kept: impl Fn(&str) -> bool) -> bool {
+fn keeps_some<'k>(
+    mut keys: impl Iterator<Item = &'k String>,
+    is_kept: impl Fn(&str) -> bool,
+) -> bool {
     keys.any(|key| is_kept(key))
 }
 
-fn list(draft: &mut Draft<'_>, id: OpenId, key: &str, (own, wanted): (&[Value], &[Value])) -> Result<(), Refusal> {
+fn list(
+    draft: &mut Draft<'_>,
+    id: OpenId,
+    key: &str,
+    (own, wanted): (&[Value], &[Value]),
+) -> Result<(), Refusal> {
     // What stands in the draft's list, by identity and value, as it changes.
     let names = identities(key, own);
     let wanted_names = identities(key, wanted);
@@ -95,7 +114,11 @@ fn rename_back(there: &mut [(String, &Value)], wanted_names: &[String], wanted: 
     let is_wanted: HashSet<&str> = wanted_names.iter().map(String::as_str).collect();
     // What goes, by what it says beside its name.
     let mut going: HashMap<String, BTreeSet<usize>> = HashMap::new();
-    for (at, (_, item)) in there.iter().enumerate().filter(|(_, (name, _))| !is_wanted.contains(name.as_str())) {
+    for (at, (_, item)) in there
+        .iter()
+        .enumerate()
+        .filter(|(_, (name, _))| !is_wanted.contains(name.as_str()))
+    {
         if let Some(rest) = but_name(item) {
             going.entry(rest).or_default().insert(at);
         }
@@ -103,13 +126,25 @@ fn rename_back(there: &mut [(String, &Value)], wanted_names: &[String], wanted: 
     if going.is_empty() {
         return;
     }
-    let mut place_of: HashMap<String, usize> =
-        there.iter().zip(0..).map(|((name, _), at)| (name.clone(), at)).collect();
+    let mut place_of: HashMap<String, usize> = there
+        .iter()
+        .zip(0..)
+        .map(|((name, _), at)| (name.clone(), at))
+        .collect();
     for (name, value) in wanted_names.iter().zip(wanted) {
-        let Some(&own) = place_of.get(name).filter(|&&own| there[own].1 != value) else { continue };
-        let Some(rest) = but_name(value) else { continue };
+        let Some(&own) = place_of.get(name).filter(|&&own| there[own].1 != value) else {
+            continue;
+        };
+        let Some(rest) = but_name(value) else {
+            continue;
+        };
         let is_it = |at: &&usize| is_same_but_name(there[**at].1, (name, value));
-        let Some(renamed) = going.get(&rest).and_then(|places| places.iter().find(is_it).copied()) else { continue };
+        let Some(renamed) = going
+            .get(&rest)
+            .and_then(|places| places.iter().find(is_it).copied())
+        else {
+            continue;
+        };
         going.entry(rest).or_default().remove(&renamed);
         if let Some(rest) = but_name(there[own].1) {
             going.entry(rest).or_default().insert(own);
@@ -135,10 +170,17 @@ fn but_name(item: &Value) -> Option<String> {
     Some(digest(&rest))
 }
 
-fn item(draft: &mut Draft<'_>, id: OpenId, at: usize, (own, wanted): (&Value, &Value)) -> Result<(), Refusal> {
+fn item(
+    draft: &mut Draft<'_>,
+    id: OpenId,
+    at: usize,
+    (own, wanted): (&Value, &Value),
+) -> Result<(), Refusal> {
     match (own, wanted) {
         (own, wanted) if own == wanted => Ok(()),
-        (Value::Object(own), Value::Object(wanted)) if keeps_some(own.keys(), |key| wanted.contains_key(key)) => {
+        (Value::Object(own), Value::Object(wanted))
+            if keeps_some(own.keys(), |key| wanted.contains_key(key)) =>
+        {
             let inner = draft.open_item(id, at)?;
             mapping(draft, inner, own, wanted)
         }

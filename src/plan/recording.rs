@@ -11,8 +11,8 @@ use crate::policy::Policy;
 use crate::record::fold::Redo;
 use crate::record::words::words_of;
 use crate::record::{
-    Effects, JoinHint, Joined, MARKER, Paths, PolicyRecord, RECORD, Record, Replaced, Taken, VERSION, digest,
-    effects_of,
+    Effects, JoinHint, Joined, MARKER, Paths, PolicyRecord, RECORD, Record, Replaced, Taken,
+    VERSION, digest, effects_of,
 };
 use crate::report::{Change, Outcome};
 
@@ -69,8 +69,16 @@ impl Recording {
         if has_twin_containers(&value, &workload.pod_kind.path) {
             return None;
         }
-        let record = Record { version: VERSION, pod: paths.template(), ..Record::default() };
-        Some(Recording { paths, value, record })
+        let record = Record {
+            version: VERSION,
+            pod: paths.template(),
+            ..Record::default()
+        };
+        Some(Recording {
+            paths,
+            value,
+            record,
+        })
     }
 
     /// Notes what a policy did.
@@ -82,10 +90,17 @@ impl Recording {
         earlier: Option<&Earlier>,
         options: &Options,
     ) {
-        let Some(value) = draft.value(&draft.root()) else { return };
+        let Some(value) = draft.value(&draft.root()) else {
+            return;
+        };
         let mut effects = effects_of(&self.value, &value, &self.paths, &notes.joins);
-        let shared = notes.shared.into_iter().map(|(path, value)| (path, digest(&value)));
-        effects.shared = shared.filter(|(path, _)| !effects.added.contains_key(path)).collect();
+        let shared = notes
+            .shared
+            .into_iter()
+            .map(|(path, value)| (path, digest(&value)));
+        effects.shared = shared
+            .filter(|(path, _)| !effects.added.contains_key(path))
+            .collect();
         for (path, joined) in notes.twins {
             effects.joined.entry(path).or_insert(joined);
         }
@@ -93,16 +108,30 @@ impl Recording {
         if effects.is_empty() && notes.generated.is_empty() {
             return;
         }
-        if let Some(own) = self.record.policies.iter_mut().find(|own| own.policy == policy.identity) {
+        if let Some(own) = self
+            .record
+            .policies
+            .iter_mut()
+            .find(|own| own.policy == policy.identity)
+        {
             own.effects.extend(effects);
             own.digest = digest_of(&own.effects);
             return;
         }
         let before = earlier.and_then(|earlier| earlier.record.policy(&policy.identity));
-        let set = options.set.clone().or_else(|| before.and_then(|before| before.set.clone()));
+        let set = options
+            .set
+            .clone()
+            .or_else(|| before.and_then(|before| before.set.clone()));
         let digest = digest_of(&effects);
         let generated = notes.generated;
-        self.record.policies.push(PolicyRecord { policy: policy.identity.clone(), digest, set, generated, effects });
+        self.record.policies.push(PolicyRecord {
+            policy: policy.identity.clone(),
+            digest,
+            set,
+            generated,
+            effects,
+        });
     }
 
     /// Puts back the work of a policy that is not given.
@@ -133,12 +162,20 @@ impl Recording {
     }
 
     /// Writes marker and record where a policy did something.
-    pub fn finish(mut self, draft: &mut Draft<'_>, earlier: Option<&Earlier>) -> Result<Option<Record>, Refusal> {
+    pub fn finish(
+        mut self,
+        draft: &mut Draft<'_>,
+        earlier: Option<&Earlier>,
+    ) -> Result<Option<Record>, Refusal> {
         if self.record.policies.is_empty() {
             return Ok(None);
         }
         let own = super::marked(draft);
-        let mut names: Vec<&str> = own.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        let mut names: Vec<&str> = own
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .collect();
         for policy in &self.record.policies {
             if !names.contains(&policy.policy.as_str()) {
                 names.push(&policy.policy);
@@ -152,7 +189,10 @@ impl Recording {
             if !own.is_empty() {
                 let (was, now) = (Value::String(own), String::new());
                 let path = self.paths.in_object(&["metadata", "annotations", MARKER]);
-                self.record.marker.replaced.insert(path, Replaced { was, now });
+                self.record
+                    .marker
+                    .replaced
+                    .insert(path, Replaced { was, now });
             }
         }
         self.record.text = earlier.and_then(|earlier| earlier.record.text.clone());
@@ -174,7 +214,10 @@ fn open_annotations(draft: &mut Draft<'_>) -> Result<super::draft::OpenId, Refus
 pub fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(), Refusal> {
     let annotations = open_annotations(draft)?;
     let text = Value::String(record.render());
-    if draft.text_at(&super::draft::Part::Open(annotations), RECORD).is_some() {
+    if draft
+        .text_at(&super::draft::Part::Open(annotations), RECORD)
+        .is_some()
+    {
         return draft.set(annotations, RECORD, text, &[]);
     }
     draft.insert_field(annotations, Some(MARKER), RECORD, text);
@@ -183,11 +226,20 @@ pub fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(), Refusa
 
 /// Containers without a name, or two of a list with one: what is put into each could not be told apart later.
 fn has_twin_containers(object: &Value, template: &[String]) -> bool {
-    let spec = template.iter().try_fold(object, |value, key| value.get(key)).and_then(|template| template.get("spec"));
-    let lists = ["initContainers", "containers"].iter().filter_map(|list| spec?.get(list)?.as_array());
+    let spec = template
+        .iter()
+        .try_fold(object, |value, key| value.get(key))
+        .and_then(|template| template.get("spec"));
+    let lists = ["initContainers", "containers"]
+        .iter()
+        .filter_map(|list| spec?.get(list)?.as_array());
     lists.into_iter().any(|list| {
         let mut names = BTreeSet::new();
-        !list.iter().all(|container| container["name"].as_str().is_some_and(|name| names.insert(name)))
+        !list.iter().all(|container| {
+            container["name"]
+                .as_str()
+                .is_some_and(|name| names.insert(name))
+        })
     })
 }
 
@@ -199,10 +251,12 @@ pub(super) fn cannot_record(workload: &Workload<'_>, has_record: bool) -> Diagno
     let title = workload.title();
     let problem = if has_record {
         let message = format!("what is injected into {title} cannot be recorded any more");
-        Diagnostic::error(Code::NoRecord, message)
-            .help(format!("{why}; `podgraft undo` takes out what the record says"))
+        Diagnostic::error(Code::NoRecord, message).help(format!(
+            "{why}; `podgraft undo` takes out what the record says"
+        ))
     } else {
-        let message = format!("what is injected into {title} cannot be recorded, so undo will not know it");
+        let message =
+            format!("what is injected into {title} cannot be recorded, so undo will not know it");
         Diagnostic::warning(Code::NoRecord, message).help(why)
     };
     problem.at(workload.own_place(), "this workload")
@@ -210,7 +264,11 @@ pub(super) fn cannot_record(workload: &Workload<'_>, has_record: bool) -> Diagno
 
 /// Of what a policy puts there, not of what it finds.
 fn digest_of(effects: &Effects) -> String {
-    let ours = Effects { made: BTreeSet::new(), filled: Default::default(), ..effects.clone() };
+    let ours = Effects {
+        made: BTreeSet::new(),
+        filled: Default::default(),
+        ..effects.clone()
+    };
     digest(&serde_json::to_value(ours).unwrap_or_default())
 }
 
@@ -223,7 +281,11 @@ pub(super) enum Turn<'f> {
 }
 
 /// The given policies in their order, and each kept one behind the one that it followed.
-pub(super) fn turns<'f>(policies: &'f [Policy], earlier: Option<&'f Earlier>, options: &Options) -> Vec<Turn<'f>> {
+pub(super) fn turns<'f>(
+    policies: &'f [Policy],
+    earlier: Option<&'f Earlier>,
+    options: &Options,
+) -> Vec<Turn<'f>> {
     let mut turns: Vec<Turn<'f>> = (0..policies.len()).map(Turn::Given).collect();
     let Some(earlier) = earlier else { return turns };
     let mut previous: Option<&str> = None;
@@ -261,7 +323,12 @@ pub fn is_dropped(policy: &PolicyRecord, options: &Options) -> bool {
 }
 
 /// What came of a policy, seen from what the workload was before the run.
-pub(super) fn outcome_since(identity: &str, outcome: Outcome, now: Option<&Record>, earlier: &Earlier) -> Outcome {
+pub(super) fn outcome_since(
+    identity: &str,
+    outcome: Outcome,
+    now: Option<&Record>,
+    earlier: &Earlier,
+) -> Outcome {
     let before = earlier.record.policy(identity);
     let after = now.and_then(|record| record.policy(identity));
     match (before, after) {
@@ -278,22 +345,43 @@ pub(super) fn outcome_since(identity: &str, outcome: Outcome, now: Option<&Recor
 /// Whether the record before the run is of another version of a policy.
 pub(super) fn is_older(identity: &str, now: Option<&Record>, earlier: &Earlier) -> bool {
     let now = now.and_then(|record| record.policy(identity));
-    earlier.record.policy(identity).zip(now).is_some_and(|(before, now)| before.digest != now.digest)
+    earlier
+        .record
+        .policy(identity)
+        .zip(now)
+        .is_some_and(|(before, now)| before.digest != now.digest)
 }
 
 /// All that a policy did, as it goes.
 fn taken_out(policy: &PolicyRecord) -> Vec<Change> {
-    let items = paths_of(&policy.effects).into_iter().map(|(path, _)| words_of(&path));
-    items.chain(policy.generated.keys().cloned()).map(Change::Removed).collect()
+    let items = paths_of(&policy.effects)
+        .into_iter()
+        .map(|(path, _)| words_of(&path));
+    items
+        .chain(policy.generated.keys().cloned())
+        .map(Change::Removed)
+        .collect()
 }
 
 /// Every path of what a policy did, with what tells whether it is still the same.
 fn paths_of(effects: &Effects) -> Vec<(String, String)> {
     let text = |value: &dyn std::fmt::Debug| format!("{value:?}");
-    let added = effects.added.iter().map(|(path, now)| (path.clone(), now.clone()));
-    let joined = effects.joined.iter().map(|(path, joined)| (path.clone(), text(joined)));
-    let replaced = effects.replaced.iter().map(|(path, replaced)| (path.clone(), replaced.now.clone()));
-    let removed = effects.removed.keys().map(|path| (path.clone(), String::new()));
+    let added = effects
+        .added
+        .iter()
+        .map(|(path, now)| (path.clone(), now.clone()));
+    let joined = effects
+        .joined
+        .iter()
+        .map(|(path, joined)| (path.clone(), text(joined)));
+    let replaced = effects
+        .replaced
+        .iter()
+        .map(|(path, replaced)| (path.clone(), replaced.now.clone()));
+    let removed = effects
+        .removed
+        .keys()
+        .map(|path| (path.clone(), String::new()));
     let mut all: Vec<_> = added.chain(joined).chain(replaced).chain(removed).collect();
     let mut seen = BTreeSet::new();
     all.retain(|(path, _)| seen.insert(words_of(path)));
@@ -312,24 +400,36 @@ fn changes(before: &PolicyRecord, after: &PolicyRecord, earlier: &Earlier) -> Ve
             Some(_) => {}
         }
     }
-    let gone = was_generated.keys().filter(|name| !generated.contains_key(*name));
+    let gone = was_generated
+        .keys()
+        .filter(|name| !generated.contains_key(*name));
     changes.extend(gone.cloned().map(Change::Removed));
     for (path, now) in &new {
         let was = old.iter().find(|(own, _)| own == path);
-        let is_there = earlier.record.paths().get(&earlier.current, path).is_some() || after.removed.contains_key(path);
+        let is_there = earlier.record.paths().get(&earlier.current, path).is_some()
+            || after.removed.contains_key(path);
         match was {
             Some((_, was)) if was == now && is_there => {}
-            Some(_) if is_there => changes.push(Change::Changed(format!("{} updated", words_of(path)))),
+            Some(_) if is_there => {
+                changes.push(Change::Changed(format!("{} updated", words_of(path))))
+            }
             Some(_) | None => changes.push(Change::Added(words_of(path))),
         }
     }
-    let gone = old.iter().filter(|(path, _)| !new.iter().any(|(own, _)| own == path));
+    let gone = old
+        .iter()
+        .filter(|(path, _)| !new.iter().any(|(own, _)| own == path));
     changes.extend(gone.map(|(path, _)| Change::Removed(words_of(path))));
     changes
 }
 
 /// Reports on the policies that the run was not given and that it took out.
-pub(super) fn report_dropped(planned: &mut Planned<'_>, policies: &[Policy], earlier: &Earlier, options: &Options) {
+pub(super) fn report_dropped(
+    planned: &mut Planned<'_>,
+    policies: &[Policy],
+    earlier: &Earlier,
+    options: &Options,
+) {
     for policy in &earlier.record.policies {
         let is_given = policies.iter().any(|given| given.identity == policy.policy);
         if !is_given && is_dropped(policy, options) {

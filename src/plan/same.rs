@@ -16,21 +16,30 @@ fn compare(existing: &Value, ours: &Value, key: &str) -> bool {
         (Value::Object(there), Value::Object(wanted)) => {
             let has_ours = wanted.iter().all(|(name, value)| match there.get(name) {
                 Some(found) => {
-                    let name = if is_of_quantities(key) { QUANTITY } else { name.as_str() };
+                    let name = if is_of_quantities(key) {
+                        QUANTITY
+                    } else {
+                        name.as_str()
+                    };
                     compare(found, value, name)
                 }
                 None => value.is_null(),
             });
             has_ours
-                && there.iter().all(|(name, value)| wanted.contains_key(name) || is_default(key, name, value, existing))
+                && there.iter().all(|(name, value)| {
+                    wanted.contains_key(name) || is_default(key, name, value, existing)
+                })
         }
         (Value::Array(there), Value::Array(wanted)) => {
-            there.len() == wanted.len() && there.iter().zip(wanted).all(|(found, value)| compare(found, value, key))
+            there.len() == wanted.len()
+                && there
+                    .iter()
+                    .zip(wanted)
+                    .all(|(found, value)| compare(found, value, key))
         }
         _ if existing == ours => true,
-        _ if matches!(key, QUANTITY | "sizeLimit" | "divisor") => {
-            quantity::parse(existing).is_some_and(|quantity| quantity::parse(ours) == Some(quantity))
-        }
+        _ if matches!(key, QUANTITY | "sizeLimit" | "divisor") => quantity::parse(existing)
+            .is_some_and(|quantity| quantity::parse(ours) == Some(quantity)),
         _ if matches!(key, "containerPort" | "hostPort" | "port") => {
             as_number(existing).is_some() && as_number(existing) == as_number(ours)
         }

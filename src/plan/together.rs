@@ -16,7 +16,12 @@ const LASTING: [(&str, &str); 5] = [
 ];
 
 /// Fields that [`refused`] looks at.
-pub(super) const FIELDS: [&str; 4] = ["restartPolicy", "activeDeadlineSeconds", "dnsPolicy", "hostNetwork"];
+pub(super) const FIELDS: [&str; 4] = [
+    "restartPolicy",
+    "activeDeadlineSeconds",
+    "dnsPolicy",
+    "hostNetwork",
+];
 
 /// What is refused in the pod spec of a kind: where in it, and a sentence without a full stop.
 pub(super) fn refused(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
@@ -24,11 +29,21 @@ pub(super) fn refused(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
     let is_lasting = LASTING.contains(&(kind.group.as_str(), kind.kind.as_str()));
     let has = |key: &str| spec.get(key).is_some_and(|value| !value.is_null());
     if is_lasting && has("activeDeadlineSeconds") {
-        found.push((Path::of(&["activeDeadlineSeconds"]), format!("a {} has no `activeDeadlineSeconds`", kind.kind)));
+        found.push((
+            Path::of(&["activeDeadlineSeconds"]),
+            format!("a {} has no `activeDeadlineSeconds`", kind.kind),
+        ));
     }
-    let nameservers = spec.pointer("/dnsConfig/nameservers").and_then(Value::as_array);
-    if spec.get("dnsPolicy").is_some_and(|policy| policy == "None") && nameservers.is_none_or(Vec::is_empty) {
-        found.push((Path::of(&["dnsPolicy"]), "`dnsPolicy: None` needs `dnsConfig.nameservers`".to_owned()));
+    let nameservers = spec
+        .pointer("/dnsConfig/nameservers")
+        .and_then(Value::as_array);
+    if spec.get("dnsPolicy").is_some_and(|policy| policy == "None")
+        && nameservers.is_none_or(Vec::is_empty)
+    {
+        found.push((
+            Path::of(&["dnsPolicy"]),
+            "`dnsPolicy: None` needs `dnsConfig.nameservers`".to_owned(),
+        ));
     }
     if spec.get("hostNetwork") == Some(&Value::Bool(true)) {
         found.extend(host_ports(spec));
@@ -41,10 +56,16 @@ fn restart_policy(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
     let stated = spec.get("restartPolicy").and_then(Value::as_str);
     let sentence = match stated {
         Some(policy) if LASTING.contains(&identity) && policy != "Always" => {
-            format!("a {} takes `restartPolicy: Always` only, not `{policy}`", kind.kind)
+            format!(
+                "a {} takes `restartPolicy: Always` only, not `{policy}`",
+                kind.kind
+            )
         }
         None | Some("Always") if matches!(identity, ("batch", "Job" | "CronJob")) => {
-            format!("a {} needs `restartPolicy: OnFailure` or `Never`", kind.kind)
+            format!(
+                "a {} needs `restartPolicy: OnFailure` or `Never`",
+                kind.kind
+            )
         }
         _ => return Vec::new(),
     };
@@ -53,17 +74,35 @@ fn restart_policy(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
 
 /// On the node's network, a container's port is the node's.
 fn host_ports(spec: &Value) -> Vec<(Path, String)> {
-    let containers = spec.get("containers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let containers = spec
+        .get("containers")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let mut found = Vec::new();
     for (at, container) in containers.iter().enumerate() {
-        let ports = container.get("ports").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let ports = container
+            .get("ports")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         for (index, port) in ports.iter().enumerate() {
-            let number = |key: &str| port.get(key).and_then(Value::as_i64).filter(|number| *number != 0);
+            let number = |key: &str| {
+                port.get(key)
+                    .and_then(Value::as_i64)
+                    .filter(|number| *number != 0)
+            };
             if let (Some(host), Some(own)) = (number("hostPort"), number("containerPort"))
                 && host != own
             {
-                let path = Path::of(&["containers"]).index(at).key("ports").index(index);
-                found.push((path, format!("with `hostNetwork`, `hostPort: {host}` must be the port {own} itself")));
+                let path = Path::of(&["containers"])
+                    .index(at)
+                    .key("ports")
+                    .index(index);
+                found.push((
+                    path,
+                    format!("with `hostNetwork`, `hostPort: {host}` must be the port {own} itself"),
+                ));
             }
         }
     }

@@ -13,22 +13,30 @@ use super::{base, marked};
 
 /// What [`super::plan`] reports of each policy where none of them is for the workload; `None` where one is or may be, or where
 /// something is to be said.
-pub fn left_alone(workload: &Workload<'_>, policies: &[Policy], inventory: &Inventory) -> Option<Vec<PolicyReport>> {
+pub fn left_alone(
+    workload: &Workload<'_>,
+    policies: &[Policy],
+    inventory: &Inventory,
+) -> Option<Vec<PolicyReport>> {
     if !marked(&Draft::new(workload.tree, workload.object.node)).is_empty() {
         return None;
     }
     let base = base::base_of(workload, policies);
     let mut warnings = Vec::new();
-    let mut report = |policy: &Policy| match select(policy, workload, &base, inventory, &mut warnings) {
-        Err(No::Skip(skip)) => Some(PolicyReport {
-            policy: Arc::from(policy.identity.as_str()),
-            outcome: Outcome::Skipped(*skip),
-            rules: Vec::new(),
-            is_older: false,
-        }),
-        Ok(()) | Err(No::Undecided(_)) => None,
-    };
-    let reports = policies.iter().map(&mut report).collect::<Option<Vec<_>>>()?;
+    let mut report =
+        |policy: &Policy| match select(policy, workload, &base, inventory, &mut warnings) {
+            Err(No::Skip(skip)) => Some(PolicyReport {
+                policy: Arc::from(policy.identity.as_str()),
+                outcome: Outcome::Skipped(*skip),
+                rules: Vec::new(),
+                is_older: false,
+            }),
+            Ok(()) | Err(No::Undecided(_)) => None,
+        };
+    let reports = policies
+        .iter()
+        .map(&mut report)
+        .collect::<Option<Vec<_>>>()?;
     warnings.is_empty().then_some(reports)
 }
 
@@ -41,23 +49,43 @@ pub(super) fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
         _ if names.is_empty() => String::new(),
         _ => format!(" (wants {})", names.join(", ")),
     };
-    let own: Vec<&str> = workload.containers().iter().map(|container| container.name).collect();
-    let at = workload.tree.get(workload.pod_spec, "containers").map(|containers| workload.tree.span(containers));
+    let own: Vec<&str> = workload
+        .containers()
+        .iter()
+        .map(|container| container.name)
+        .collect();
+    let at = workload
+        .tree
+        .get(workload.pod_spec, "containers")
+        .map(|containers| workload.tree.span(containers));
     let skip = Skip::because(format!("matched, no container{wanted}")).found_at(at);
     let hint = format!("its containers are {}", own.join(", "));
     let hint = (!own.is_empty() && !wanted.is_empty()).then_some(hint);
-    Skip { is_near_miss: true, is_selected: true, hint, ..skip }
+    Skip {
+        is_near_miss: true,
+        is_selected: true,
+        hint,
+        ..skip
+    }
 }
 
 /// Why none of the rules applies.
 pub(super) fn no_rule(skips: Vec<(&Rule, Skip)>) -> Skip {
     let is_near_miss = skips.iter().any(|(_, skip)| skip.is_near_miss);
     let is_selected = skips.iter().any(|(_, skip)| skip.is_selected);
-    let near = skips.iter().find(|(_, skip)| skip.hint.is_some()).or(skips.first());
+    let near = skips
+        .iter()
+        .find(|(_, skip)| skip.hint.is_some())
+        .or(skips.first());
     let near = near.map(|(_, skip)| skip.clone()).unwrap_or_default();
     let reasons = skips.into_iter().map(|(rule, skip)| match &rule.name {
         Some(name) => format!("{name}: {}", skip.reason),
         None => skip.reason,
     });
-    Skip { reason: reasons.collect::<Vec<_>>().join("; "), is_near_miss, is_selected, ..near }
+    Skip {
+        reason: reasons.collect::<Vec<_>>().join("; "),
+        is_near_miss,
+        is_selected,
+        ..near
+    }
 }

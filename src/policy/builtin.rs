@@ -15,11 +15,26 @@ pub struct Builtin {
 
 /// All of them, by name.
 pub const BUILTINS: &[Builtin] = &[
-    Builtin { name: "debug-tools", text: include_str!("../../policies/debug-tools.yaml") },
-    Builtin { name: "jmx-exporter", text: include_str!("../../policies/jmx-exporter.yaml") },
-    Builtin { name: "opentelemetry-java", text: include_str!("../../policies/opentelemetry-java.yaml") },
-    Builtin { name: "prometheus-scrape", text: include_str!("../../policies/prometheus-scrape.yaml") },
-    Builtin { name: "rookout-java", text: include_str!("../../policies/rookout-java.yaml") },
+    Builtin {
+        name: "debug-tools",
+        text: include_str!("../../policies/debug-tools.yaml"),
+    },
+    Builtin {
+        name: "jmx-exporter",
+        text: include_str!("../../policies/jmx-exporter.yaml"),
+    },
+    Builtin {
+        name: "opentelemetry-java",
+        text: include_str!("../../policies/opentelemetry-java.yaml"),
+    },
+    Builtin {
+        name: "prometheus-scrape",
+        text: include_str!("../../policies/prometheus-scrape.yaml"),
+    },
+    Builtin {
+        name: "rookout-java",
+        text: include_str!("../../policies/rookout-java.yaml"),
+    },
 ];
 
 impl Builtin {
@@ -31,7 +46,10 @@ impl Builtin {
 
     /// The file, called `builtin:NAME`.
     pub fn file(&self) -> PolicyFile {
-        PolicyFile { name: format!("builtin:{}", self.name).into(), text: self.text.to_owned() }
+        PolicyFile {
+            name: format!("builtin:{}", self.name).into(),
+            text: self.text.to_owned(),
+        }
     }
 }
 
@@ -43,9 +61,18 @@ pub fn find(name: &str) -> Result<&'static Builtin, Box<Diagnostic>> {
     let names = || BUILTINS.iter().map(|builtin| builtin.name);
     let help = match nearest(name, names()) {
         Some(near) => did_you_mean(&format!("builtin:{near}")),
-        None => format!("the built-in policies are {}", names().collect::<Vec<_>>().join(", ")),
+        None => format!(
+            "the built-in policies are {}",
+            names().collect::<Vec<_>>().join(", ")
+        ),
     };
-    Err(Box::new(Diagnostic::error(Code::UnknownPolicy, format!("there is no built-in policy `{name}`")).help(help)))
+    Err(Box::new(
+        Diagnostic::error(
+            Code::UnknownPolicy,
+            format!("there is no built-in policy `{name}`"),
+        )
+        .help(help),
+    ))
 }
 
 #[cfg(test)]
@@ -56,8 +83,16 @@ mod tests {
     use serde_json::{Value, json};
 
     fn setting(builtin: &Builtin) -> Vec<ParamSetting> {
-        let image = ParamSetting { policy: None, name: "image".into(), value: "registry.example.com/agent:1".into() };
-        if builtin.text.contains("name: image") { vec![image] } else { Vec::new() }
+        let image = ParamSetting {
+            policy: None,
+            name: "image".into(),
+            value: "registry.example.com/agent:1".into(),
+        };
+        if builtin.text.contains("name: image") {
+            vec![image]
+        } else {
+            Vec::new()
+        }
     }
 
     fn containers(builtin: &Builtin) -> Vec<Value> {
@@ -65,7 +100,9 @@ mod tests {
         assert_eq!(problems, [], "{}", builtin.name);
         let inject = &policies[0].rules[0].inject;
         let init = inject.init_containers.iter().map(|(item, _)| &*item.value);
-        init.chain(inject.sidecars.iter().map(|(item, ..)| &*item.value)).cloned().collect()
+        init.chain(inject.sidecars.iter().map(|(item, ..)| &*item.value))
+            .cloned()
+            .collect()
     }
 
     #[test]
@@ -74,10 +111,25 @@ mod tests {
             let (policies, problems) = read(vec![builtin.file()], &setting(builtin));
             assert_eq!(problems, [], "{}", builtin.name);
             assert_eq!(policies[0].identity, builtin.name);
-            assert!(policies[0].selects.selector.is_some(), "{} is opt-in", builtin.name);
+            assert!(
+                policies[0].selects.selector.is_some(),
+                "{} is opt-in",
+                builtin.name
+            );
             assert!(builtin.summary().len() > 20, "{}", builtin.name);
-            assert!(builtin.text.lines().take_while(|line| line.starts_with('#')).count() > 20);
-            assert!(builtin.text.lines().all(|line| line.len() <= 120), "{}", builtin.name);
+            assert!(
+                builtin
+                    .text
+                    .lines()
+                    .take_while(|line| line.starts_with('#'))
+                    .count()
+                    > 20
+            );
+            assert!(
+                builtin.text.lines().all(|line| line.len() <= 120),
+                "{}",
+                builtin.name
+            );
         }
         assert!(BUILTINS.is_sorted_by_key(|builtin| builtin.name));
     }
@@ -92,10 +144,17 @@ mod tests {
                 "seccompProfile": {"type": "RuntimeDefault"},
             });
             assert_eq!(*context, wanted, "{}", container["name"]);
-            for (kind, resource) in
-                [("requests", "cpu"), ("requests", "memory"), ("limits", "cpu"), ("limits", "memory")]
-            {
-                assert!(container["resources"][kind][resource].is_string(), "{}", container["name"]);
+            for (kind, resource) in [
+                ("requests", "cpu"),
+                ("requests", "memory"),
+                ("limits", "cpu"),
+                ("limits", "memory"),
+            ] {
+                assert!(
+                    container["resources"][kind][resource].is_string(),
+                    "{}",
+                    container["name"]
+                );
             }
         }
     }
@@ -103,7 +162,12 @@ mod tests {
     #[test]
     fn images_are_pinned_or_asked_for() {
         for builtin in BUILTINS {
-            assert!(!builtin.text.lines().any(|line| !line.starts_with('#') && line.contains("latest")));
+            assert!(
+                !builtin
+                    .text
+                    .lines()
+                    .any(|line| !line.starts_with('#') && line.contains("latest"))
+            );
         }
         let rookout = find("rookout-java").unwrap();
         let (_, problems) = read(vec![rookout.file()], &[]);
@@ -112,9 +176,15 @@ mod tests {
 
     #[test]
     fn a_name_that_is_not_there_shows_the_near_one() {
-        assert_eq!(find("jmx-exporter").map(|found| found.name), Ok("jmx-exporter"));
+        assert_eq!(
+            find("jmx-exporter").map(|found| found.name),
+            Ok("jmx-exporter")
+        );
         let problem = find("jmx-exporters").unwrap_err();
         assert_eq!(problem.code, Code::UnknownPolicy);
-        assert_eq!(problem.help.as_deref(), Some("did you mean `builtin:jmx-exporter`?"));
+        assert_eq!(
+            problem.help.as_deref(),
+            Some("did you mean `builtin:jmx-exporter`?")
+        );
     }
 }

@@ -52,12 +52,17 @@ const MOST: usize = 63;
 /// All that is wrong with it.
 pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion, Vec<Diagnostic>> {
     let ConfigMonitor { spec, .. } = conversion::read(document)?;
-    let mut conversion =
-        Conversion::of(document, "Roll the pods when their ConfigMap changes, as ConfigMonitor does by deleting them.");
+    let mut conversion = Conversion::of(
+        document,
+        "Roll the pods when their ConfigMap changes, as ConfigMonitor does by deleting them.",
+    );
     let on_missing = on_missing(document, given, &mut conversion.problems);
     let names = names(document, &spec, &mut conversion.problems);
     check_selector(document, &spec, &mut conversion.problems);
-    let labels = pointer("/spec/podSelector").get(&document.value).map(literals).unwrap_or_default();
+    let labels = pointer("/spec/podSelector")
+        .get(&document.value)
+        .map(literals)
+        .unwrap_or_default();
     conversion.set("match", json!({"selector": {"matchLabels": labels}}));
     conversion.comes_from("/spec/match", "/spec/podSelector");
     conversion.comes_from("/spec/match/selector/matchLabels", "/spec/podSelector");
@@ -76,7 +81,11 @@ pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion,
     Ok(conversion)
 }
 
-fn on_missing<'g>(document: &Document<'_>, given: &Given<'g>, problems: &mut Vec<Diagnostic>) -> &'g str {
+fn on_missing<'g>(
+    document: &Document<'_>,
+    given: &Given<'g>,
+    problems: &mut Vec<Diagnostic>,
+) -> &'g str {
     let stated = given.param("onMissing").unwrap_or("Error");
     if !["Error", "Skip"].contains(&stated) {
         let message = format!("the parameter `onMissing` must be Error or Skip, not `{stated}`");
@@ -87,23 +96,43 @@ fn on_missing<'g>(document: &Document<'_>, given: &Given<'g>, problems: &mut Vec
 }
 
 /// The ConfigMaps and the fields that name them: where both are given, both count.
-fn names<'s>(document: &Document<'_>, spec: &'s Spec, problems: &mut Vec<Diagnostic>) -> Vec<(&'s str, &'static str)> {
-    let stated = [(&spec.config_map, "configMap"), (&spec.config_map_in_lower_case, "configmap")];
-    let mut names: Vec<(&str, &str)> =
-        stated.into_iter().filter_map(|(name, field)| Some((name.as_deref()?, field))).collect();
+fn names<'s>(
+    document: &Document<'_>,
+    spec: &'s Spec,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<(&'s str, &'static str)> {
+    let stated = [
+        (&spec.config_map, "configMap"),
+        (&spec.config_map_in_lower_case, "configmap"),
+    ];
+    let mut names: Vec<(&str, &str)> = stated
+        .into_iter()
+        .filter_map(|(name, field)| Some((name.as_deref()?, field)))
+        .collect();
     if names.is_empty() {
-        let problem = document.error(Code::BadPolicy, &pointer("/spec"), "`spec` must have `configMap`");
-        problems.push(problem.help("`configMap`: the ConfigMap whose changes are to restart the pods"));
+        let problem = document.error(
+            Code::BadPolicy,
+            &pointer("/spec"),
+            "`spec` must have `configMap`",
+        );
+        problems
+            .push(problem.help("`configMap`: the ConfigMap whose changes are to restart the pods"));
     }
     if let [(first, _), (second, _)] = names[..] {
         let message = match first == second {
             true => "the ConfigMap is named twice, as `configMap` and as `configmap`",
-            false => "`configMap` and `configmap` name different ConfigMaps: a change of either restarts the pods",
+            false => {
+                "`configMap` and `configmap` name different ConfigMaps: a change of either restarts the pods"
+            }
         };
         let warning = Diagnostic::warning(Code::PartIgnored, message)
             .at(document.key_place(&pointer("/spec/configmap")), "here")
             .at(document.key_place(&pointer("/spec/configMap")), "and here");
-        problems.push(warning.help("keep `configMap`, as the CRD spells it: its operator reads `configmap` alone"));
+        problems.push(
+            warning.help(
+                "keep `configMap`, as the CRD spells it: its operator reads `configmap` alone",
+            ),
+        );
         names.dedup_by_key(|(name, _)| *name);
     }
     names
@@ -132,7 +161,10 @@ mod tests {
 
     #[test]
     fn the_annotation_names_the_config_map() {
-        assert_eq!(annotation("orders.config"), "checksum/configmap-orders.config");
+        assert_eq!(
+            annotation("orders.config"),
+            "checksum/configmap-orders.config"
+        );
         let (one, other) = (annotation(&"a".repeat(80)), annotation(&"a".repeat(81)));
         assert_eq!(one.len(), "checksum/".len() + MOST);
         assert_ne!(one, other);

@@ -49,7 +49,11 @@ pub enum DebugMode {
 impl<'g> Given<'g> {
     /// The value of a parameter, if it is set; of several settings the last.
     pub fn param(&self, name: &str) -> Option<&'g str> {
-        self.settings.iter().rev().find(|setting| setting.name == name).map(|setting| setting.value.as_str())
+        self.settings
+            .iter()
+            .rev()
+            .find(|setting| setting.name == name)
+            .map(|setting| setting.value.as_str())
     }
 }
 
@@ -121,7 +125,10 @@ impl Conversion {
             remarks: Vec::new(),
             problems: Vec::new(),
             beyond: Beyond::default(),
-            origins: vec![(Path::default(), pointer("/metadata/name")), (pointer("/metadata"), pointer("/metadata"))],
+            origins: vec![
+                (Path::default(), pointer("/metadata/name")),
+                (pointer("/metadata"), pointer("/metadata")),
+            ],
         }
     }
 
@@ -149,7 +156,11 @@ impl Conversion {
     fn document<'t>(self, document: Document<'t>) -> Document<'t> {
         let origins = Arc::new(Origins::new(self.origins));
         let places = Places::Converted(origins, Box::new(document.places));
-        Document { file: document.file, places, value: self.policy }
+        Document {
+            file: document.file,
+            places,
+            value: self.policy,
+        }
     }
 }
 
@@ -166,20 +177,33 @@ pub fn pointer(text: &str) -> Path {
 ///
 /// # Errors
 /// All that is wrong with the resource, at its places.
-pub fn translate(document: Document<'_>, given: &Given<'_>, convert: Convert) -> Result<Translated, Vec<Diagnostic>> {
+pub fn translate(
+    document: Document<'_>,
+    given: &Given<'_>,
+    convert: Convert,
+) -> Result<Translated, Vec<Diagnostic>> {
     let kind = document.text(&["kind"]).unwrap_or_default().to_owned();
     let identity = document.identity();
     let mut conversion = convert(&document, given)?;
     let problems = std::mem::take(&mut conversion.problems);
     let beyond = std::mem::take(&mut conversion.beyond);
-    let mut policy = match native::translate(conversion.document(document), &Given { settings: &[], ..*given }) {
+    let mut policy = match native::translate(
+        conversion.document(document),
+        &Given {
+            settings: &[],
+            ..*given
+        },
+    ) {
         Ok(policy) if !problems.iter().any(Diagnostic::is_error) => policy,
         Ok(_) => return Err(problems),
         Err(more) => return Err(once(problems.into_iter().chain(more))),
     };
     policy.identity = identity;
     beyond.add_to(&mut policy, &kind);
-    Ok(Translated { policy, warnings: problems })
+    Ok(Translated {
+        policy,
+        warnings: problems,
+    })
 }
 
 /// Several parts of a policy may come from one place.
@@ -197,10 +221,15 @@ fn once(problems: impl Iterator<Item = Diagnostic>) -> Vec<Diagnostic> {
 ///
 /// # Errors
 /// Every unknown field and wrong type, at its place.
-pub fn read<T: DeserializeOwned + JsonSchema>(document: &Document<'_>) -> Result<T, Vec<Diagnostic>> {
+pub fn read<T: DeserializeOwned + JsonSchema>(
+    document: &Document<'_>,
+) -> Result<T, Vec<Diagnostic>> {
     let problems = Schema::of::<T>().check(&document.value, Templates::Filled);
     if !problems.is_empty() {
-        return Err(problems.iter().map(|problem| document.problem(problem)).collect());
+        return Err(problems
+            .iter()
+            .map(|problem| document.problem(problem))
+            .collect());
     }
     serde_json::from_value(document.value.clone()).map_err(|error| {
         let message = format!("the resource cannot be read: {error}");
@@ -218,7 +247,11 @@ pub fn literals(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::String(literal(text)),
         Value::Array(entries) => entries.iter().map(literals).collect(),
-        Value::Object(map) => Value::Object(map.iter().map(|(key, entry)| (key.clone(), literals(entry))).collect()),
+        Value::Object(map) => Value::Object(
+            map.iter()
+                .map(|(key, entry)| (key.clone(), literals(entry)))
+                .collect(),
+        ),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
@@ -231,7 +264,10 @@ mod tests {
 
     #[test]
     fn a_pointer_is_a_path() {
-        assert_eq!(pointer("/spec/rules/0/match").to_string(), "spec.rules[0].match");
+        assert_eq!(
+            pointer("/spec/rules/0/match").to_string(),
+            "spec.rules[0].match"
+        );
         assert_eq!(pointer(""), Path::default());
     }
 

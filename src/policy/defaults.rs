@@ -32,18 +32,29 @@ const DEFAULTS: &[(&str, &str, &str)] = &[
 /// that the field stands in.
 pub fn is_default(parent: &str, key: &str, value: &Value, owner: &Value) -> bool {
     if key == "imagePullPolicy" {
-        return value.as_str() == owner.get("image").and_then(Value::as_str).map(default_pull_policy);
+        return value.as_str()
+            == owner
+                .get("image")
+                .and_then(Value::as_str)
+                .map(default_pull_policy);
     }
     // A limit without a request is the request, too.
     if key == "requests" && parent == "resources" {
-        let (Some(requests), Some(limits)) = (value.as_object(), owner.get("limits").and_then(Value::as_object)) else {
+        let (Some(requests), Some(limits)) = (
+            value.as_object(),
+            owner.get("limits").and_then(Value::as_object),
+        ) else {
             return false;
         };
-        let is_limit = |(name, quantity)| limits.get(name).is_some_and(|limit| quantity::is_same(quantity, limit));
+        let is_limit = |(name, quantity)| {
+            limits
+                .get(name)
+                .is_some_and(|limit| quantity::is_same(quantity, limit))
+        };
         return requests.iter().all(is_limit);
     }
     let text = value.to_string();
-    DEFAULTS
-        .iter()
-        .any(|(within, name, default)| *name == key && (within.is_empty() || *within == parent) && *default == text)
+    DEFAULTS.iter().any(|(within, name, default)| {
+        *name == key && (within.is_empty() || *within == parent) && *default == text
+    })
 }

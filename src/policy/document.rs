@@ -32,7 +32,9 @@ impl Document<'_> {
 
     /// `[Kind/][namespace/]name`; the kind is left out for `InjectionPolicy`.
     pub fn identity(&self) -> String {
-        let kind = self.text(&["kind"]).filter(|&kind| kind != "InjectionPolicy");
+        let kind = self
+            .text(&["kind"])
+            .filter(|&kind| kind != "InjectionPolicy");
         let name = self.text(&["metadata", "name"]).unwrap_or_default();
         let parts = [kind, self.text(&["metadata", "namespace"]), Some(name)];
         parts.into_iter().flatten().collect::<Vec<_>>().join("/")
@@ -85,11 +87,16 @@ impl Document<'_> {
     /// A problem with the schema, at its place.
     pub fn problem(&self, problem: &Problem) -> Diagnostic {
         let at_root = problem.path.0.is_empty();
-        let message =
-            if at_root { problem.message.replace("the object", "the policy") } else { problem.message.clone() };
+        let message = if at_root {
+            problem.message.replace("the object", "the policy")
+        } else {
+            problem.message.clone()
+        };
         let diagnostic = match problem.kind {
             ProblemKind::UnknownField => self.key_error(Code::UnknownField, &problem.path, message),
-            ProblemKind::WrongType | ProblemKind::Unquoted => self.error(Code::WrongType, &problem.path, message),
+            ProblemKind::WrongType | ProblemKind::Unquoted => {
+                self.error(Code::WrongType, &problem.path, message)
+            }
             ProblemKind::Missing => self.error(Code::BadPolicy, &problem.path, message),
         };
         let quote = match (problem.kind, self.written(&problem.path)) {

@@ -9,7 +9,9 @@ mod library;
 mod words;
 
 use cel::common::ast::operators::{INDEX, OPT_INDEX, OPT_SELECT};
-use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr};
+use cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr,
+};
 use cel::objects::{Key, Map, OptionalValue};
 use cel::{Context, Value as Cel};
 use serde_json::{Number, Value};
@@ -90,7 +92,11 @@ pub struct NoFacts;
 impl Facts for NoFacts {
     fn fact(&self, root: &str, _: &str) -> Result<Option<Value>, Fault> {
         let help = "only parameters are known before a workload is";
-        Err(Fault::new(Code::BadExpression, format!("`{root}` is not known here"), help))
+        Err(Fault::new(
+            Code::BadExpression,
+            format!("`{root}` is not known here"),
+            help,
+        ))
     }
 }
 
@@ -111,30 +117,59 @@ impl Expression {
         // The parser calls itself for every level, and a policy must not be able to end the program.
         let (tree, wants) = std::thread::scope(|scope| {
             let parse = || Self::parse(text, vocabulary);
-            let thread = std::thread::Builder::new().stack_size(PARSER_STACK).spawn_scoped(scope, parse);
+            let thread = std::thread::Builder::new()
+                .stack_size(PARSER_STACK)
+                .spawn_scoped(scope, parse);
             let parsed = thread.expect("the system gives a thread").join();
             parsed.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })?;
-        let uses = |(root, field): &(String, Option<String>)| vocabulary.uses(root, field.as_deref());
+        let uses =
+            |(root, field): &(String, Option<String>)| vocabulary.uses(root, field.as_deref());
         let uses = wants.iter().map(uses).fold(Uses::default(), Uses::and);
-        Ok(Expression { text: text.into(), tree: Arc::new(tree), wants, uses })
+        Ok(Expression {
+            text: text.into(),
+            tree: Arc::new(tree),
+            wants,
+            uses,
+        })
     }
 
     fn parse(text: &str, vocabulary: &Vocabulary) -> Result<(IdedExpr, Wants), Vec<Fault>> {
         let parsed = ENV.parser().max_recursion_depth(MAX_NESTING).parse(text);
         let mut tree = parsed.map_err(|errors| {
-            let words = errors.errors.first().map_or("unknown", |error| error.msg.as_str());
+            let words = errors
+                .errors
+                .first()
+                .map_or("unknown", |error| error.msg.as_str());
             let words = words.strip_prefix("Syntax error: ").unwrap_or(words);
             // What the grammar would take here is a list of all its tokens.
             let words = words.split(" expecting ").next().unwrap_or(words);
-            let words = if words.contains("'<EOF>'") { "it ends too early" } else { words };
+            let words = if words.contains("'<EOF>'") {
+                "it ends too early"
+            } else {
+                words
+            };
             let help = "expressions are CEL: https://kubernetes.io/docs/reference/using-api/cel/";
-            vec![Fault::new(Code::BadExpression, format!("`{text}` is no expression: {words}"), help)]
+            vec![Fault::new(
+                Code::BadExpression,
+                format!("`{text}` is no expression: {words}"),
+                help,
+            )]
         })?;
-        let mut check =
-            Check { vocabulary, bound: Vec::new(), walks: 0, depth: 0, wants: Wants::new(), faults: Vec::new() };
+        let mut check = Check {
+            vocabulary,
+            bound: Vec::new(),
+            walks: 0,
+            depth: 0,
+            wants: Wants::new(),
+            faults: Vec::new(),
+        };
         check.expression(&mut tree);
-        if check.faults.is_empty() { Ok((tree, check.wants)) } else { Err(check.faults) }
+        if check.faults.is_empty() {
+            Ok((tree, check.wants))
+        } else {
+            Err(check.faults)
+        }
     }
 
     /// The text that it was compiled from.
@@ -167,12 +202,19 @@ impl Check<'_> {
             Expr::Select(select) => self.select(select),
             Expr::Call(call) => self.call(call),
             Expr::Comprehension(comprehension) => self.comprehension(comprehension),
-            Expr::List(list) => list.elements.iter_mut().for_each(|entry| self.charged(entry, CHARGED)),
-            Expr::Map(map) => map.entries.iter_mut().for_each(|entry| self.entry(&mut entry.expr)),
+            Expr::List(list) => list
+                .elements
+                .iter_mut()
+                .for_each(|entry| self.charged(entry, CHARGED)),
+            Expr::Map(map) => map
+                .entries
+                .iter_mut()
+                .for_each(|entry| self.entry(&mut entry.expr)),
             Expr::Struct(message) => {
                 let help = "write a map instead: `{'key': value}`";
                 let text = format!("expressions know no type `{}`", message.type_name);
-                self.faults.push(Fault::new(Code::BadExpression, text, help));
+                self.faults
+                    .push(Fault::new(Code::BadExpression, text, help));
             }
         }
         self.depth -= 1;
@@ -195,8 +237,13 @@ impl Check<'_> {
         match self.vocabulary.check_root(name) {
             Ok(()) => {
                 // Those above alone: a variable that wants them all is not one of them.
-                let above = self.vocabulary.variables.keys().filter(|_| name == "variables");
-                self.wants.extend(above.map(|variable| (name.to_owned(), Some(variable.clone()))));
+                let above = self
+                    .vocabulary
+                    .variables
+                    .keys()
+                    .filter(|_| name == "variables");
+                self.wants
+                    .extend(above.map(|variable| (name.to_owned(), Some(variable.clone()))));
                 self.wants.insert((name.to_owned(), None));
             }
             Err(fault) => self.faults.push(fault),
@@ -208,14 +255,23 @@ impl Check<'_> {
     }
 
     fn select(&mut self, select: &mut SelectExpr) {
-        let asked = if select.test { Asked::Perhaps } else { Asked::Plainly };
-        match free_name(&select.operand).filter(|name| !self.is_bound(name)).map(str::to_owned) {
+        let asked = if select.test {
+            Asked::Perhaps
+        } else {
+            Asked::Plainly
+        };
+        match free_name(&select.operand)
+            .filter(|name| !self.is_bound(name))
+            .map(str::to_owned)
+        {
             Some(root) => self.field(&root, &select.field, asked),
             None => {
                 if let Expr::Select(inner) = &select.operand.expr
                     && free_name(&inner.operand) == Some("containers")
                     && !self.is_bound("containers")
-                    && let Err(fault) = self.vocabulary.check_field("container", &select.field, asked)
+                    && let Err(fault) =
+                        self.vocabulary
+                            .check_field("container", &select.field, asked)
                 {
                     self.faults.push(fault);
                 }
@@ -225,7 +281,10 @@ impl Check<'_> {
     }
 
     fn field(&mut self, root: &str, field: &str, asked: Asked) {
-        let checked = self.vocabulary.check_root(root).and_then(|()| self.vocabulary.check_field(root, field, asked));
+        let checked = self
+            .vocabulary
+            .check_root(root)
+            .and_then(|()| self.vocabulary.check_field(root, field, asked));
         match checked {
             Ok(()) => {
                 self.wants.insert((root.to_owned(), Some(field.to_owned())));
@@ -235,26 +294,51 @@ impl Check<'_> {
     }
 
     fn call(&mut self, call: &mut CallExpr) {
-        if let (INDEX | OPT_INDEX | OPT_SELECT, [of, key]) = (call.func_name.as_str(), call.args.as_slice())
+        if let (INDEX | OPT_INDEX | OPT_SELECT, [of, key]) =
+            (call.func_name.as_str(), call.args.as_slice())
             && let Expr::Literal(LiteralValue::String(field)) = &key.expr
             && let Some(root) = free_name(of).filter(|root| !self.is_bound(root))
         {
-            let asked = if call.func_name == INDEX { Asked::Plainly } else { Asked::Perhaps };
+            let asked = if call.func_name == INDEX {
+                Asked::Plainly
+            } else {
+                Asked::Perhaps
+            };
             let (root, field) = (root.to_owned(), field.inner().to_owned());
             return self.field(&root, &field, asked);
         }
-        let is_operator = !call.func_name.starts_with(|char: char| char.is_ascii_alphabetic());
-        let of_optional = call.target.as_ref().is_some_and(|target| free_name(target) == Some("optional"));
-        let name = if of_optional { format!("optional.{}", call.func_name) } else { call.func_name.clone() };
+        let is_operator = !call
+            .func_name
+            .starts_with(|char: char| char.is_ascii_alphabetic());
+        let of_optional = call
+            .target
+            .as_ref()
+            .is_some_and(|target| free_name(target) == Some("optional"));
+        let name = if of_optional {
+            format!("optional.{}", call.func_name)
+        } else {
+            call.func_name.clone()
+        };
         if !is_operator && let Err(fault) = check_function(&name) {
             self.faults.push(fault);
         }
         let is_free = is_free(&call.func_name);
         if let Some(target) = call.target.as_mut().filter(|_| !of_optional) {
-            self.charged(target, if call.func_name == "split" { CHARGED_EACH } else { CHARGED });
+            self.charged(
+                target,
+                if call.func_name == "split" {
+                    CHARGED_EACH
+                } else {
+                    CHARGED
+                },
+            );
         }
         for arg in &mut call.args {
-            if is_free { self.expression(arg) } else { self.charged(arg, CHARGED) }
+            if is_free {
+                self.expression(arg)
+            } else {
+                self.charged(arg, CHARGED)
+            }
         }
         match call.func_name.as_str() {
             "replace" => call.func_name = REPLACE.to_owned(),
@@ -271,20 +355,27 @@ impl Check<'_> {
             return;
         }
         let inner = std::mem::take(tree);
-        tree.expr = Expr::Call(CallExpr { func_name: charge.to_owned(), target: None, args: vec![inner] });
+        tree.expr = Expr::Call(CallExpr {
+            func_name: charge.to_owned(),
+            target: None,
+            args: vec![inner],
+        });
     }
 
     fn comprehension(&mut self, walk: &mut ComprehensionExpr) {
         self.expression(&mut walk.iter_range);
         self.expression(&mut walk.accu_init);
         let before = self.bound.len();
-        self.bound.extend([walk.iter_var.clone(), walk.accu_var.clone()]);
+        self.bound
+            .extend([walk.iter_var.clone(), walk.accu_var.clone()]);
         self.bound.extend(walk.iter_var2.clone());
         self.walks += 1;
         if self.walks == MAX_WALKS + 1 {
             let help = "take the inner one out into `variables`";
-            let message = format!("the expression walks lists within lists more than {MAX_WALKS} deep");
-            self.faults.push(Fault::new(Code::BadExpression, message, help));
+            let message =
+                format!("the expression walks lists within lists more than {MAX_WALKS} deep");
+            self.faults
+                .push(Fault::new(Code::BadExpression, message, help));
         }
         for part in [&mut walk.loop_cond, &mut walk.loop_step, &mut walk.result] {
             self.expression(part);
@@ -292,10 +383,20 @@ impl Check<'_> {
         self.walks -= 1;
         self.bound.truncate(before);
         let nodes = cost::of_an_entry(walk);
-        let nodes = IdedExpr { id: 0, expr: Expr::Literal(LiteralValue::Int(nodes.into())) };
+        let nodes = IdedExpr {
+            id: 0,
+            expr: Expr::Literal(LiteralValue::Int(nodes.into())),
+        };
         let range = std::mem::take(&mut walk.iter_range);
-        let call = CallExpr { func_name: WALKED.to_owned(), target: None, args: vec![range, nodes] };
-        walk.iter_range = IdedExpr { id: 0, expr: Expr::Call(call) };
+        let call = CallExpr {
+            func_name: WALKED.to_owned(),
+            target: None,
+            args: vec![range, nodes],
+        };
+        walk.iter_range = IdedExpr {
+            id: 0,
+            expr: Expr::Call(call),
+        };
     }
 }
 
@@ -315,7 +416,11 @@ fn brackets(text: &str) -> usize {
 
 fn too_deep() -> Fault {
     let help = "split it into several `variables`";
-    Fault::new(Code::BadExpression, format!("the expression nests more than {MAX_DEPTH} deep"), help)
+    Fault::new(
+        Code::BadExpression,
+        format!("the expression nests more than {MAX_DEPTH} deep"),
+        help,
+    )
 }
 
 fn free_name(tree: &IdedExpr) -> Option<&str> {
@@ -337,7 +442,13 @@ pub struct Evaluator<'e> {
 impl<'e> Evaluator<'e> {
     /// Evaluates with these names.
     pub fn new(params: &'e Params, variables: &'e [Variable], facts: &'e dyn Facts) -> Self {
-        Evaluator { params, variables, facts, found: RefCell::default(), steps_left: Cell::new(cost::MOST) }
+        Evaluator {
+            params,
+            variables,
+            facts,
+            found: RefCell::default(),
+            steps_left: Cell::new(cost::MOST),
+        }
     }
 
     /// The value of an expression.
@@ -353,27 +464,43 @@ impl<'e> Evaluator<'e> {
     fn cel_value(&self, expression: &Expression) -> Result<Cel, Fault> {
         let mut context = Context::with_env(Arc::clone(&ENV));
         for (root, fields) in self.bindings(expression)? {
-            context.add_variable_from_value(root, Cel::Map(Map { map: Arc::new(fields) }));
+            context.add_variable_from_value(
+                root,
+                Cel::Map(Map {
+                    map: Arc::new(fields),
+                }),
+            );
         }
         if expression.wants.iter().any(|(root, _)| root == "object") {
             let object = self.find("object", "")?.unwrap_or(Cel::Null);
             context.add_variable_from_value("object", object);
         }
-        let resolved = cost::within(&self.steps_left, || Cel::resolve(&expression.tree, &context));
+        let resolved = cost::within(&self.steps_left, || {
+            Cel::resolve(&expression.tree, &context)
+        });
         resolved.map_err(|error| failed(expression, &in_words(error)))
     }
 
     /// The maps that stand for the names of an expression, with the fields that it asks for.
-    fn bindings(&self, expression: &Expression) -> Result<BTreeMap<String, HashMap<Key, Cel>>, Fault> {
+    fn bindings(
+        &self,
+        expression: &Expression,
+    ) -> Result<BTreeMap<String, HashMap<Key, Cel>>, Fault> {
         let mut bindings: BTreeMap<String, HashMap<Key, Cel>> = BTreeMap::new();
         for (root, field) in expression.wants.iter().filter(|(root, _)| root != "object") {
             let fields: Vec<String> = match (root.as_str(), field) {
                 (_, Some(field)) => vec![field.clone()],
                 ("params", None) => self.params.keys().cloned().collect(),
                 ("variables", None) => Vec::new(),
-                (root, None) => fields_of(root).iter().map(|&field| field.to_owned()).collect(),
+                (root, None) => fields_of(root)
+                    .iter()
+                    .map(|&field| field.to_owned())
+                    .collect(),
             };
-            if fields.is_empty() && fields_of(root).is_empty() && !matches!(root.as_str(), "params" | "variables") {
+            if fields.is_empty()
+                && fields_of(root).is_empty()
+                && !matches!(root.as_str(), "params" | "variables")
+            {
                 continue; // the name of a type
             }
             let bound = bindings.entry(root.clone()).or_default();
@@ -392,8 +519,17 @@ impl<'e> Evaluator<'e> {
             return Ok(found.clone());
         }
         let found = match root {
-            "params" => self.params.get(field).cloned().flatten().map(|text| Cel::String(Arc::new(text))),
-            "variables" => match self.variables.iter().find(|variable| variable.name == field) {
+            "params" => self
+                .params
+                .get(field)
+                .cloned()
+                .flatten()
+                .map(|text| Cel::String(Arc::new(text))),
+            "variables" => match self
+                .variables
+                .iter()
+                .find(|variable| variable.name == field)
+            {
                 Some(variable) => Some(self.cel_value(&variable.expression)?),
                 None => None,
             },
@@ -427,8 +563,12 @@ fn from_json(value: Value) -> Cel {
         Value::String(text) => Cel::String(Arc::new(text)),
         Value::Array(entries) => Cel::List(Arc::new(entries.into_iter().map(from_json).collect())),
         Value::Object(map) => {
-            let entries = map.into_iter().map(|(key, value)| (Key::from(key), from_json(value)));
-            Cel::Map(Map { map: Arc::new(entries.collect()) })
+            let entries = map
+                .into_iter()
+                .map(|(key, value)| (Key::from(key), from_json(value)));
+            Cel::Map(Map {
+                map: Arc::new(entries.collect()),
+            })
         }
     }
 }
@@ -436,11 +576,20 @@ fn from_json(value: Value) -> Cel {
 /// `left` is what may still come: one for each value, and the lengths of texts.
 fn to_json(value: &Cel, left: &mut usize) -> Result<Outcome, String> {
     if let Cel::Opaque(_) = value {
-        let optional = <&OptionalValue>::try_from(value).map_err(|_| "its type is none of Kubernetes'".to_owned())?;
-        return optional.value().map_or(Ok(Outcome::Absent), |value| to_json(value, left));
+        let optional = <&OptionalValue>::try_from(value)
+            .map_err(|_| "its type is none of Kubernetes'".to_owned())?;
+        return optional
+            .value()
+            .map_or(Ok(Outcome::Absent), |value| to_json(value, left));
     }
-    let cost = if let Cel::String(text) = value { text.len() + 1 } else { 1 };
-    *left = left.checked_sub(cost).ok_or_else(|| "the value is too large".to_owned())?;
+    let cost = if let Cel::String(text) = value {
+        text.len() + 1
+    } else {
+        1
+    };
+    *left = left
+        .checked_sub(cost)
+        .ok_or_else(|| "the value is too large".to_owned())?;
     let mut inner = |value: &Cel| match to_json(value, left)? {
         Outcome::Value(value) => Ok(value),
         Outcome::Absent => Err("an optional with nothing in it stands within a value".to_owned()),
@@ -450,13 +599,19 @@ fn to_json(value: &Cel, left: &mut usize) -> Result<Outcome, String> {
         Cel::Bool(flag) => Value::Bool(*flag),
         Cel::Int(number) => Value::from(*number),
         Cel::UInt(number) => Value::from(*number),
-        Cel::Float(number) => Number::from_f64(*number).map(Value::Number).ok_or("the number is not finite")?,
+        Cel::Float(number) => Number::from_f64(*number)
+            .map(Value::Number)
+            .ok_or("the number is not finite")?,
         Cel::String(text) => Value::String(text.to_string()),
-        Cel::List(entries) => Value::Array(entries.iter().map(inner).collect::<Result<_, String>>()?),
+        Cel::List(entries) => {
+            Value::Array(entries.iter().map(inner).collect::<Result<_, String>>()?)
+        }
         Cel::Map(map) => {
             let mut sorted = BTreeMap::new();
             for (key, value) in map.map.iter() {
-                let Key::String(key) = key else { return Err("a key of the map is no text".to_owned()) };
+                let Key::String(key) = key else {
+                    return Err("a key of the map is no text".to_owned());
+                };
                 sorted.insert(key.to_string(), inner(value)?);
             }
             Value::Object(sorted.into_iter().collect())

@@ -8,7 +8,9 @@ impl Facts for Pod {
         Ok(match (root, field) {
             ("workload", "name") => Some(json!("orders")),
             ("workload", "labels") => Some(json!({"z": "1", "a": "2", "m": "3"})),
-            ("workload", "namespace") => return Err(Fault::new(Code::UnknownNamespace, "not known", "say it")),
+            ("workload", "namespace") => {
+                return Err(Fault::new(Code::UnknownNamespace, "not known", "say it"));
+            }
             ("pod", "annotations") => Some(json!({"team": "shop"})),
             ("container", "image") => Some(json!("a/b:1.2")),
             ("container", "ports") => Some(json!([{"containerPort": 8080}])),
@@ -21,13 +23,20 @@ impl Facts for Pod {
 
 fn vocabulary() -> Vocabulary {
     let params = [("port", Some("9404")), ("none", None)];
-    let params = params.into_iter().map(|(name, value)| (name.to_owned(), value.map(str::to_owned))).collect();
-    Vocabulary { params, ..Vocabulary::default() }
+    let params = params
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.map(str::to_owned)))
+        .collect();
+    Vocabulary {
+        params,
+        ..Vocabulary::default()
+    }
 }
 
 fn outcome(text: &str) -> Result<Outcome, Fault> {
     let vocabulary = vocabulary();
-    let expression = Expression::compile(text, &vocabulary).unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
+    let expression = Expression::compile(text, &vocabulary)
+        .unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
     Evaluator::new(&vocabulary.params, &[], &Pod).evaluate(&expression)
 }
 
@@ -39,13 +48,18 @@ fn value(text: &str) -> Value {
 }
 
 fn refused(text: &str) -> (String, String) {
-    let fault = Expression::compile(text, &vocabulary()).expect_err(text).remove(0);
+    let fault = Expression::compile(text, &vocabulary())
+        .expect_err(text)
+        .remove(0);
     (fault.message, fault.help.unwrap_or_default())
 }
 
 #[test]
 fn what_a_workload_offers_has_its_types() {
-    assert_eq!(value("workload.name + '-' + params.port"), json!("orders-9404"));
+    assert_eq!(
+        value("workload.name + '-' + params.port"),
+        json!("orders-9404")
+    );
     assert_eq!(value("int(params.port) + 1"), json!(9405));
     assert_eq!(value("object.spec.replicas + 1"), json!(3));
     assert_eq!(value("pod.annotations"), json!({"team": "shop"}));
@@ -57,34 +71,60 @@ fn what_a_workload_offers_has_its_types() {
 fn an_optional_may_be_absent() {
     assert_eq!(outcome("container.?securityContext"), Ok(Outcome::Absent));
     assert_eq!(value("container.?image"), json!("a/b:1.2"));
-    assert_eq!(value("pod.annotations[?'x'].orValue(workload.name)"), json!("orders"));
-    assert_eq!(value("pod.annotations[?'team'].orValue(workload.name)"), json!("shop"));
+    assert_eq!(
+        value("pod.annotations[?'x'].orValue(workload.name)"),
+        json!("orders")
+    );
+    assert_eq!(
+        value("pod.annotations[?'team'].orValue(workload.name)"),
+        json!("shop")
+    );
     assert_eq!(value("has(container.resources)"), json!(false));
     assert_eq!(value("has(params.none)"), json!(false));
-    assert!(outcome("container.resources").unwrap_err().message.contains("there is no `resources`"));
+    assert!(
+        outcome("container.resources")
+            .unwrap_err()
+            .message
+            .contains("there is no `resources`")
+    );
 }
 
 #[test]
 fn a_map_is_walked_in_the_order_of_its_keys() {
-    assert_eq!(value("workload.labels.map(k, k + workload.labels[k]).join(',')"), json!("a2,m3,z1"));
-    assert_eq!(value("workload.labels.filter(k, k != 'm')"), json!(["a", "z"]));
+    assert_eq!(
+        value("workload.labels.map(k, k + workload.labels[k]).join(',')"),
+        json!("a2,m3,z1")
+    );
+    assert_eq!(
+        value("workload.labels.filter(k, k != 'm')"),
+        json!(["a", "z"])
+    );
 }
 
 #[test]
 fn functions_of_kubernetes_and_ours() {
     for (text, wanted) in [
-        ("'Ab'.lowerAscii() + 'Ab'.upperAscii() + 'abc'.charAt(1)", json!("abABb")),
+        (
+            "'Ab'.lowerAscii() + 'Ab'.upperAscii() + 'abc'.charAt(1)",
+            json!("abABb"),
+        ),
         ("'a-b-c'.split('-')", json!(["a", "b", "c"])),
         ("'a-b-c'.replace('-', '.', 1)", json!("a.b-c")),
         ("'a-b-c'.replace('-', '.')", json!("a.b.c")),
-        ("'abcabc'.indexOf('c') + 'abcabc'.lastIndexOf('c')", json!(7)),
+        (
+            "'abcabc'.indexOf('c') + 'abcabc'.lastIndexOf('c')",
+            json!(7),
+        ),
         ("' abc '.trim().substring(1, 2)", json!("b")),
         ("'v12 v3'.find('[0-9]+')", json!("12")),
         ("'v12 v3'.find('[x]')", json!("")),
         ("'v12 v3'.findAll('[0-9]+')", json!(["12", "3"])),
         ("'v12 v3'.findAll('[0-9]+', 1)", json!(["12"])),
         ("'v12'.matches('^v[0-9]+$')", json!(true)),
-        ("imageTag(container.image) + imageName(container.image)", json!("1.2a/b")),
+        (
+            "imageTag(container.image) + imageName(container.image)",
+            json!("1.2a/b"),
+        ),
         ("firstPort(container, 80)", json!(8080)),
         ("firstPort(containers.first, 80)", json!(80)),
         ("dnsLabel('A b')", json!("a-b")),
@@ -97,14 +137,46 @@ fn functions_of_kubernetes_and_ours() {
 #[test]
 fn unknown_names_are_refused_with_the_near_one() {
     for (text, message, help) in [
-        ("worklod.name", "expressions know no `worklod`", "did you mean `workload`?"),
-        ("workload.nam", "`workload` has no `nam`", "did you mean `name`?"),
-        ("containers.first.imag", "`container` has no `imag`", "did you mean `image`?"),
-        ("params.prot", "the policy has no parameter `prot`", "did you mean `port`?"),
-        ("params['prot']", "the policy has no parameter `prot`", "did you mean `port`?"),
-        ("container.?imag", "`container` has no `imag`", "did you mean `image`?"),
-        ("imagTag('a')", "expressions know no function `imagTag`", "did you mean `imageTag`?"),
-        ("'a'.uperAscii()", "expressions know no function `uperAscii`", "did you mean `upperAscii`?"),
+        (
+            "worklod.name",
+            "expressions know no `worklod`",
+            "did you mean `workload`?",
+        ),
+        (
+            "workload.nam",
+            "`workload` has no `nam`",
+            "did you mean `name`?",
+        ),
+        (
+            "containers.first.imag",
+            "`container` has no `imag`",
+            "did you mean `image`?",
+        ),
+        (
+            "params.prot",
+            "the policy has no parameter `prot`",
+            "did you mean `port`?",
+        ),
+        (
+            "params['prot']",
+            "the policy has no parameter `prot`",
+            "did you mean `port`?",
+        ),
+        (
+            "container.?imag",
+            "`container` has no `imag`",
+            "did you mean `image`?",
+        ),
+        (
+            "imagTag('a')",
+            "expressions know no function `imagTag`",
+            "did you mean `imageTag`?",
+        ),
+        (
+            "'a'.uperAscii()",
+            "expressions know no function `uperAscii`",
+            "did you mean `upperAscii`?",
+        ),
         ("[1].map(x, y)", "expressions know no `y`", ""),
         ("variables.a", "there is no variable `a` before this", ""),
     ] {
@@ -116,7 +188,12 @@ fn unknown_names_are_refused_with_the_near_one() {
 
 #[test]
 fn what_depends_on_the_clock_or_is_missing_is_refused_by_name() {
-    for text in ["timestamp('2024-01-01T00:00:00Z')", "'%d'.format([1])", "'a'.reverse()", "quantity('1Gi')"] {
+    for text in [
+        "timestamp('2024-01-01T00:00:00Z')",
+        "'%d'.format([1])",
+        "'a'.reverse()",
+        "quantity('1Gi')",
+    ] {
         assert!(refused(text).0.contains("know no function"), "{text}");
     }
     assert!(refused("params.none").0.contains("has no value"));
@@ -124,15 +201,36 @@ fn what_depends_on_the_clock_or_is_missing_is_refused_by_name() {
 
 #[test]
 fn cost_is_bounded_by_form() {
-    assert!(refused("[1].all(a, [1].all(b, [1].all(c, a == b)))").0.contains("walks lists"));
-    assert_eq!(value("[1].all(a, [1].all(b, a == b)) && [1].all(c, c == 1)"), json!(true));
+    assert!(
+        refused("[1].all(a, [1].all(b, [1].all(c, a == b)))")
+            .0
+            .contains("walks lists")
+    );
+    assert_eq!(
+        value("[1].all(a, [1].all(b, a == b)) && [1].all(c, c == 1)"),
+        json!(true)
+    );
     assert!(refused(&"1+".repeat(3000)).0.contains("longer than"));
-    for (open, close) in [("(", ")"), ("[", "]"), ("1+", ""), ("true?1:", ""), ("size(", ")"), ("true||(!", ")")] {
+    for (open, close) in [
+        ("(", ")"),
+        ("[", "]"),
+        ("1+", ""),
+        ("true?1:", ""),
+        ("size(", ")"),
+        ("true||(!", ")"),
+    ] {
         let text = format!("{}1{}", open.repeat(400), close.repeat(400));
         let (message, _) = refused(&text);
-        assert!(message.contains("nests more than") || message.contains("no expression"), "{open}: {message}");
+        assert!(
+            message.contains("nests more than") || message.contains("no expression"),
+            "{open}: {message}"
+        );
     }
-    assert!(refused(&format!("object{}", ".a".repeat(400))).0.contains("nests more than"));
+    assert!(
+        refused(&format!("object{}", ".a".repeat(400)))
+            .0
+            .contains("nests more than")
+    );
 }
 
 fn list(length: usize) -> String {
@@ -143,7 +241,8 @@ fn list(length: usize) -> String {
 #[test]
 fn cost_is_bounded_by_steps() {
     let (many, long) = (list(1000), format!("'{}'", "a".repeat(3000)));
-    let doubled = |name: &str| format!("[{name}, {name}, {name}, {name}, {name}, {name}, {name}, {name}]");
+    let doubled =
+        |name: &str| format!("[{name}, {name}, {name}, {name}, {name}, {name}, {name}, {name}]");
     let mut variables = vec![long.clone()];
     for level in 1..20 {
         let before = format!("variables.v{}", level - 1);
@@ -154,7 +253,10 @@ fn cost_is_bounded_by_steps() {
         });
     }
     let lists: Vec<String> = std::iter::once(many.clone())
-        .chain((1..20).map(|level| format!("{0} + {0} + {0} + {0}", format!("variables.v{}", level - 1))))
+        .chain(
+            (1..20)
+                .map(|level| format!("{0} + {0} + {0} + {0}", format!("variables.v{}", level - 1))),
+        )
         .collect();
     let copies: Vec<String> = std::iter::once("object".to_owned())
         .chain((1..20).map(|level| doubled(&format!("variables.v{}", level - 1))))
@@ -163,24 +265,43 @@ fn cost_is_bounded_by_steps() {
         (variables, "variables.v19".to_owned()),
         (lists, "size(variables.v19)".to_owned()),
         (copies, "variables.v19 == variables.v19".to_owned()),
-        (vec![many.clone()], "variables.v0.all(a, variables.v0.all(b, a == b && a + b == 2))".to_owned()),
+        (
+            vec![many.clone()],
+            "variables.v0.all(a, variables.v0.all(b, a == b && a + b == 2))".to_owned(),
+        ),
         (
             vec![many.clone(), long.clone()],
             "variables.v0.all(a, variables.v0.all(b, sha256(variables.v1) != ''))".into(),
         ),
-        (vec![many.clone(), long], "variables.v0.all(a, variables.v1.matches('(a{50}){50}b'))".to_owned()),
-        (vec![many.clone()], "variables.v0.map(a, variables.v0).map(b, b.map(c, variables.v0))".to_owned()),
-        (vec![many], "variables.v0.map(a, object).map(b, variables.v0.map(c, b))".to_owned()),
+        (
+            vec![many.clone(), long],
+            "variables.v0.all(a, variables.v1.matches('(a{50}){50}b'))".to_owned(),
+        ),
+        (
+            vec![many.clone()],
+            "variables.v0.map(a, variables.v0).map(b, b.map(c, variables.v0))".to_owned(),
+        ),
+        (
+            vec![many],
+            "variables.v0.map(a, object).map(b, variables.v0.map(c, b))".to_owned(),
+        ),
     ] {
         let mut vocabulary = vocabulary();
         let mut known = Vec::new();
         for (number, text) in variables.iter().enumerate() {
-            let expression =
-                Expression::compile(text, &vocabulary).unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
-            vocabulary.variables.insert(format!("v{number}"), expression.uses);
-            known.push(Variable { name: format!("v{number}"), expression, at: 0..0 });
+            let expression = Expression::compile(text, &vocabulary)
+                .unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
+            vocabulary
+                .variables
+                .insert(format!("v{number}"), expression.uses);
+            known.push(Variable {
+                name: format!("v{number}"),
+                expression,
+                at: 0..0,
+            });
         }
-        let expression = Expression::compile(&text, &vocabulary).unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
+        let expression = Expression::compile(&text, &vocabulary)
+            .unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
         let evaluator = Evaluator::new(&vocabulary.params, &known, &Pod);
         // A debug build takes ten times as long for a step.
         evaluator.steps_left.set(cost::MOST / 20);
@@ -194,20 +315,44 @@ fn faults_show_types_and_no_values() {
     let secret = "'hunter2'";
     for (text, why) in [
         (format!("{secret} + 1"), "`+` does not take (string, int)"),
-        (format!("[{secret}] + {secret}"), "`+` does not take (list, string)"),
+        (
+            format!("[{secret}] + {secret}"),
+            "`+` does not take (list, string)",
+        ),
         (format!("[1][{secret}]"), "does not take"),
         (format!("{secret} < 1"), "`<` does not take (string, int)"),
-        (format!("{secret} in {secret}"), "`in` does not take (string, string)"),
-        (format!("size({{{secret}: 1}}.map(a, a)[0] + 1)"), "`+` does not take (string, int)"),
-        ("9223372036854775807 + 1".to_owned(), "`+` comes to a number that is none of 64 bits"),
-        ("-9223372036854775808 / -1".to_owned(), "`/` comes to a number"),
-        ("-9223372036854775808 % -1".to_owned(), "`%` comes to a number"),
+        (
+            format!("{secret} in {secret}"),
+            "`in` does not take (string, string)",
+        ),
+        (
+            format!("size({{{secret}: 1}}.map(a, a)[0] + 1)"),
+            "`+` does not take (string, int)",
+        ),
+        (
+            "9223372036854775807 + 1".to_owned(),
+            "`+` comes to a number that is none of 64 bits",
+        ),
+        (
+            "-9223372036854775808 / -1".to_owned(),
+            "`/` comes to a number",
+        ),
+        (
+            "-9223372036854775808 % -1".to_owned(),
+            "`%` comes to a number",
+        ),
         ("int(1e300)".to_owned(), "overflow"),
         ("1 / 0".to_owned(), "division by zero"),
     ] {
         let fault = outcome(&text).unwrap_err();
-        let (_, said) = fault.message.split_once("` has no value: ").unwrap_or_else(|| panic!("{}", fault.message));
-        assert!(said.contains(why) && !said.contains("hunter2"), "{text}: {said}");
+        let (_, said) = fault
+            .message
+            .split_once("` has no value: ")
+            .unwrap_or_else(|| panic!("{}", fault.message));
+        assert!(
+            said.contains(why) && !said.contains("hunter2"),
+            "{text}: {said}"
+        );
     }
 }
 
@@ -221,33 +366,60 @@ fn a_long_expression_is_shown_by_its_beginning() {
 #[test]
 fn hostile_patterns_end() {
     let text = format!("'{}'", "a".repeat(2000));
-    for pattern in ["(a*)*b", "(a|a)*b", "(a?){100}a{100}b", "(.*)(.*)(.*)(.*)x", "^(([a-z])+.)+[A-Z]([a-z])+$"] {
+    for pattern in [
+        "(a*)*b",
+        "(a|a)*b",
+        "(a?){100}a{100}b",
+        "(.*)(.*)(.*)(.*)x",
+        "^(([a-z])+.)+[A-Z]([a-z])+$",
+    ] {
         match outcome(&format!("{text}.matches('{pattern}')")) {
             Ok(outcome) => assert_eq!(outcome, Outcome::Value(json!(false)), "{pattern}"),
-            Err(fault) => assert!(fault.message.contains("too long"), "{pattern}: {}", fault.message),
+            Err(fault) => assert!(
+                fault.message.contains("too long"),
+                "{pattern}: {}",
+                fault.message
+            ),
         }
     }
     assert!(
-        outcome("'a'.matches('((((a{30}){30}){30}){30}){30}')").unwrap_err().message.contains("no regular expression")
+        outcome("'a'.matches('((((a{30}){30}){30}){30}){30}')")
+            .unwrap_err()
+            .message
+            .contains("no regular expression")
     );
 }
 
 #[test]
 fn walks_of_a_usual_length_are_far_from_the_limit() {
     let many = list(200);
-    assert_eq!(value(&format!("{many}.all(a, {many}.all(b, a == b && 'x'.matches('^x$')))")), json!(true));
+    assert_eq!(
+        value(&format!(
+            "{many}.all(a, {many}.all(b, a == b && 'x'.matches('^x$')))"
+        )),
+        json!(true)
+    );
 }
 
 #[test]
 fn what_cannot_be_known_is_an_error_only_where_it_is_used() {
-    assert_eq!(outcome("workload.namespace").unwrap_err().code, Code::UnknownNamespace);
-    assert_eq!(outcome("workload['namespace']").unwrap_err().code, Code::UnknownNamespace);
+    assert_eq!(
+        outcome("workload.namespace").unwrap_err().code,
+        Code::UnknownNamespace
+    );
+    assert_eq!(
+        outcome("workload['namespace']").unwrap_err().code,
+        Code::UnknownNamespace
+    );
     assert_eq!(value("workload.name"), json!("orders"));
 }
 
 #[test]
 fn syntax_errors_say_what_was_read() {
     let (message, _) = refused("workload.name +");
-    assert!(message.starts_with("`workload.name +` is no expression"), "{message}");
+    assert!(
+        message.starts_with("`workload.name +` is no expression"),
+        "{message}"
+    );
     assert!(refused("Foo{a: 1}").0.contains("`Foo`"));
 }

@@ -35,7 +35,9 @@ impl Translator {
     pub fn declared(&self, document: &Document<'_>) -> Vec<String> {
         match self {
             Translator::Native => native::declared(document),
-            Translator::Converting { params, .. } => params.iter().map(|&name| name.to_owned()).collect(),
+            Translator::Converting { params, .. } => {
+                params.iter().map(|&name| name.to_owned()).collect()
+            }
         }
     }
 
@@ -43,7 +45,11 @@ impl Translator {
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub fn convert(&self, document: &Document<'_>, given: &Given<'_>) -> Option<Result<Conversion, Vec<Diagnostic>>> {
+    pub fn convert(
+        &self,
+        document: &Document<'_>,
+        given: &Given<'_>,
+    ) -> Option<Result<Conversion, Vec<Diagnostic>>> {
         match self {
             Translator::Native => None,
             Translator::Converting { convert, .. } => Some(convert(document, given)),
@@ -54,45 +60,74 @@ impl Translator {
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub fn translate(&self, document: Document<'_>, given: &Given<'_>) -> Result<Translated, Vec<Diagnostic>> {
+    pub fn translate(
+        &self,
+        document: Document<'_>,
+        given: &Given<'_>,
+    ) -> Result<Translated, Vec<Diagnostic>> {
         match self {
-            Translator::Native => {
-                native::translate(document, given).map(|policy| Translated { policy, warnings: Vec::new() })
+            Translator::Native => native::translate(document, given).map(|policy| Translated {
+                policy,
+                warnings: Vec::new(),
+            }),
+            Translator::Converting { convert, .. } => {
+                conversion::translate(document, given, *convert)
             }
-            Translator::Converting { convert, .. } => conversion::translate(document, given, *convert),
         }
     }
 }
 
 /// Every format.
 pub const FORMATS: [Format; 6] = [
-    Format { api_version: "podgraft.dev/v1alpha1", kind: "InjectionPolicy", translator: Some(Translator::Native) },
+    Format {
+        api_version: "podgraft.dev/v1alpha1",
+        kind: "InjectionPolicy",
+        translator: Some(Translator::Native),
+    },
     Format {
         api_version: "rookout.rookout.com/*",
         kind: "Rookout",
-        translator: Some(Translator::Converting { params: &[], convert: rookout::convert }),
+        translator: Some(Translator::Converting {
+            params: &[],
+            convert: rookout::convert,
+        }),
     },
     Format {
         api_version: "banzaicloud.com/*",
         kind: "PrometheusJmxExporter",
-        translator: Some(Translator::Converting { params: jmx_exporter::PARAMS, convert: jmx_exporter::convert }),
+        translator: Some(Translator::Converting {
+            params: jmx_exporter::PARAMS,
+            convert: jmx_exporter::convert,
+        }),
     },
     Format {
         api_version: "ualter.com/*",
         kind: "Podbuggertool",
-        translator: Some(Translator::Converting { params: &[], convert: podbuggertool::convert }),
+        translator: Some(Translator::Converting {
+            params: &[],
+            convert: podbuggertool::convert,
+        }),
     },
     Format {
         api_version: "magalix.com/*",
         kind: "ConfigMonitor",
-        translator: Some(Translator::Converting { params: config_monitor::PARAMS, convert: config_monitor::convert }),
+        translator: Some(Translator::Converting {
+            params: config_monitor::PARAMS,
+            convert: config_monitor::convert,
+        }),
     },
-    Format { api_version: "opentelemetry.io/*", kind: "Instrumentation", translator: None },
+    Format {
+        api_version: "opentelemetry.io/*",
+        kind: "Instrumentation",
+        translator: None,
+    },
 ];
 
 /// The format of an object, if it is a policy.
 pub fn find(api_version: &str, kind: &str) -> Option<&'static Format> {
-    FORMATS.iter().find(|format| format.kind == kind && fits(format.api_version, api_version))
+    FORMATS
+        .iter()
+        .find(|format| format.kind == kind && fits(format.api_version, api_version))
 }
 
 fn fits(pattern: &str, api_version: &str) -> bool {
@@ -105,5 +140,7 @@ fn fits(pattern: &str, api_version: &str) -> bool {
 /// The formats that this version reads, for messages.
 pub fn understood() -> String {
     let read = FORMATS.iter().filter(|format| format.translator.is_some());
-    read.map(|format| format!("`{} {}`", format.api_version, format.kind)).collect::<Vec<_>>().join(", ")
+    read.map(|format| format!("`{} {}`", format.api_version, format.kind))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -32,11 +32,17 @@ pub fn is_latest(image: &str) -> bool {
 /// What an API server sets where no pull policy is stated.
 /// <https://kubernetes.io/docs/concepts/containers/images/#imagepullpolicy-defaulting>
 pub fn default_pull_policy(image: &str) -> &'static str {
-    if is_latest(image) { "Always" } else { "IfNotPresent" }
+    if is_latest(image) {
+        "Always"
+    } else {
+        "IfNotPresent"
+    }
 }
 
 fn split_digest(image: &str) -> (&str, Option<&str>) {
-    image.split_once('@').map_or((image, None), |(named, digest)| (named, Some(digest)))
+    image
+        .split_once('@')
+        .map_or((image, None), |(named, digest)| (named, Some(digest)))
 }
 
 /// A colon before the last slash is that of a registry's port.
@@ -56,7 +62,16 @@ pub fn dns_label(text: &str) -> Result<String, String> {
     const MOST: usize = 63;
     const TAIL: usize = 8;
     let lower = text.to_ascii_lowercase();
-    let label: String = lower.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '-' }).collect();
+    let label: String = lower
+        .chars()
+        .map(|char| {
+            if char.is_ascii_alphanumeric() {
+                char
+            } else {
+                '-'
+            }
+        })
+        .collect();
     let label = label.trim_matches('-');
     let label = if label.len() <= MOST {
         label.to_owned()
@@ -64,12 +79,17 @@ pub fn dns_label(text: &str) -> Result<String, String> {
         let head = label[..MOST - TAIL - 1].trim_end_matches('-');
         format!("{head}-{}", &sha256(text)[..TAIL])
     };
-    check_dns_label(&label).map(|()| label).map_err(|_| format!("`{text}` has nothing that a DNS label could have"))
+    check_dns_label(&label)
+        .map(|()| label)
+        .map_err(|_| format!("`{text}` has nothing that a DNS label could have"))
 }
 
 /// The checksum of a text, in lower-case hex.
 pub fn sha256(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(text.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// Whether a regular expression fits somewhere in a text.
@@ -111,7 +131,11 @@ pub fn find_all<E>(
 /// counted parts as often as they are counted.
 pub fn weight(pattern: &str) -> usize {
     const MOST: usize = 4 * 64;
-    if pattern.contains('{') { MOST } else { (2 * pattern.len()).clamp(1, MOST) }
+    if pattern.contains('{') {
+        MOST
+    } else {
+        (2 * pattern.len()).clamp(1, MOST)
+    }
 }
 
 /// A pattern that compiles to more could take seconds for a text.
@@ -134,7 +158,8 @@ fn regex(pattern: &str) -> Result<Regex, String> {
         return Ok(last);
     }
     let compiled = RegexBuilder::new(pattern).size_limit(MAX_REGEX).build();
-    let compiled = compiled.map_err(|error| format!("`{pattern}` is no regular expression: {error}"))?;
+    let compiled =
+        compiled.map_err(|error| format!("`{pattern}` is no regular expression: {error}"))?;
     LAST.set(Some(compiled.clone()));
     Ok(compiled)
 }
@@ -158,12 +183,24 @@ mod tests {
     #[test]
     fn an_image_has_a_name_and_a_tag() {
         for (image, name, tag) in [
-            ("registry.example.com:5000/a/b:1.2", "registry.example.com:5000/a/b", "1.2"),
-            ("registry.example.com:5000/a/b", "registry.example.com:5000/a/b", "latest"),
+            (
+                "registry.example.com:5000/a/b:1.2",
+                "registry.example.com:5000/a/b",
+                "1.2",
+            ),
+            (
+                "registry.example.com:5000/a/b",
+                "registry.example.com:5000/a/b",
+                "latest",
+            ),
             ("busybox@sha256:ab", "busybox", "sha256:ab"),
             ("busybox:1.36@sha256:ab", "busybox", "1.36"),
         ] {
-            assert_eq!((image_name(image).as_str(), image_tag(image).as_str()), (name, tag), "{image}");
+            assert_eq!(
+                (image_name(image).as_str(), image_tag(image).as_str()),
+                (name, tag),
+                "{image}"
+            );
         }
     }
 
@@ -171,13 +208,19 @@ mod tests {
     fn an_image_with_a_tag_or_a_digest_stays_the_same() {
         assert!(is_latest("busybox") && is_latest("a.b:5000/busybox:latest"));
         assert!(!is_latest("busybox:1") && !is_latest("busybox:latest@sha256:ab"));
-        assert_eq!((default_pull_policy("a"), default_pull_policy("a:1")), ("Always", "IfNotPresent"));
+        assert_eq!(
+            (default_pull_policy("a"), default_pull_policy("a:1")),
+            ("Always", "IfNotPresent")
+        );
     }
 
     #[test]
     fn a_dns_label_is_one_and_long_ones_stay_apart() {
         assert_eq!(dns_label("Orders_v2.").unwrap(), "orders-v2");
-        let (one, other) = (dns_label(&"a".repeat(70)).unwrap(), dns_label(&"a".repeat(71)).unwrap());
+        let (one, other) = (
+            dns_label(&"a".repeat(70)).unwrap(),
+            dns_label(&"a".repeat(71)).unwrap(),
+        );
         assert_eq!(one.len(), 63);
         assert_ne!(one, other);
         assert!(dns_label("..").is_err());
@@ -185,7 +228,10 @@ mod tests {
 
     #[test]
     fn a_checksum_is_that_of_sha256sum() {
-        assert_eq!(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(
+            sha256("abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
     }
 
     /// `a*b` looks to the end for each `a`.
@@ -198,9 +244,14 @@ mod tests {
             Ok::<(), ()>(())
         });
         assert_eq!((found.unwrap().unwrap().len(), paid), (100, 99 * 100 / 2));
-        let stopped = find_all(&text, "a*b|a", usize::MAX, |left| if left < 90 { Err(left) } else { Ok(()) });
+        let stopped = find_all(&text, "a*b|a", usize::MAX, |left| {
+            if left < 90 { Err(left) } else { Ok(()) }
+        });
         assert_eq!(stopped.unwrap(), Err(89));
-        assert_eq!(find_all(&text, "a", 1, |_| Err(())).unwrap().unwrap(), ["a"]);
+        assert_eq!(
+            find_all(&text, "a", 1, |_| Err(())).unwrap().unwrap(),
+            ["a"]
+        );
     }
 
     #[test]

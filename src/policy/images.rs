@@ -24,7 +24,9 @@ pub struct ImageMirror {
 impl ImageMirror {
     /// The image that takes another's place; none where the name is another.
     pub fn rewrite(&self, image: &str) -> Option<String> {
-        let (rest, digest) = image.split_once('@').map_or((image, None), |(rest, digest)| (rest, Some(digest)));
+        let (rest, digest) = image
+            .split_once('@')
+            .map_or((image, None), |(rest, digest)| (rest, Some(digest)));
         // A colon before the last slash is a registry's port.
         let colon = rest.rfind(':').filter(|&at| !rest[at..].contains('/'));
         let (name, tag) = colon.map_or((rest, None), |at| (&rest[..at], Some(&rest[at + 1..])));
@@ -34,7 +36,9 @@ impl ImageMirror {
         let (tag, digest) = match (&self.new_tag, &self.digest, &self.tag_suffix) {
             (Some(tag), new, _) => (Some(tag.clone()), new.as_deref()),
             (None, Some(new), _) => (None, Some(new.as_str())),
-            (None, None, Some(suffix)) => (Some(format!("{}{suffix}", tag.unwrap_or_default())), None),
+            (None, None, Some(suffix)) => {
+                (Some(format!("{}{suffix}", tag.unwrap_or_default())), None)
+            }
             (None, None, None) => (tag.map(str::to_owned), digest),
         };
         let mut image = self.new_name.clone().unwrap_or_else(|| name.to_owned());
@@ -66,7 +70,11 @@ pub fn mirror_images(inject: &mut Inject, mirrors: &[ImageMirror]) {
 /// The first mirror of the name wins.
 fn rewrite_at(item: &mut Item, pointer: &str, mirrors: &[ImageMirror]) {
     let image = item.value.pointer(pointer).and_then(Value::as_str);
-    let Some(image) = image.and_then(|image| mirrors.iter().find_map(|mirror| mirror.rewrite(image))) else { return };
+    let Some(image) =
+        image.and_then(|image| mirrors.iter().find_map(|mirror| mirror.rewrite(image)))
+    else {
+        return;
+    };
     if let Some(place) = Arc::make_mut(&mut item.value).pointer_mut(pointer) {
         *place = Value::String(image);
     }
@@ -78,25 +86,55 @@ mod tests {
 
     fn rewritten(image: &str, mirror: [Option<&str>; 4]) -> Option<String> {
         let [new_name, new_tag, tag_suffix, digest] = mirror.map(|word| word.map(str::to_owned));
-        ImageMirror { name: "docker.io/curl".into(), new_name, new_tag, tag_suffix, digest }.rewrite(image)
+        ImageMirror {
+            name: "docker.io/curl".into(),
+            new_name,
+            new_tag,
+            tag_suffix,
+            digest,
+        }
+        .rewrite(image)
     }
 
     #[test]
     fn the_words_mean_what_they_mean_in_kustomize() {
         let to = |mirror| rewritten("docker.io/curl:8@sha256:ab", mirror);
-        assert_eq!(to([Some("m:5000/curl"), None, None, None]).as_deref(), Some("m:5000/curl:8@sha256:ab"));
-        assert_eq!(to([None, Some("9"), None, None]).as_deref(), Some("docker.io/curl:9"));
-        assert_eq!(to([None, None, None, Some("sha256:cd")]).as_deref(), Some("docker.io/curl@sha256:cd"));
-        assert_eq!(to([None, Some("9"), None, Some("sha256:cd")]).as_deref(), Some("docker.io/curl:9@sha256:cd"));
-        assert_eq!(to([None, None, Some("-fips"), None]).as_deref(), Some("docker.io/curl:8-fips"));
+        assert_eq!(
+            to([Some("m:5000/curl"), None, None, None]).as_deref(),
+            Some("m:5000/curl:8@sha256:ab")
+        );
+        assert_eq!(
+            to([None, Some("9"), None, None]).as_deref(),
+            Some("docker.io/curl:9")
+        );
+        assert_eq!(
+            to([None, None, None, Some("sha256:cd")]).as_deref(),
+            Some("docker.io/curl@sha256:cd")
+        );
+        assert_eq!(
+            to([None, Some("9"), None, Some("sha256:cd")]).as_deref(),
+            Some("docker.io/curl:9@sha256:cd")
+        );
+        assert_eq!(
+            to([None, None, Some("-fips"), None]).as_deref(),
+            Some("docker.io/curl:8-fips")
+        );
     }
 
     #[test]
     fn only_the_whole_name_fits_and_a_port_is_no_tag() {
         let mirror = [Some("m/curl"), None, None, None];
-        for other in ["curl:8", "docker.io/curlimages/curl:8", "docker.io/curl-base", "docker.io:5000/curl"] {
+        for other in [
+            "curl:8",
+            "docker.io/curlimages/curl:8",
+            "docker.io/curl-base",
+            "docker.io:5000/curl",
+        ] {
             assert_eq!(rewritten(other, mirror), None, "{other}");
         }
-        assert_eq!(rewritten("docker.io/curl", mirror).as_deref(), Some("m/curl"));
+        assert_eq!(
+            rewritten("docker.io/curl", mirror).as_deref(),
+            Some("m/curl")
+        );
     }
 }

@@ -64,8 +64,7 @@ const MARK: &str = "jmx-prometheus-exporter";
 
 /// The release that is fetched where no image carries the jar, and its checksum: those of `builtin:jmx-exporter`.
 const FETCHER: &str = "docker.io/curlimages/curl:8.14.1";
-const JAR_URL: &str =
-    "https://github.com/prometheus/jmx_exporter/releases/download/1.6.0/jmx_prometheus_javaagent-1.6.0.jar";
+const JAR_URL: &str = "https://github.com/prometheus/jmx_exporter/releases/download/1.6.0/jmx_prometheus_javaagent-1.6.0.jar";
 const JAR_SHA256: &str = "a95983fd96e865d2bcdf911cc500e7c82808c27ab9fd226bf96732b6c3d8c46e";
 
 /// What the resource becomes.
@@ -74,8 +73,10 @@ const JAR_SHA256: &str = "a95983fd96e865d2bcdf911cc500e7c82808c27ab9fd226bf96732
 /// All that is wrong with it.
 pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion, Vec<Diagnostic>> {
     let PrometheusJmxExporter { spec, .. } = conversion::read(document)?;
-    let mut conversion =
-        Conversion::of(document, "Serve JVM metrics for Prometheus, as the Prometheus JMX exporter operator does.");
+    let mut conversion = Conversion::of(
+        document,
+        "Serve JVM metrics for Prometheus, as the Prometheus JMX exporter operator does.",
+    );
     check(document, &spec, &mut conversion.problems);
     let port = port(document, &spec, &mut conversion.problems);
     conversion.beyond.is_alone = true;
@@ -89,7 +90,10 @@ pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion,
         at: document.span(&pointer("/spec/config")),
     }];
     let labels = pointer("/spec/labelSelector");
-    let labels = labels.get(&document.value).map(literals).unwrap_or_default();
+    let labels = labels
+        .get(&document.value)
+        .map(literals)
+        .unwrap_or_default();
     conversion.set("match", json!({"selector": {"matchLabels": labels}}));
     conversion.set(
         "containers",
@@ -99,7 +103,14 @@ pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion,
         },
     );
     conversion.set("inject", inject(&spec.config, port, given.param("image")));
-    say_origins(&mut conversion, if spec.port.is_some() { "/spec/port" } else { "/spec/Port" });
+    say_origins(
+        &mut conversion,
+        if spec.port.is_some() {
+            "/spec/port"
+        } else {
+            "/spec/Port"
+        },
+    );
     note(document, given, &mut conversion);
     Ok(conversion)
 }
@@ -110,8 +121,14 @@ fn say_origins(conversion: &mut Conversion, port: &str) {
         ("/spec/match/selector/matchLabels", "/spec/labelSelector"),
         ("/spec/inject", "/metadata/name"),
         ("/spec/inject/volumes/1", "/spec/config"),
-        ("/spec/inject/volumes/1/configMap/name", "/spec/config/configMapName"),
-        ("/spec/inject/volumes/1/configMap/items/0/key", "/spec/config/configMapKey"),
+        (
+            "/spec/inject/volumes/1/configMap/name",
+            "/spec/config/configMapName",
+        ),
+        (
+            "/spec/inject/volumes/1/configMap/items/0/key",
+            "/spec/config/configMapKey",
+        ),
         ("/spec/inject/ports/0", port),
         ("/spec/inject/ports/0/containerPort", port),
         ("/spec/inject/podAnnotations", port),
@@ -123,8 +140,14 @@ fn say_origins(conversion: &mut Conversion, port: &str) {
 /// What an API server, or the operator itself, would choke on.
 fn check(document: &Document<'_>, spec: &Spec, problems: &mut Vec<Diagnostic>) {
     let config = pointer("/spec/config");
-    problems.extend(document.invalid(&config.key("configMapName"), check_dns_subdomain(&spec.config.config_map_name)));
-    problems.extend(document.invalid(&config.key("configMapKey"), check_config_key(&spec.config.config_map_key)));
+    problems.extend(document.invalid(
+        &config.key("configMapName"),
+        check_dns_subdomain(&spec.config.config_map_name),
+    ));
+    problems.extend(document.invalid(
+        &config.key("configMapKey"),
+        check_config_key(&spec.config.config_map_key),
+    ));
     if spec.label_selector.is_empty() {
         let message = "`labelSelector` is empty: it would take every workload";
         let problem = document.error(Code::BadPolicy, &pointer("/spec/labelSelector"), message);
@@ -137,11 +160,21 @@ fn port(document: &Document<'_>, spec: &Spec, problems: &mut Vec<Diagnostic>) ->
         (Some(port), None) | (None, Some(port)) => return port,
         (Some(port), Some(other)) if port == other => return port,
         (Some(_), Some(_)) => {
-            let problem = document.key_error(Code::BadPolicy, &pointer("/spec/Port"), "there are two ports");
-            problem.at(document.key_place(&pointer("/spec/port")), "and here").help("leave `Port` out")
+            let problem = document.key_error(
+                Code::BadPolicy,
+                &pointer("/spec/Port"),
+                "there are two ports",
+            );
+            problem
+                .at(document.key_place(&pointer("/spec/port")), "and here")
+                .help("leave `Port` out")
         }
         (None, None) => {
-            let problem = document.error(Code::BadPolicy, &pointer("/spec"), "`spec` must have `port`");
+            let problem = document.error(
+                Code::BadPolicy,
+                &pointer("/spec"),
+                "`spec` must have `port`",
+            );
             problem.help("`port`: where the agent serves the metrics, such as 9404")
         }
     };
@@ -218,18 +251,27 @@ fn fetching_container() -> Value {
 
 fn note(document: &Document<'_>, given: &Given<'_>, conversion: &mut Conversion) {
     let name = pointer("/metadata/name");
-    let restart = "the agent is loaded when a JVM starts, so the pods of the workloads that get it restart";
-    let restart = Diagnostic::note(Code::PodsRestart, restart).at(document.place(&name), "by this resource");
-    conversion
-        .beyond
-        .effects
-        .push(restart.help("by the workload's own strategy, and once: the operator attaches to JVMs that run"));
+    let restart =
+        "the agent is loaded when a JVM starts, so the pods of the workloads that get it restart";
+    let restart =
+        Diagnostic::note(Code::PodsRestart, restart).at(document.place(&name), "by this resource");
+    conversion.beyond.effects.push(
+        restart.help(
+            "by the workload's own strategy, and once: the operator attaches to JVMs that run",
+        ),
+    );
     if given.param("image").is_none() {
-        let fetch = "no image with the agent's jar is named, so every pod fetches the jar when it starts";
-        let fetch = Diagnostic::note(Code::FetchedAtStart, fetch).at(document.place(&name), "by this resource");
-        let help = format!("an image that carries it as `/{JAR}` is the better choice: --param image=IMAGE");
+        let fetch =
+            "no image with the agent's jar is named, so every pod fetches the jar when it starts";
+        let fetch = Diagnostic::note(Code::FetchedAtStart, fetch)
+            .at(document.place(&name), "by this resource");
+        let help = format!(
+            "an image that carries it as `/{JAR}` is the better choice: --param image=IMAGE"
+        );
         conversion.beyond.effects.push(fetch.help(help));
-        conversion.remarks.push(format!("Better in production: an image that carries /{JAR} (--param image=IMAGE)."));
+        conversion.remarks.push(format!(
+            "Better in production: an image that carries /{JAR} (--param image=IMAGE)."
+        ));
     }
     conversion.remarks.push(format!(
         "Pods that the operator has marked ({MARK}: verified or verified-failed) are not left alone by this policy."
@@ -247,7 +289,10 @@ mod tests {
     fn the_released_jar_is_that_of_the_built_in_policy() {
         let builtin = builtin::find("jmx-exporter").unwrap();
         for constant in [FETCHER, JAR_URL, JAR_SHA256] {
-            assert!(builtin.text.contains(&format!("default: {constant}\n")), "{constant}");
+            assert!(
+                builtin.text.contains(&format!("default: {constant}\n")),
+                "{constant}"
+            );
         }
     }
 }

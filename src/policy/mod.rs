@@ -102,7 +102,8 @@ impl Policy {
     pub fn kind(&self) -> Option<&str> {
         // Names of objects and namespaces have no capitals.
         let (kind, _) = self.identity.split_once('/')?;
-        kind.starts_with(|char: char| char.is_ascii_uppercase()).then_some(kind)
+        kind.starts_with(|char: char| char.is_ascii_uppercase())
+            .then_some(kind)
     }
 
     /// The same policy with its images from other places.
@@ -323,13 +324,19 @@ pub struct Rule {
 impl Rule {
     /// Whether there is something under a key of `inject`; what is evaluated for each workload is not looked into.
     pub fn has(&self, key: &str, is_there: impl FnOnce(&Inject) -> bool) -> bool {
-        is_there(&self.inject) || self.template.as_ref().is_some_and(|template| template.has(key))
+        is_there(&self.inject)
+            || self
+                .template
+                .as_ref()
+                .is_some_and(|template| template.has(key))
     }
 
     /// Whether it joins texts with variables, or sets them where they are absent.
     pub fn joins_env(&self) -> bool {
         let joins = |op: EnvOp| !matches!(op, EnvOp::Set | EnvOp::Remove);
-        self.has("env", |inject| inject.env.iter().any(|change| joins(change.op)))
+        self.has("env", |inject| {
+            inject.env.iter().any(|change| joins(change.op))
+        })
     }
 }
 

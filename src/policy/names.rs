@@ -10,7 +10,9 @@ pub fn check_dns_label(text: &str) -> Rule {
         return Err("must have at most 63 characters");
     }
     if !is_label(text) {
-        return Err("must be lower-case letters, digits and `-`, and begin and end with a letter or digit");
+        return Err(
+            "must be lower-case letters, digits and `-`, and begin and end with a letter or digit",
+        );
     }
     Ok(())
 }
@@ -21,7 +23,9 @@ pub fn check_dns_subdomain(text: &str) -> Rule {
         return Err("must have at most 253 characters");
     }
     if !text.split('.').all(is_label) {
-        return Err("must be lower-case letters, digits, `-` and `.`, and begin and end with a letter or digit");
+        return Err(
+            "must be lower-case letters, digits, `-` and `.`, and begin and end with a letter or digit",
+        );
     }
     Ok(())
 }
@@ -36,7 +40,8 @@ pub fn check_port_name(text: &str) -> Rule {
     if text.len() > 15 {
         return Err("must have at most 15 characters");
     }
-    if !is_label(text) || text.contains("--") || !text.bytes().any(|byte| byte.is_ascii_lowercase()) {
+    if !is_label(text) || text.contains("--") || !text.bytes().any(|byte| byte.is_ascii_lowercase())
+    {
         return Err("must be lower-case letters, digits and single `-`, with at least one letter");
     }
     Ok(())
@@ -55,7 +60,9 @@ pub fn check_key(text: &str) -> Rule {
         return Err("must have a DNS name before its `/`");
     }
     if name.is_empty() || name.len() > 63 || !is_qualified(name) {
-        return Err("must be `[prefix/]name`, the name of 1 to 63 letters, digits, `-`, `_` and `.`");
+        return Err(
+            "must be `[prefix/]name`, the name of 1 to 63 letters, digits, `-`, `_` and `.`",
+        );
     }
     Ok(())
 }
@@ -64,7 +71,9 @@ pub fn check_key(text: &str) -> Rule {
 pub fn check_label_key(text: &str) -> Rule {
     check_key(text)?;
     match text.split_once('/') {
-        Some((prefix, _)) if check_dns_subdomain(prefix).is_err() => Err("must have a DNS name before its `/`"),
+        Some((prefix, _)) if check_dns_subdomain(prefix).is_err() => {
+            Err("must have a DNS name before its `/`")
+        }
         _ => Ok(()),
     }
 }
@@ -72,7 +81,12 @@ pub fn check_label_key(text: &str) -> Rule {
 /// The key of a ConfigMap or Secret.
 pub fn check_config_key(text: &str) -> Rule {
     let is_body = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    if text.is_empty() || text.len() > 253 || !text.bytes().all(is_body) || text == "." || text.starts_with("..") {
+    if text.is_empty()
+        || text.len() > 253
+        || !text.bytes().all(is_body)
+        || text == "."
+        || text.starts_with("..")
+    {
         return Err("must be 1 to 253 letters, digits, `-`, `_` and `.`, and not begin with `..`");
     }
     Ok(())
@@ -81,7 +95,9 @@ pub fn check_config_key(text: &str) -> Rule {
 /// The value of a label.
 pub fn check_label_value(text: &str) -> Rule {
     if text.len() > 63 || !(text.is_empty() || is_qualified(text)) {
-        return Err("must be at most 63 letters, digits, `-`, `_` and `.`, and begin and end with a letter or digit");
+        return Err(
+            "must be at most 63 letters, digits, `-`, `_` and `.`, and begin and end with a letter or digit",
+        );
     }
     Ok(())
 }
@@ -95,7 +111,11 @@ fn is_qualified(text: &str) -> bool {
 
 /// The name of an environment variable (relaxed since Kubernetes 1.32).
 pub fn check_env_name(text: &str) -> Rule {
-    if text.is_empty() || !text.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'=') {
+    if text.is_empty()
+        || !text
+            .bytes()
+            .all(|byte| (b' '..=b'~').contains(&byte) && byte != b'=')
+    {
         return Err("must be printable ASCII without `=`");
     }
     Ok(())

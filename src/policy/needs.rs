@@ -11,7 +11,9 @@ use crate::report::needs::{Need, NeedKind};
 /// What a policy's text needs, in all of its rules; names with `${...}` depend on the workload.
 pub fn needs_of(policy: &Policy) -> BTreeSet<Need> {
     let mut needs = BTreeSet::new();
-    parts_of(policy).iter().for_each(|part| add_part(part, &mut needs));
+    parts_of(policy)
+        .iter()
+        .for_each(|part| add_part(part, &mut needs));
     needs
 }
 
@@ -19,7 +21,11 @@ impl Inject {
     /// What this needs in a workload of a namespace, or in its pods that run.
     pub fn needs(&self, namespace: Option<&str>, in_running_pods: bool) -> BTreeSet<Need> {
         let mut needs = BTreeSet::new();
-        let parts = if in_running_pods { self.parts() } else { self.parts_of_workload() };
+        let parts = if in_running_pods {
+            self.parts()
+        } else {
+            self.parts_of_workload()
+        };
         parts.iter().for_each(|part| add_part(part, &mut needs));
         let placed = |mut need: Need| {
             if !matches!(need.kind, NeedKind::Image | NeedKind::Privilege) {
@@ -33,11 +39,13 @@ impl Inject {
 
 fn add_part(part: &Part, needs: &mut BTreeSet<Need>) {
     add(&part.value, "", needs);
-    let privileges = dangers::find(&part.value).into_iter().filter(|found| found.danger.is_privilege());
-    needs.extend(
-        privileges
-            .map(|Found { danger, what }| Need { detail: Some(what), ..Need::of(NeedKind::Privilege, danger.name()) }),
-    );
+    let privileges = dangers::find(&part.value)
+        .into_iter()
+        .filter(|found| found.danger.is_privilege());
+    needs.extend(privileges.map(|Found { danger, what }| Need {
+        detail: Some(what),
+        ..Need::of(NeedKind::Privilege, danger.name())
+    }));
 }
 
 fn add(value: &Value, parent: &str, needs: &mut BTreeSet<Need>) {
@@ -66,12 +74,25 @@ fn add_field(parent: &str, key: &str, value: &Value, needs: &mut BTreeSet<Need>)
         (_, "configMap" | "configMapRef" | "configMapKeyRef") => {
             add_object(NeedKind::ConfigMap, ["name", "name"], value, needs);
         }
-        (_, "persistentVolumeClaim") => add_object(NeedKind::VolumeClaim, ["claimName", "claimName"], value, needs),
+        (_, "persistentVolumeClaim") => add_object(
+            NeedKind::VolumeClaim,
+            ["claimName", "claimName"],
+            value,
+            needs,
+        ),
         (_, "serviceAccountName") => {
-            needs.extend(value.as_str().map(|name| Need::of(NeedKind::ServiceAccount, name)));
+            needs.extend(
+                value
+                    .as_str()
+                    .map(|name| Need::of(NeedKind::ServiceAccount, name)),
+            );
         }
         (_, "imagePullSecrets") => {
-            let names = value.as_array().into_iter().flatten().filter_map(|secret| secret.get("name")?.as_str());
+            let names = value
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|secret| secret.get("name")?.as_str());
             needs.extend(names.map(|name| Need::of(NeedKind::Secret, name)));
         }
         _ => {}
@@ -81,12 +102,26 @@ fn add_field(parent: &str, key: &str, value: &Value, needs: &mut BTreeSet<Need>)
 /// An object that is referred to, or the keys of it that are.
 fn add_object(kind: NeedKind, names: [&str; 2], value: &Value, needs: &mut BTreeSet<Need>) {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
-    let Some(name) = names.into_iter().find_map(text) else { return };
+    let Some(name) = names.into_iter().find_map(text) else {
+        return;
+    };
     let is_optional = value.get("optional") == Some(&Value::Bool(true));
-    let object = Need { is_optional, ..Need::of(kind, name) };
-    let items = value.get("items").and_then(Value::as_array).into_iter().flatten();
-    let keys = items.filter_map(|item| item.get("key")?.as_str()).chain(text("key"));
-    let keyed = |key: &str| Need { detail: Some(key.to_owned()), ..object.clone() };
+    let object = Need {
+        is_optional,
+        ..Need::of(kind, name)
+    };
+    let items = value
+        .get("items")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let keys = items
+        .filter_map(|item| item.get("key")?.as_str())
+        .chain(text("key"));
+    let keyed = |key: &str| Need {
+        detail: Some(key.to_owned()),
+        ..object.clone()
+    };
     let keys: Vec<Need> = keys.map(keyed).collect();
     needs.extend(if keys.is_empty() { vec![object] } else { keys });
 }

@@ -51,21 +51,36 @@ pub fn assign<'s>(
 
 fn owner(setting: &ParamSetting, declared: &[Declared]) -> Result<usize, Box<Diagnostic>> {
     let ParamSetting { policy, name, .. } = setting;
-    let is_scoped_to = |at: &usize| policy.as_ref().is_none_or(|policy| *policy == declared[*at].identity);
+    let is_scoped_to = |at: &usize| {
+        policy
+            .as_ref()
+            .is_none_or(|policy| *policy == declared[*at].identity)
+    };
     let scope: Vec<usize> = (0..declared.len()).filter(is_scoped_to).collect();
     if let (Some(policy), []) = (policy, &scope[..]) {
         return Err(Box::new(unknown_policy(policy, declared)));
     }
-    let owners: Vec<usize> = scope.iter().copied().filter(|&at| declared[at].names.contains(name)).collect();
+    let owners: Vec<usize> = scope
+        .iter()
+        .copied()
+        .filter(|&at| declared[at].names.contains(name))
+        .collect();
     match owners[..] {
         [only] => Ok(only),
-        [] => Err(Box::new(unknown_param(name, policy.as_deref(), scope.iter().map(|&at| &declared[at])))),
+        [] => Err(Box::new(unknown_param(
+            name,
+            policy.as_deref(),
+            scope.iter().map(|&at| &declared[at]),
+        ))),
         _ => {
-            let names: Vec<String> =
-                owners.iter().map(|&at| format!("`{}:{name}=...`", declared[at].identity)).collect();
+            let names: Vec<String> = owners
+                .iter()
+                .map(|&at| format!("`{}:{name}=...`", declared[at].identity))
+                .collect();
             let message = format!("several policies have a parameter `{name}`");
             Err(Box::new(
-                Diagnostic::error(Code::UnknownParam, message).help(format!("say which: {}", names.join(" or "))),
+                Diagnostic::error(Code::UnknownParam, message)
+                    .help(format!("say which: {}", names.join(" or "))),
             ))
         }
     }
@@ -75,18 +90,33 @@ fn unknown_policy(policy: &str, declared: &[Declared]) -> Diagnostic {
     let names = || declared.iter().map(|declared| declared.identity.as_str());
     let help = match nearest(policy, names()) {
         Some(near) => did_you_mean(near),
-        None => format!("the given policies are {}", names().collect::<Vec<_>>().join(", ")),
+        None => format!(
+            "the given policies are {}",
+            names().collect::<Vec<_>>().join(", ")
+        ),
     };
-    Diagnostic::error(Code::UnknownPolicy, format!("`--param` names the policy `{policy}`, which is not given"))
-        .help(help)
+    Diagnostic::error(
+        Code::UnknownPolicy,
+        format!("`--param` names the policy `{policy}`, which is not given"),
+    )
+    .help(help)
 }
 
-fn unknown_param<'d>(name: &str, policy: Option<&str>, scope: impl Iterator<Item = &'d Declared>) -> Diagnostic {
-    let names: BTreeSet<&str> = scope.flat_map(|declared| declared.names.iter().map(String::as_str)).collect();
+fn unknown_param<'d>(
+    name: &str,
+    policy: Option<&str>,
+    scope: impl Iterator<Item = &'d Declared>,
+) -> Diagnostic {
+    let names: BTreeSet<&str> = scope
+        .flat_map(|declared| declared.names.iter().map(String::as_str))
+        .collect();
     let help = match nearest(name, names.iter().copied()) {
         Some(near) => did_you_mean(near),
         None if names.is_empty() => "there are no parameters".to_owned(),
-        None => format!("the parameters are {}", names.into_iter().collect::<Vec<_>>().join(", ")),
+        None => format!(
+            "the parameters are {}",
+            names.into_iter().collect::<Vec<_>>().join(", ")
+        ),
     };
     let message = match policy {
         Some(policy) => format!("the policy `{policy}` has no parameter `{name}`"),
@@ -107,13 +137,28 @@ pub fn values(
     for (at, param) in declared.iter().enumerate() {
         let path = list.index(at);
         check_name(document, param, &path, &params, problems);
-        let setting = given.settings.iter().rev().find(|setting| setting.name == param.name);
-        let default = param.default.as_ref().and_then(|_| document.written(&path.key("default")));
+        let setting = given
+            .settings
+            .iter()
+            .rev()
+            .find(|setting| setting.name == param.name);
+        let default = param
+            .default
+            .as_ref()
+            .and_then(|_| document.written(&path.key("default")));
         let value = setting.map(|setting| setting.value.as_str()).or(default);
-        let origin = if setting.is_some() { path.key("name") } else { path.key("default") };
+        let origin = if setting.is_some() {
+            path.key("name")
+        } else {
+            path.key("default")
+        };
         match value {
-            Some(value) => problems.extend(check_value(document, param, &path, value, &origin).err()),
-            None if param.required && !given.reading.params_stay_open => problems.push(missing(document, param, &path)),
+            Some(value) => {
+                problems.extend(check_value(document, param, &path, value, &origin).err())
+            }
+            None if param.required && !given.reading.params_stay_open => {
+                problems.push(missing(document, param, &path))
+            }
             None => {}
         }
         params.insert(param.name.clone(), value.map(str::to_owned));
@@ -125,12 +170,22 @@ pub fn values(
 pub fn is_name(text: &str) -> bool {
     let mut chars = text.chars();
     let is_start = |char: char| char.is_ascii_alphabetic() || char == '_';
-    chars.next().is_some_and(is_start) && chars.all(|char| char.is_ascii_alphanumeric() || char == '_')
+    chars.next().is_some_and(is_start)
+        && chars.all(|char| char.is_ascii_alphanumeric() || char == '_')
 }
 
-fn check_name(document: &Document<'_>, param: &Param, path: &Path, earlier: &Params, problems: &mut Vec<Diagnostic>) {
+fn check_name(
+    document: &Document<'_>,
+    param: &Param,
+    path: &Path,
+    earlier: &Params,
+    problems: &mut Vec<Diagnostic>,
+) {
     if !is_name(&param.name) {
-        let message = format!("the parameter's name `{}` must be letters, digits and `_`", param.name);
+        let message = format!(
+            "the parameter's name `{}` must be letters, digits and `_`",
+            param.name
+        );
         problems.push(document.error(Code::BadPolicy, &path.key("name"), message));
     }
     if earlier.contains_key(&param.name) {
@@ -140,8 +195,14 @@ fn check_name(document: &Document<'_>, param: &Param, path: &Path, earlier: &Par
 }
 
 fn missing(document: &Document<'_>, param: &Param, path: &Path) -> Diagnostic {
-    let message = format!("the parameter `{}` is required and has no value", param.name);
-    let what = param.description.as_deref().map_or_else(String::new, |text| format!(" ({text})"));
+    let message = format!(
+        "the parameter `{}` is required and has no value",
+        param.name
+    );
+    let what = param
+        .description
+        .as_deref()
+        .map_or_else(String::new, |text| format!(" ({text})"));
     document
         .error(Code::BadParam, &path.key("name"), message)
         .help(format!("give it with `--param {}=VALUE`{what}", param.name))
@@ -165,14 +226,19 @@ fn check_value(
             )
         })?;
         if !regex.is_match(value) {
-            let message = format!("the value `{value}` of the parameter `{name}` does not match `{pattern}`");
+            let message =
+                format!("the value `{value}` of the parameter `{name}` does not match `{pattern}`");
             return Err(document.error(Code::BadParam, origin, message));
         }
     }
-    let words: Vec<&str> =
-        (0..param.r#enum.len()).filter_map(|at| document.written(&path.key("enum").index(at))).collect();
+    let words: Vec<&str> = (0..param.r#enum.len())
+        .filter_map(|at| document.written(&path.key("enum").index(at)))
+        .collect();
     if !words.is_empty() && !words.contains(&value) {
-        let message = format!("the value `{value}` of the parameter `{name}` is none of {}", words.join(", "));
+        let message = format!(
+            "the value `{value}` of the parameter `{name}` is none of {}",
+            words.join(", ")
+        );
         let problem = document.error(Code::BadParam, origin, message);
         return Err(match nearest(value, words.into_iter()) {
             Some(near) => problem.help(did_you_mean(near)),
@@ -192,16 +258,26 @@ mod tests {
             names: names.iter().map(|&name| name.to_owned()).collect(),
             overridable: Vec::new(),
         };
-        vec![policy("jmx", &["image", "port"]), policy("shop/otel", &["image", "endpoint"])]
+        vec![
+            policy("jmx", &["image", "port"]),
+            policy("shop/otel", &["image", "endpoint"]),
+        ]
     }
 
     fn setting(policy: Option<&str>, name: &str) -> ParamSetting {
-        ParamSetting { policy: policy.map(str::to_owned), name: name.to_owned(), value: "x".to_owned() }
+        ParamSetting {
+            policy: policy.map(str::to_owned),
+            name: name.to_owned(),
+            value: "x".to_owned(),
+        }
     }
 
     fn problem(setting: ParamSetting) -> (Code, String) {
         let (_, problems) = assign(&[setting], &declared());
-        (problems[0].code, problems[0].help.clone().unwrap_or_default())
+        (
+            problems[0].code,
+            problems[0].help.clone().unwrap_or_default(),
+        )
     }
 
     #[test]
@@ -214,10 +290,25 @@ mod tests {
 
     #[test]
     fn a_setting_that_fits_none_or_several_is_an_error() {
-        assert_eq!(problem(setting(None, "prot")), (Code::UnknownParam, "did you mean `port`?".to_owned()));
+        assert_eq!(
+            problem(setting(None, "prot")),
+            (Code::UnknownParam, "did you mean `port`?".to_owned())
+        );
         let (code, help) = problem(setting(None, "image"));
-        assert_eq!((code, help.as_str()), (Code::UnknownParam, "say which: `jmx:image=...` or `shop/otel:image=...`"));
-        assert_eq!(problem(setting(Some("jmx"), "endpoint")).0, Code::UnknownParam);
-        assert_eq!(problem(setting(Some("jmy"), "image")), (Code::UnknownPolicy, "did you mean `jmx`?".to_owned()));
+        assert_eq!(
+            (code, help.as_str()),
+            (
+                Code::UnknownParam,
+                "say which: `jmx:image=...` or `shop/otel:image=...`"
+            )
+        );
+        assert_eq!(
+            problem(setting(Some("jmx"), "endpoint")).0,
+            Code::UnknownParam
+        );
+        assert_eq!(
+            problem(setting(Some("jmy"), "image")),
+            (Code::UnknownPolicy, "did you mean `jmx`?".to_owned())
+        );
     }
 }

@@ -20,7 +20,10 @@ impl Inject {
     /// All that it puts somewhere; labels and annotations aside.
     pub fn parts(&self) -> Vec<Part> {
         let ephemeral = self.ephemeral_containers.iter();
-        let ephemeral = ephemeral.map(|item| Part { value: Arc::clone(&item.value), at: item.at.clone() });
+        let ephemeral = ephemeral.map(|item| Part {
+            value: Arc::clone(&item.value),
+            at: item.at.clone(),
+        });
         ephemeral.chain(self.parts_of_workload()).collect()
     }
 
@@ -30,18 +33,31 @@ impl Inject {
         let sidecars = self.sidecars.iter().map(|(item, ..)| item);
         let lists = [&self.volumes, &self.env_from, &self.ports];
         let env = self.env.iter().map(|change| &change.item);
-        let single = [&self.pod_spec, &self.container_defaults, &self.pod_security_context];
-        let items = init.chain(sidecars).chain(lists.into_iter().flatten()).chain(env);
+        let single = [
+            &self.pod_spec,
+            &self.container_defaults,
+            &self.pod_security_context,
+        ];
+        let items = init
+            .chain(sidecars)
+            .chain(lists.into_iter().flatten())
+            .chain(env);
         let part = |item: &'_ Item| (Arc::clone(&item.value), item.at.clone());
         let parts = items.chain(single.into_iter().flatten()).map(part);
         let mut parts: Vec<Part> = parts.map(|(value, at)| Part { value, at }).collect();
         for item in &self.image_pull_secrets {
-            parts.push(Part { value: Arc::new(json!({"imagePullSecrets": [&*item.value]})), at: item.at.clone() });
+            parts.push(Part {
+                value: Arc::new(json!({"imagePullSecrets": [&*item.value]})),
+                at: item.at.clone(),
+            });
         }
         for entry in &self.patches {
             for operation in &entry.patch.0 {
                 if let PatchOperation::Add(_) | PatchOperation::Replace(_) = operation {
-                    parts.push(Part { value: Arc::new(patched(operation)), at: entry.item.at.clone() });
+                    parts.push(Part {
+                        value: Arc::new(patched(operation)),
+                        at: entry.item.at.clone(),
+                    });
                 }
             }
         }
@@ -54,14 +70,21 @@ fn patched(operation: &PatchOperation) -> Value {
     let value = match operation {
         PatchOperation::Add(add) => add.value.clone(),
         PatchOperation::Replace(replace) => replace.value.clone(),
-        PatchOperation::Remove(_) | PatchOperation::Move(_) | PatchOperation::Copy(_) | PatchOperation::Test(_) => {
-            Value::Null
-        }
+        PatchOperation::Remove(_)
+        | PatchOperation::Move(_)
+        | PatchOperation::Copy(_)
+        | PatchOperation::Test(_) => Value::Null,
     };
-    let keys: Vec<String> = operation.path().tokens().map(|token| token.decoded().into_owned()).collect();
-    keys.iter().rev().fold(value, |inner, key| match key.parse::<usize>() {
-        Ok(_) => json!([inner]),
-        Err(_) if key == "-" => json!([inner]),
-        Err(_) => Value::Object(Map::from_iter([(key.clone(), inner)])),
-    })
+    let keys: Vec<String> = operation
+        .path()
+        .tokens()
+        .map(|token| token.decoded().into_owned())
+        .collect();
+    keys.iter()
+        .rev()
+        .fold(value, |inner, key| match key.parse::<usize>() {
+            Ok(_) => json!([inner]),
+            Err(_) if key == "-" => json!([inner]),
+            Err(_) => Value::Object(Map::from_iter([(key.clone(), inner)])),
+        })
 }

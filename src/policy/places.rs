@@ -37,7 +37,9 @@ impl Origins {
     /// Where something comes from; what is in a part is taken to come from the same place in its origin.
     fn of(&self, path: &Path) -> Path {
         let found = self.origins.iter().find(|(part, _)| path.starts_with(part));
-        found.map_or_else(Path::default, |(part, origin)| origin.join(&Path(path.0[part.0.len()..].to_vec())))
+        found.map_or_else(Path::default, |(part, origin)| {
+            origin.join(&Path(path.0[part.0.len()..].to_vec()))
+        })
     }
 }
 
@@ -62,7 +64,10 @@ impl Places<'_> {
         match self {
             Places::Tree(tree, root) => {
                 let found = find(tree, *root, path);
-                FoundPlace { key: found.key.map(|key| tree.span(key)), value: tree.span(found.value) }
+                FoundPlace {
+                    key: found.key.map(|key| tree.span(key)),
+                    value: tree.span(found.value),
+                }
             }
             Places::Kept(kept) => kept.find(path),
             Places::Converted(origins, places) => places.find(&origins.of(path)),
@@ -87,7 +92,9 @@ impl Places<'_> {
 
     /// What is needed later of a value at a path.
     pub fn keep(&self, value: &Value, path: &Path) -> Arc<KeptPlaces> {
-        let mut kept = KeptPlaces { places: BTreeMap::new() };
+        let mut kept = KeptPlaces {
+            places: BTreeMap::new(),
+        };
         kept.add(self, value, path.clone());
         Arc::new(kept)
     }
@@ -97,9 +104,14 @@ impl KeptPlaces {
     fn add(&mut self, places: &Places<'_>, value: &Value, path: Path) {
         match value {
             Value::Array(entries) => {
-                entries.iter().enumerate().for_each(|(at, entry)| self.add(places, entry, path.index(at)));
+                entries
+                    .iter()
+                    .enumerate()
+                    .for_each(|(at, entry)| self.add(places, entry, path.index(at)));
             }
-            Value::Object(map) => map.iter().for_each(|(key, entry)| self.add(places, entry, path.key(key))),
+            Value::Object(map) => map
+                .iter()
+                .for_each(|(key, entry)| self.add(places, entry, path.key(key))),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
         self.places.insert(path.clone(), places.find(&path));
@@ -112,7 +124,12 @@ impl KeptPlaces {
             match (self.places.get(&path), path.0.pop()) {
                 (Some(place), _) => return place.clone(),
                 (None, Some(_)) => {}
-                (None, None) => return FoundPlace { key: None, value: 0..0 },
+                (None, None) => {
+                    return FoundPlace {
+                        key: None,
+                        value: 0..0,
+                    };
+                }
             }
         }
     }

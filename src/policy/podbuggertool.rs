@@ -43,12 +43,20 @@ struct Spec {
 /// All that is wrong with it.
 pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion, Vec<Diagnostic>> {
     let Podbuggertool { spec, .. } = conversion::read(document)?;
-    let mut conversion = Conversion::of(document, "Give a shell beside the application, as Podbuggertool does.");
+    let mut conversion = Conversion::of(
+        document,
+        "Give a shell beside the application, as Podbuggertool does.",
+    );
     let Some((key, value)) = split_label(&spec.label) else {
-        let message = format!("the label `{}` is no `key=value`, so the resource chooses no pod", spec.label);
-        let warning =
-            Diagnostic::warning(Code::NothingToDo, message).at(document.place(&pointer("/spec/label")), "here");
-        conversion.problems.push(warning.help("write one label of the pods, such as `app=payment`"));
+        let message = format!(
+            "the label `{}` is no `key=value`, so the resource chooses no pod",
+            spec.label
+        );
+        let warning = Diagnostic::warning(Code::NothingToDo, message)
+            .at(document.place(&pointer("/spec/label")), "here");
+        conversion
+            .problems
+            .push(warning.help("write one label of the pods, such as `app=payment`"));
         conversion.suspend();
         return Ok(conversion);
     };
@@ -60,9 +68,11 @@ pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion,
             return Err(vec![problem.help("name an image, such as `busybox:1.36`")]);
         }
     }
-    for (part, origin) in
-        [("/spec/match", "/spec/label"), ("/spec/inject", "/spec/image"), ("/spec/inject/podSpec", "/metadata/name")]
-    {
+    for (part, origin) in [
+        ("/spec/match", "/spec/label"),
+        ("/spec/inject", "/spec/image"),
+        ("/spec/inject/podSpec", "/metadata/name"),
+    ] {
         conversion.comes_from(part, origin);
     }
     Ok(conversion)
@@ -113,8 +123,18 @@ mod tests {
     #[test]
     fn a_label_is_a_key_and_a_value() {
         assert_eq!(split_label("app=payment"), Some(("app", "payment")));
-        assert_eq!(split_label("app.kubernetes.io/name="), Some(("app.kubernetes.io/name", "")));
-        for bad in ["app", "", "=payment", "app=a=b", "app = payment", "app: payment"] {
+        assert_eq!(
+            split_label("app.kubernetes.io/name="),
+            Some(("app.kubernetes.io/name", ""))
+        );
+        for bad in [
+            "app",
+            "",
+            "=payment",
+            "app=a=b",
+            "app = payment",
+            "app: payment",
+        ] {
             assert_eq!(split_label(bad), None, "{bad}");
         }
     }
@@ -124,13 +144,29 @@ mod tests {
         for (image, name) in [
             ("busybox", "debug-busybox"),
             ("busybox:1.36", "debug-busybox"),
-            ("registry.example.com:5000/Tools/net_shoot:v1@sha256:0123", "debug-net-shoot"),
+            (
+                "registry.example.com:5000/Tools/net_shoot:v1@sha256:0123",
+                "debug-net-shoot",
+            ),
             ("gcr.io/a/b.c__d", "debug-b-c--d"),
         ] {
-            assert_eq!(inject(image, DebugMode::Sidecar).unwrap()["sidecars"][0]["name"], name, "{image}");
+            assert_eq!(
+                inject(image, DebugMode::Sidecar).unwrap()["sidecars"][0]["name"],
+                name,
+                "{image}"
+            );
         }
         let long = inject(&"a".repeat(80), DebugMode::Ephemeral).unwrap();
-        assert_eq!(long["ephemeralContainers"][0]["name"].as_str().unwrap().len(), 63);
-        assert!(inject("", DebugMode::Ephemeral).is_err() && inject("a/", DebugMode::Ephemeral).is_err());
+        assert_eq!(
+            long["ephemeralContainers"][0]["name"]
+                .as_str()
+                .unwrap()
+                .len(),
+            63
+        );
+        assert!(
+            inject("", DebugMode::Ephemeral).is_err()
+                && inject("a/", DebugMode::Ephemeral).is_err()
+        );
     }
 }

@@ -35,9 +35,14 @@ pub fn parse(value: &Value) -> Option<i128> {
         Value::Number(number) => number.to_string(),
         _ => return None,
     };
-    let digits_end = text.find(|char: char| !matches!(char, '0'..='9' | '.' | '+' | '-')).unwrap_or(text.len());
+    let digits_end = text
+        .find(|char: char| !matches!(char, '0'..='9' | '.' | '+' | '-'))
+        .unwrap_or(text.len());
     let (number, suffix) = text.split_at(digits_end);
-    if let Some(exponent) = suffix.strip_prefix(['e', 'E']).and_then(|exponent| exponent.parse::<u32>().ok()) {
+    if let Some(exponent) = suffix
+        .strip_prefix(['e', 'E'])
+        .and_then(|exponent| exponent.parse::<u32>().ok())
+    {
         return scaled(number, 1_000_000_000)?.checked_mul(10i128.checked_pow(exponent)?);
     }
     let factor = SUFFIXES.iter().find(|(known, _)| *known == suffix)?.1;
@@ -53,7 +58,11 @@ fn scaled(number: &str, factor: i128) -> Option<i128> {
     if whole.is_empty() && fraction.is_empty() {
         return None;
     }
-    let whole = if whole.is_empty() { 0 } else { whole.parse::<i128>().ok()? };
+    let whole = if whole.is_empty() {
+        0
+    } else {
+        whole.parse::<i128>().ok()?
+    };
     let mut total = whole.checked_mul(factor)?;
     let mut unit = factor;
     for digit in fraction.chars() {

@@ -33,7 +33,11 @@ pub fn read(files: Vec<PolicyFile>, settings: &[ParamSetting]) -> (Vec<Policy>, 
 }
 
 /// [`read`], with what holds for resources of other formats.
-pub fn read_as(files: Vec<PolicyFile>, settings: &[ParamSetting], reading: Reading) -> (Vec<Policy>, Vec<Diagnostic>) {
+pub fn read_as(
+    files: Vec<PolicyFile>,
+    settings: &[ParamSetting],
+    reading: Reading,
+) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (mut policies, mut converted) = (Vec::new(), Vec::new());
     let problems = read_each(files, settings, reading, &mut policies, &mut converted);
     policies.sort_by_key(|policy: &Policy| policy.weight);
@@ -72,8 +76,15 @@ fn read_each(
     converted: &mut Vec<Converted>,
 ) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
-    let texts: Vec<Arc<PolicyText>> =
-        files.into_iter().map(|file| Arc::new(PolicyText { name: file.name, text: file.text })).collect();
+    let texts: Vec<Arc<PolicyText>> = files
+        .into_iter()
+        .map(|file| {
+            Arc::new(PolicyText {
+                name: file.name,
+                text: file.text,
+            })
+        })
+        .collect();
     let trees = parse_all(&texts, &mut problems);
     let mut found: Vec<Found<'_>> = Vec::new();
     for (file, tree) in &trees {
@@ -102,7 +113,12 @@ fn read_each(
 
 /// What the policies of the files declare, as far as they can be read.
 pub fn declared(files: &[PolicyFile]) -> Vec<Declared> {
-    let text = |file: &PolicyFile| Arc::new(PolicyText { name: Arc::clone(&file.name), text: file.text.clone() });
+    let text = |file: &PolicyFile| {
+        Arc::new(PolicyText {
+            name: Arc::clone(&file.name),
+            text: file.text.clone(),
+        })
+    };
     let texts: Vec<Arc<PolicyText>> = files.iter().map(text).collect();
     let (mut found, mut unread) = (Vec::new(), Vec::new());
     let trees = parse_all(&texts, &mut unread);
@@ -131,14 +147,30 @@ impl Found<'_> {
 
     fn declared(&self) -> Declared {
         let names = self.translator.declared(&self.document);
-        let params = self.document.value.pointer("/spec/params").and_then(Value::as_array);
-        let overridable = params.into_iter().flatten().filter(|param| param["overridable"] == Value::Bool(true));
-        let overridable = overridable.filter_map(|param| param["name"].as_str().map(str::to_owned)).collect();
-        Declared { identity: self.document.identity(), names, overridable }
+        let params = self
+            .document
+            .value
+            .pointer("/spec/params")
+            .and_then(Value::as_array);
+        let overridable = params
+            .into_iter()
+            .flatten()
+            .filter(|param| param["overridable"] == Value::Bool(true));
+        let overridable = overridable
+            .filter_map(|param| param["name"].as_str().map(str::to_owned))
+            .collect();
+        Declared {
+            identity: self.document.identity(),
+            names,
+            overridable,
+        }
     }
 }
 
-fn parse_all<'t>(texts: &'t [Arc<PolicyText>], problems: &mut Vec<Diagnostic>) -> Vec<(&'t Arc<PolicyText>, Tree<'t>)> {
+fn parse_all<'t>(
+    texts: &'t [Arc<PolicyText>],
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<(&'t Arc<PolicyText>, Tree<'t>)> {
     let mut trees = Vec::new();
     for file in texts {
         match parse(&file.text) {
@@ -151,9 +183,15 @@ fn parse_all<'t>(texts: &'t [Arc<PolicyText>], problems: &mut Vec<Diagnostic>) -
 
 /// A line with `{{` that does not read as YAML was meant for Helm.
 fn not_rendered(place: &Place) -> Option<Diagnostic> {
-    let diagnostic = Diagnostic::error(Code::NotRendered, "the policy is a template that has not been rendered");
+    let diagnostic = Diagnostic::error(
+        Code::NotRendered,
+        "the policy is a template that has not been rendered",
+    );
     let help = "render it first (`helm template`), then give podgraft the result";
-    place.excerpt.contains("{{").then(|| diagnostic.at(place.clone(), "here").help(help))
+    place
+        .excerpt
+        .contains("{{")
+        .then(|| diagnostic.at(place.clone(), "here").help(help))
 }
 
 /// Why the text of what is called so has no tree.
@@ -162,9 +200,15 @@ pub fn not_yaml(file: &PolicyText, error: ParseError, what: &str) -> Diagnostic 
         return diagnostic;
     }
     let (code, message) = match error.kind {
-        ParseErrorKind::Syntax(words) => (Code::NotYaml, format!("{what} file is not valid YAML: {words}")),
+        ParseErrorKind::Syntax(words) => (
+            Code::NotYaml,
+            format!("{what} file is not valid YAML: {words}"),
+        ),
         ParseErrorKind::TooDeep => (Code::TooDeep, format!("{what} file nests too deep")),
-        ParseErrorKind::UnknownAlias => (Code::UnknownAlias, "the alias has no anchor before it".to_owned()),
+        ParseErrorKind::UnknownAlias => (
+            Code::UnknownAlias,
+            "the alias has no anchor before it".to_owned(),
+        ),
         ParseErrorKind::TooLong => (Code::TooLong, format!("{what} file is too long")),
     };
     Diagnostic::error(code, message).at(file.place(error.at), "here")
@@ -186,7 +230,11 @@ fn find_policies<'t>(
     if found.len() + problems.len() == before {
         let message = format!("`{}` has no policy", file.name);
         let help = format!("the kinds of policy are {}", format::understood());
-        problems.push(Diagnostic::error(Code::BadPolicy, message).at(file.place(0..0), "in this file").help(help));
+        problems.push(
+            Diagnostic::error(Code::BadPolicy, message)
+                .at(file.place(0..0), "in this file")
+                .help(help),
+        );
     }
 }
 
@@ -202,7 +250,11 @@ fn objects(tree: &Tree<'_>, root: NodeId) -> Vec<NodeId> {
 /// The text of a key of an object; empty when it is not there.
 fn word<'t>(tree: &'t Tree<'_>, root: NodeId, key: &str) -> &'t str {
     let found = find(tree, root, &Path::of(&[key]));
-    if found.key.is_some() { tree.scalar(found.value).unwrap_or_default() } else { "" }
+    if found.key.is_some() {
+        tree.scalar(found.value).unwrap_or_default()
+    } else {
+        ""
+    }
 }
 
 fn read_object<'t>(
@@ -214,20 +266,30 @@ fn read_object<'t>(
     let at = |key: &str| file.place(tree.span(find(tree, root, &Path::of(&[key])).value));
     let Some(format) = format::find(api_version, kind) else {
         return match misspelt(api_version, kind) {
-            Some((key, message, help)) => {
-                Err(Box::new(Diagnostic::error(Code::BadPolicy, message).at(at(key), "here").help(help)))
-            }
+            Some((key, message, help)) => Err(Box::new(
+                Diagnostic::error(Code::BadPolicy, message)
+                    .at(at(key), "here")
+                    .help(help),
+            )),
             None => Ok(None),
         };
     };
     let Some(translator) = format.translator else {
         let message = format!("policies of kind `{kind}` come with a later version of podgraft");
         let help = format!("this version reads {}", format::understood());
-        return Err(Box::new(Diagnostic::error(Code::NotSupported, message).at(at("kind"), "here").help(help)));
+        return Err(Box::new(
+            Diagnostic::error(Code::NotSupported, message)
+                .at(at("kind"), "here")
+                .help(help),
+        ));
     };
     let value = to_value(tree, root).map_err(|error| Box::new(not_a_value(file, error)))?;
     Ok(Some(Found {
-        document: Document { file: Arc::clone(file), places: Places::Tree(tree, root), value },
+        document: Document {
+            file: Arc::clone(file),
+            places: Places::Tree(tree, root),
+            value,
+        },
         translator,
     }))
 }
@@ -240,7 +302,11 @@ fn misspelt(api_version: &str, kind: &str) -> Option<(&'static str, String, Stri
     let native = &format::FORMATS[0];
     if kind == native.kind {
         let message = format!("`{kind}` has no version `{api_version}`");
-        return Some(("apiVersion", message, format!("write `apiVersion: {}`", native.api_version)));
+        return Some((
+            "apiVersion",
+            message,
+            format!("write `apiVersion: {}`", native.api_version),
+        ));
     }
     let is_ours = api_version.starts_with("podgraft.dev/") && !NO_POLICIES.contains(&kind);
     let help = match nearest(kind, [native.kind].into_iter()) {
@@ -264,9 +330,15 @@ pub fn not_a_value(file: &PolicyText, error: ValueError) -> Diagnostic {
                 .help("readers of YAML disagree about which one counts: keep one");
         }
         ValueErrorKind::BadKey => (Code::BadPolicy, "a key must be a text".to_owned()),
-        ValueErrorKind::BadTag(tag) => (Code::BadPolicy, format!("the tag `{tag}` does not fit here")),
+        ValueErrorKind::BadTag(tag) => (
+            Code::BadPolicy,
+            format!("the tag `{tag}` does not fit here"),
+        ),
         ValueErrorKind::BadMerge => (Code::BadPolicy, "`<<` takes mappings only".to_owned()),
-        ValueErrorKind::Cyclic => (Code::BadPolicy, "the alias stands within its own anchor".to_owned()),
+        ValueErrorKind::Cyclic => (
+            Code::BadPolicy,
+            "the alias stands within its own anchor".to_owned(),
+        ),
         ValueErrorKind::TooLarge => (Code::TooLong, "the aliases expand to too much".to_owned()),
         ValueErrorKind::TooDeep => (Code::TooDeep, "the policy nests too deep".to_owned()),
     };
@@ -285,7 +357,9 @@ fn without_duplicates<'t>(found: Vec<Found<'t>>, problems: &mut Vec<Diagnostic>)
             Some(earlier) => {
                 let message = format!("two policies are called `{identity}`");
                 let problem = Diagnostic::error(Code::DuplicatePolicy, message);
-                let problem = problem.at(place, "again here").at(Clone::clone(earlier), "first here");
+                let problem = problem
+                    .at(place, "again here")
+                    .at(Clone::clone(earlier), "first here");
                 problems.push(problem.help("rename one of them"));
             }
             None => {

@@ -3,7 +3,10 @@ use crate::policy::{EnvOp, OnConflict, Operator, Position, SidecarType};
 use serde_json::json;
 
 fn file(name: &str, text: &str) -> PolicyFile {
-    PolicyFile { name: name.into(), text: text.to_owned() }
+    PolicyFile {
+        name: name.into(),
+        text: text.to_owned(),
+    }
 }
 
 fn read_one(text: &str) -> (Vec<Policy>, Vec<Diagnostic>) {
@@ -11,22 +14,39 @@ fn read_one(text: &str) -> (Vec<Policy>, Vec<Diagnostic>) {
 }
 
 fn policy(name: &str, rest: &str) -> String {
-    format!("apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {{name: {name}}}\nspec:\n{rest}")
+    format!(
+        "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {{name: {name}}}\nspec:\n{rest}"
+    )
 }
 
 const LABEL: &str = "  inject: {podLabels: {a: b}}\n";
 
 fn setting(name: &str, value: &str) -> ParamSetting {
-    ParamSetting { policy: None, name: name.to_owned(), value: value.to_owned() }
+    ParamSetting {
+        policy: None,
+        name: name.to_owned(),
+        value: value.to_owned(),
+    }
 }
 
 #[test]
 fn policies_are_sorted_by_weight_then_file_then_document() {
-    let first = format!("{}---\n{}", policy("a", LABEL), policy("b", &format!("  weight: -1\n{LABEL}")));
-    let second = format!("{}---\n{}", policy("c", LABEL), policy("d", &format!("  weight: -1\n{LABEL}")));
+    let first = format!(
+        "{}---\n{}",
+        policy("a", LABEL),
+        policy("b", &format!("  weight: -1\n{LABEL}"))
+    );
+    let second = format!(
+        "{}---\n{}",
+        policy("c", LABEL),
+        policy("d", &format!("  weight: -1\n{LABEL}"))
+    );
     let (policies, problems) = read(vec![file("1", &first), file("2", &second)], &[]);
     assert_eq!(problems, []);
-    let names: Vec<&str> = policies.iter().map(|policy| policy.identity.as_str()).collect();
+    let names: Vec<&str> = policies
+        .iter()
+        .map(|policy| policy.identity.as_str())
+        .collect();
     assert_eq!(names, ["b", "d", "a", "c"]);
 }
 
@@ -38,28 +58,45 @@ fn lists_and_json_are_read_and_other_objects_are_context() {
          "spec": {"suspend": true, "inject": {"podLabels": {"a": "b"}}}}]}"#;
     let (policies, problems) = read_one(text);
     assert_eq!(problems, []);
-    assert_eq!((policies[0].identity.as_str(), policies[0].suspend), ("n/a", true));
+    assert_eq!(
+        (policies[0].identity.as_str(), policies[0].suspend),
+        ("n/a", true)
+    );
 }
 
 #[test]
 fn a_file_without_a_policy_is_an_error_that_names_the_kinds() {
     let (_, problems) = read_one("kind: Namespace\napiVersion: v1\nmetadata: {name: x}\n");
     assert_eq!(problems[0].code, Code::BadPolicy);
-    assert!(problems[0].help.as_ref().unwrap().contains("InjectionPolicy"));
+    assert!(
+        problems[0]
+            .help
+            .as_ref()
+            .unwrap()
+            .contains("InjectionPolicy")
+    );
     assert_eq!(read_one("# nothing\n").1[0].code, Code::BadPolicy);
 }
 
 #[test]
 fn a_near_miss_of_a_kind_or_version_is_an_error() {
     let (_, problems) = read_one("apiVersion: podgraft.dev/v1\nkind: InjectionPolicy\n");
-    assert_eq!(problems[0].help.as_deref(), Some("write `apiVersion: podgraft.dev/v1alpha1`"));
+    assert_eq!(
+        problems[0].help.as_deref(),
+        Some("write `apiVersion: podgraft.dev/v1alpha1`")
+    );
     let (_, problems) = read_one("apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicies\n");
-    assert_eq!(problems[0].help.as_deref(), Some("did you mean `InjectionPolicy`?"));
+    assert_eq!(
+        problems[0].help.as_deref(),
+        Some("did you mean `InjectionPolicy`?")
+    );
 }
 
 #[test]
 fn a_kind_that_comes_later_is_not_supported_yet() {
-    let (_, problems) = read_one("apiVersion: opentelemetry.io/v1alpha1\nkind: Instrumentation\nmetadata: {name: x}\n");
+    let (_, problems) = read_one(
+        "apiVersion: opentelemetry.io/v1alpha1\nkind: Instrumentation\nmetadata: {name: x}\n",
+    );
     assert_eq!((problems.len(), problems[0].code), (1, Code::NotSupported));
 }
 
@@ -67,13 +104,24 @@ fn a_kind_that_comes_later_is_not_supported_yet() {
 fn two_policies_of_one_identity_are_an_error_with_both_places() {
     let text = format!("{}---\n{}", policy("a", LABEL), policy("a", LABEL));
     let (_, problems) = read_one(&text);
-    let lines: Vec<usize> = problems[0].labels.iter().map(|label| label.place.line).collect();
-    assert_eq!((problems[0].code, lines), (Code::DuplicatePolicy, vec![9, 3]));
+    let lines: Vec<usize> = problems[0]
+        .labels
+        .iter()
+        .map(|label| label.place.line)
+        .collect();
+    assert_eq!(
+        (problems[0].code, lines),
+        (Code::DuplicatePolicy, vec![9, 3])
+    );
 }
 
 #[test]
 fn a_template_is_to_be_rendered_first() {
-    for spec in ["  {{ .Values.x }}\n", "{{- if .Values.x }}\n  weight: 1\n", "  weight: {{ .Values.x }}\n"] {
+    for spec in [
+        "  {{ .Values.x }}\n",
+        "{{- if .Values.x }}\n  weight: 1\n",
+        "  weight: {{ .Values.x }}\n",
+    ] {
         let (_, problems) = read_one(&policy("a", spec));
         assert_eq!(problems[0].code, Code::NotRendered, "{spec}");
     }
@@ -84,7 +132,11 @@ fn what_is_no_yaml_and_what_stands_twice_has_its_place() {
     let (_, problems) = read_one("a: [\n");
     assert_eq!(problems[0].code, Code::NotYaml);
     let (_, problems) = read_one(&policy("a", "  weight: 1\n  weight: 2\n"));
-    let lines: Vec<usize> = problems[0].labels.iter().map(|label| label.place.line).collect();
+    let lines: Vec<usize> = problems[0]
+        .labels
+        .iter()
+        .map(|label| label.place.line)
+        .collect();
     assert_eq!((problems[0].code, lines), (Code::DuplicateKey, vec![6, 5]));
 }
 
@@ -105,18 +157,33 @@ fn parameters_are_filled_in_and_settings_win_over_defaults() {
     let inject = &policies[0].rules[0].inject;
     assert_eq!(*inject.pod_annotations[0].1.value, json!("9404"));
     assert_eq!(*inject.pod_annotations[1].1.value, json!("high"));
-    assert_eq!(*inject.sidecars[0].0.value, json!({"name": "a", "image": "x:1", "restartPolicy": "Always"}));
+    assert_eq!(
+        *inject.sidecars[0].0.value,
+        json!({"name": "a", "image": "x:1", "restartPolicy": "Always"})
+    );
 }
 
 #[test]
 fn values_of_parameters_are_checked() {
     let codes = |settings: &[ParamSetting]| {
         let (_, problems) = read(vec![file("p", &policy("a", WITH_PARAMS))], settings);
-        problems.into_iter().map(|problem| problem.code).collect::<Vec<_>>()
+        problems
+            .into_iter()
+            .map(|problem| problem.code)
+            .collect::<Vec<_>>()
     };
-    assert_eq!(codes(&[setting("image", "x"), setting("port", "80; rm")]), [Code::BadParam]);
-    assert_eq!(codes(&[setting("image", "x"), setting("level", "hihg")]), [Code::BadParam]);
-    assert_eq!(codes(&[setting("image", "x"), setting("levle", "high")]), [Code::UnknownParam]);
+    assert_eq!(
+        codes(&[setting("image", "x"), setting("port", "80; rm")]),
+        [Code::BadParam]
+    );
+    assert_eq!(
+        codes(&[setting("image", "x"), setting("level", "hihg")]),
+        [Code::BadParam]
+    );
+    assert_eq!(
+        codes(&[setting("image", "x"), setting("levle", "high")]),
+        [Code::UnknownParam]
+    );
     assert_eq!(codes(&[])[0], Code::BadParam);
 }
 
@@ -127,8 +194,17 @@ fn a_parameter_where_a_number_is_wanted_is_a_wrong_type_at_its_place() {
         "  params: [{name: port, default: \"80\"}]\n  inject:\n    ports:\n    - containerPort: ${params.port}\n",
     );
     let (_, problems) = read_one(&text);
-    assert_eq!((problems[0].code, problems[0].labels[0].place.line), (Code::WrongType, 8));
-    assert!(problems[0].help.as_ref().unwrap().contains("int(params.NAME)"));
+    assert_eq!(
+        (problems[0].code, problems[0].labels[0].place.line),
+        (Code::WrongType, 8)
+    );
+    assert!(
+        problems[0]
+            .help
+            .as_ref()
+            .unwrap()
+            .contains("int(params.NAME)")
+    );
 }
 
 const SELECTING: &str = r#"  match:
@@ -156,23 +232,65 @@ fn every_word_reaches_the_internal_policy() {
     let (policies, problems) = read_one(&policy("a", SELECTING));
     assert_eq!(problems, []);
     let policy = &policies[0];
-    assert!(policy.selects.kinds[0].api_version.as_ref().is_some_and(|glob| glob.is_match("apps/v1")));
+    assert!(
+        policy.selects.kinds[0]
+            .api_version
+            .as_ref()
+            .is_some_and(|glob| glob.is_match("apps/v1"))
+    );
     let selector = policy.selects.selector.as_ref().unwrap();
-    let keys: Vec<(&str, Operator)> = selector.requirements.iter().map(|it| (it.key.as_str(), it.operator)).collect();
-    assert_eq!(keys, [("zone", Operator::In), ("app", Operator::In), ("tier", Operator::NotIn)]);
+    let keys: Vec<(&str, Operator)> = selector
+        .requirements
+        .iter()
+        .map(|it| (it.key.as_str(), it.operator))
+        .collect();
+    assert_eq!(
+        keys,
+        [
+            ("zone", Operator::In),
+            ("app", Operator::In),
+            ("tier", Operator::NotIn)
+        ]
+    );
     assert_eq!((policy.selects.any.len(), policy.excludes.len()), (2, 1));
     let rule = &policy.rules[0];
     assert_eq!(rule.on_conflict, OnConflict::Replace);
-    let env: Vec<(&str, EnvOp, &str)> =
-        rule.inject.env.iter().map(|env| (env.name.as_str(), env.op, env.separator.as_str())).collect();
-    let wanted = [("PATH", EnvOp::Prepend, ":"), ("OPTS", EnvOp::Append, " "), ("PAIRS", EnvOp::MergeKeys, ",")];
+    let env: Vec<(&str, EnvOp, &str)> = rule
+        .inject
+        .env
+        .iter()
+        .map(|env| (env.name.as_str(), env.op, env.separator.as_str()))
+        .collect();
+    let wanted = [
+        ("PATH", EnvOp::Prepend, ":"),
+        ("OPTS", EnvOp::Append, " "),
+        ("PAIRS", EnvOp::MergeKeys, ","),
+    ];
     assert_eq!(env, wanted);
-    assert_eq!(rule.inject.env[1].position, Position::After("PATH".to_owned()));
-    assert_eq!(*rule.inject.env[1].item.value, json!({"name": "OPTS", "value": "-x"}));
+    assert_eq!(
+        rule.inject.env[1].position,
+        Position::After("PATH".to_owned())
+    );
+    assert_eq!(
+        *rule.inject.env[1].item.value,
+        json!({"name": "OPTS", "value": "-x"})
+    );
     let (sidecar, sidecar_type, position) = &rule.inject.sidecars[0];
-    assert_eq!((*sidecar_type, position), (SidecarType::Container, &Position::First));
-    assert_eq!(*sidecar.value, json!({"name": "s", "image": "a:1", "args": ["x"]}));
+    assert_eq!(
+        (*sidecar_type, position),
+        (SidecarType::Container, &Position::First)
+    );
+    assert_eq!(
+        *sidecar.value,
+        json!({"name": "s", "image": "a:1", "args": ["x"]})
+    );
     assert_eq!(&policy.text.text[sidecar.at.clone()][..8], "{name: s");
-    assert_eq!(*rule.inject.container_defaults.as_ref().unwrap().value, json!({"imagePullPolicy": "Never"}));
-    assert_eq!(*rule.inject.pod_security_context.as_ref().unwrap().value, json!({"runAsUser": 1}));
+    assert_eq!(
+        *rule.inject.container_defaults.as_ref().unwrap().value,
+        json!({"imagePullPolicy": "Never"})
+    );
+    assert_eq!(
+        *rule.inject.pod_security_context.as_ref().unwrap().value,
+        json!({"runAsUser": 1})
+    );
 }

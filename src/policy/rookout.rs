@@ -104,7 +104,10 @@ pub fn convert(document: &Document<'_>, _given: &Given<'_>) -> Result<Conversion
     let mut reader = Reader {
         document,
         agent: Agent::of(&resource.spec.init_container),
-        conversion: Conversion::of(document, "Load the Rookout Java agent, as the Rookout operator does."),
+        conversion: Conversion::of(
+            document,
+            "Load the Rookout Java agent, as the Rookout operator does.",
+        ),
     };
     reader.read(&resource.spec);
     Ok(reader.conversion)
@@ -123,7 +126,13 @@ struct Agent {
 impl Agent {
     /// An empty text is the default, as the operator has it.
     fn of(stated: &InitContainer) -> Self {
-        let or = |text: &str, default: &str| if text.is_empty() { default.to_owned() } else { text.to_owned() };
+        let or = |text: &str, default: &str| {
+            if text.is_empty() {
+                default.to_owned()
+            } else {
+                text.to_owned()
+            }
+        };
         let mount_path = or(&stated.shared_volume_mount_path, MOUNT_PATH);
         Agent {
             image: or(&stated.image, IMAGE),
@@ -146,7 +155,11 @@ impl Agent {
             "imagePullPolicy": literal(&self.pull_policy),
         });
         if self.mount_path != MOUNT_PATH {
-            container["command"] = json!(["cp", "/rook.jar", literal(&format!("{}/rook.jar", self.mount_path))]);
+            container["command"] = json!([
+                "cp",
+                "/rook.jar",
+                literal(&format!("{}/rook.jar", self.mount_path))
+            ]);
         }
         container["volumeMounts"] = json!([self.mount()]);
         container
@@ -177,25 +190,43 @@ impl Reader<'_, '_> {
     fn read(&mut self, spec: &Spec) {
         let at = Path::of(&["spec"]);
         if spec.matchers.is_empty() {
-            let warning =
-                Diagnostic::warning(Code::NothingToDo, "the resource has no matchers, so nothing gets the agent");
+            let warning = Diagnostic::warning(
+                Code::NothingToDo,
+                "the resource has no matchers, so nothing gets the agent",
+            );
             let place = self.document.place(&at.key("matchers"));
             self.conversion.problems.push(
-                warning.at(place, "here").help("say under `spec.matchers` which Deployments and containers are meant"),
+                warning
+                    .at(place, "here")
+                    .help("say under `spec.matchers` which Deployments and containers are meant"),
             );
             return self.conversion.suspend();
         }
         self.check_mount_path(&at.key("init_container"));
         self.warn_of_latest(&at.key("init_container").key("image"));
-        let name = self.agent.container.replace('\\', "\\\\").replace('\'', "\\'");
-        let expression = format!("!pod.spec.?initContainers.orValue([]).exists(c, c.name == '{name}')");
-        self.conversion.set("match", json!({"kinds": ["Deployment"]}));
-        self.conversion.set("matchConditions", json!([{"name": NO_OTHER, "expression": expression}]));
+        let name = self
+            .agent
+            .container
+            .replace('\\', "\\\\")
+            .replace('\'', "\\'");
+        let expression =
+            format!("!pod.spec.?initContainers.orValue([]).exists(c, c.name == '{name}')");
+        self.conversion
+            .set("match", json!({"kinds": ["Deployment"]}));
+        self.conversion.set(
+            "matchConditions",
+            json!([{"name": NO_OTHER, "expression": expression}]),
+        );
         self.rules(&spec.matchers, &at.key("matchers"));
-        self.conversion.remarks.push("Only Deployments, as the operator: widen `kinds` for others.".to_owned());
-        if spec.matchers.iter().any(|matcher| !matcher.deployment.is_empty() || !matcher.container.is_empty()) {
-            let remark =
-                "Names are compared by their parts, as the operator does: write `app` for `*app*` to mean one.";
+        self.conversion
+            .remarks
+            .push("Only Deployments, as the operator: widen `kinds` for others.".to_owned());
+        if spec
+            .matchers
+            .iter()
+            .any(|matcher| !matcher.deployment.is_empty() || !matcher.container.is_empty())
+        {
+            let remark = "Names are compared by their parts, as the operator does: write `app` for `*app*` to mean one.";
             self.conversion.remarks.push(remark.to_owned());
         }
     }
@@ -204,7 +235,11 @@ impl Reader<'_, '_> {
     fn rules(&mut self, matchers: &[Matcher], at: &Path) {
         let mut rules: Vec<Value> = Vec::new();
         for (index, matcher) in matchers.iter().enumerate() {
-            let target = if matchers.len() == 1 { "/spec".to_owned() } else { format!("/spec/rules/{index}") };
+            let target = if matchers.len() == 1 {
+                "/spec".to_owned()
+            } else {
+                format!("/spec/rules/{index}")
+            };
             self.name_origins(&target, index);
             rules.push(self.rule(matcher, &at.index(index), &target));
         }
@@ -230,14 +265,35 @@ impl Reader<'_, '_> {
         let inject = format!("{target}/inject");
         for (part, origin) in [
             (target.to_owned(), matcher.clone()),
-            (format!("{target}/match/names"), format!("{matcher}/deployment")),
-            (format!("{target}/match/namespaces"), format!("{matcher}/namespace")),
-            (format!("{target}/match/workloadSelector/matchLabels"), format!("{matcher}/labels")),
-            (format!("{target}/containers/names"), format!("{matcher}/container")),
+            (
+                format!("{target}/match/names"),
+                format!("{matcher}/deployment"),
+            ),
+            (
+                format!("{target}/match/namespaces"),
+                format!("{matcher}/namespace"),
+            ),
+            (
+                format!("{target}/match/workloadSelector/matchLabels"),
+                format!("{matcher}/labels"),
+            ),
+            (
+                format!("{target}/containers/names"),
+                format!("{matcher}/container"),
+            ),
             (inject.clone(), matcher),
-            (format!("{inject}/initContainers/0"), "/spec/init_container".to_owned()),
-            (format!("{inject}/initContainers/0/name"), "/spec/init_container/container_name".to_owned()),
-            (format!("{inject}/initContainers/0/imagePullPolicy"), "/spec/init_container/image_pull_policy".to_owned()),
+            (
+                format!("{inject}/initContainers/0"),
+                "/spec/init_container".to_owned(),
+            ),
+            (
+                format!("{inject}/initContainers/0/name"),
+                "/spec/init_container/container_name".to_owned(),
+            ),
+            (
+                format!("{inject}/initContainers/0/imagePullPolicy"),
+                "/spec/init_container/image_pull_policy".to_owned(),
+            ),
             (
                 format!("{inject}/initContainers/0/volumeMounts/0/mountPath"),
                 "/spec/init_container/shared_volume_mount_path".to_owned(),
@@ -246,9 +302,18 @@ impl Reader<'_, '_> {
                 format!("{inject}/initContainers/0/volumeMounts/0/name"),
                 "/spec/init_container/shared_volume_name".to_owned(),
             ),
-            (format!("{inject}/volumes/0/name"), "/spec/init_container/shared_volume_name".to_owned()),
-            (format!("{inject}/volumeMounts/0/name"), "/spec/init_container/shared_volume_name".to_owned()),
-            (format!("{inject}/volumeMounts/0"), "/spec/init_container/shared_volume_mount_path".to_owned()),
+            (
+                format!("{inject}/volumes/0/name"),
+                "/spec/init_container/shared_volume_name".to_owned(),
+            ),
+            (
+                format!("{inject}/volumeMounts/0/name"),
+                "/spec/init_container/shared_volume_name".to_owned(),
+            ),
+            (
+                format!("{inject}/volumeMounts/0"),
+                "/spec/init_container/shared_volume_mount_path".to_owned(),
+            ),
         ] {
             self.conversion.comes_from(&part, &origin);
         }
@@ -265,10 +330,17 @@ impl Reader<'_, '_> {
             filter.insert("namespaces".to_owned(), json!([part(&matcher.namespace)]));
         }
         if !matcher.labels.is_empty() {
-            filter.insert("workloadSelector".to_owned(), json!({"matchLabels": self.value(&at.key("labels"))}));
+            filter.insert(
+                "workloadSelector".to_owned(),
+                json!({"matchLabels": self.value(&at.key("labels"))}),
+            );
         }
-        let name_part = (!matcher.deployment.is_empty())
-            .then(|| (matcher.deployment.clone(), self.document.span(&at.key("deployment"))));
+        let name_part = (!matcher.deployment.is_empty()).then(|| {
+            (
+                matcher.deployment.clone(),
+                self.document.span(&at.key("deployment")),
+            )
+        });
         self.conversion.beyond.name_parts.push(name_part);
         let mut rule = json!({"name": at.name()});
         if !filter.is_empty() {
@@ -284,15 +356,22 @@ impl Reader<'_, '_> {
 
     /// Without one of the two the agent does not know whom to talk to, and the operator refuses the whole resource.
     fn check_connection(&mut self, matcher: &Matcher, at: &Path) {
-        if matcher.env_vars.iter().any(|var| var.name == TOKEN || var.name == CONTROLLER) {
+        if matcher
+            .env_vars
+            .iter()
+            .any(|var| var.name == TOKEN || var.name == CONTROLLER)
+        {
             return;
         }
-        let message = format!("the matcher sets neither `{TOKEN}` nor `{CONTROLLER}` under `env_vars`");
+        let message =
+            format!("the matcher sets neither `{TOKEN}` nor `{CONTROLLER}` under `env_vars`");
         let help = format!(
             "set `{TOKEN}` from a Secret (`valueFrom: {{secretKeyRef: {{name: rookout, key: token}}}}`), or \
              `{CONTROLLER}` to your own controller"
         );
-        self.conversion.problems.push(self.document.error(Code::BadPolicy, at, message).help(help));
+        self.conversion
+            .problems
+            .push(self.document.error(Code::BadPolicy, at, message).help(help));
     }
 
     /// The matcher's own variables. The operator takes those of the agent alone.
@@ -305,19 +384,31 @@ impl Reader<'_, '_> {
                 self.warn_of_other_variable(&var.name, &at);
                 continue;
             }
-            match variables.iter().find(|(other, _)| other["name"] == value["name"]) {
+            match variables
+                .iter()
+                .find(|(other, _)| other["name"] == value["name"])
+            {
                 Some((twin, _)) if *twin == value => continue,
                 Some((_, first)) => {
                     let first = self.document.place(first);
-                    let message = format!("the variable `{}` stands twice with different content", var.name);
-                    let problem = self.document.error(Code::Conflict, &at, message).at(first, "first here");
-                    self.conversion.problems.push(problem.help("keep one of them"));
+                    let message = format!(
+                        "the variable `{}` stands twice with different content",
+                        var.name
+                    );
+                    let problem = self
+                        .document
+                        .error(Code::Conflict, &at, message)
+                        .at(first, "first here");
+                    self.conversion
+                        .problems
+                        .push(problem.help("keep one of them"));
                     continue;
                 }
                 None => {}
             }
             self.warn_of_clear_token(var, &at);
-            self.conversion.comes_from_path(&format!("{target}/inject/env/{}", variables.len()), &at);
+            self.conversion
+                .comes_from_path(&format!("{target}/inject/env/{}", variables.len()), &at);
             variables.push((value, at));
         }
         variables.into_iter().map(|(value, _)| value).collect()
@@ -325,19 +416,30 @@ impl Reader<'_, '_> {
 
     /// What stands at a path of the resource, as it has to stand in a policy.
     fn value(&self, at: &Path) -> Value {
-        at.get(&self.document.value).map(literals).unwrap_or_default()
+        at.get(&self.document.value)
+            .map(literals)
+            .unwrap_or_default()
     }
 
     fn warn_of_other_variable(&mut self, name: &str, at: &Path) {
-        let message = format!("the variable `{name}` is left out: only names that begin with `{PREFIX}` are set");
-        let warning = Diagnostic::warning(Code::PartIgnored, message).at(self.document.place(&at.key("name")), "here");
+        let message = format!(
+            "the variable `{name}` is left out: only names that begin with `{PREFIX}` are set"
+        );
+        let warning = Diagnostic::warning(Code::PartIgnored, message)
+            .at(self.document.place(&at.key("name")), "here");
         let help = "the operator leaves it out, too; to set it, use an InjectionPolicy (`podgraft policy convert`)";
         self.conversion.problems.push(warning.help(help));
     }
 
     /// The warning must not spread the token itself.
     fn warn_of_clear_token(&mut self, var: &EnvVar, at: &Path) {
-        let Some(token) = var.value.as_deref().filter(|value| var.name == TOKEN && !value.is_empty()) else { return };
+        let Some(token) = var
+            .value
+            .as_deref()
+            .filter(|value| var.name == TOKEN && !value.is_empty())
+        else {
+            return;
+        };
         let mut place = self.document.place(&at.key("name"));
         place.excerpt = place.excerpt.replace(token, &"*".repeat(token.len()));
         let message = format!("`{TOKEN}` stands here in clear text, and will in every workload");
@@ -353,10 +455,17 @@ impl Reader<'_, '_> {
         let is_stated = stated.get(&self.document.value).is_some();
         let (at, why) = match is_stated {
             true => (stated.clone(), "here"),
-            false => (Path::of(&["metadata", "name"]), "this resource names no image, so it is the operator's default"),
+            false => (
+                Path::of(&["metadata", "name"]),
+                "this resource names no image, so it is the operator's default",
+            ),
         };
-        let message = format!("the image `{}` may be another one tomorrow", self.agent.image);
-        let warning = Diagnostic::warning(Code::LatestImage, message).at(self.document.place(&at), why);
+        let message = format!(
+            "the image `{}` may be another one tomorrow",
+            self.agent.image
+        );
+        let warning =
+            Diagnostic::warning(Code::LatestImage, message).at(self.document.place(&at), why);
         let help = "name a version or a digest under `spec.init_container.image`";
         self.conversion.problems.push(warning.help(help));
     }
@@ -367,15 +476,19 @@ impl Reader<'_, '_> {
         }
         let message = "`shared_volume_mount_path` must be an absolute path, and not `/` itself";
         let at = at.key("shared_volume_mount_path");
-        self.conversion
-            .problems
-            .push(self.document.error(Code::Invalid, &at, message).help("write `/rookout`, for example"));
+        self.conversion.problems.push(
+            self.document
+                .error(Code::Invalid, &at, message)
+                .help("write `/rookout`, for example"),
+        );
     }
 }
 
 fn only_object(value: Value) -> Option<Map<String, Value>> {
     match value {
         Value::Object(map) => Some(map),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            None
+        }
     }
 }

@@ -60,7 +60,11 @@ pub struct Schema {
 impl Schema {
     /// The schema of a type.
     pub fn of<T: JsonSchema>() -> Self {
-        Schema { root: SchemaGenerator::default().into_root_schema_for::<T>().to_value() }
+        Schema {
+            root: SchemaGenerator::default()
+                .into_root_schema_for::<T>()
+                .to_value(),
+        }
     }
 
     /// The schema as JSON.
@@ -70,7 +74,12 @@ impl Schema {
 
     /// All that is wrong with a value.
     pub fn check(&self, value: &Value, templates: Templates) -> Vec<Problem> {
-        let mut walk = Walk { root: &self.root, templates, path: Vec::new(), problems: Vec::new() };
+        let mut walk = Walk {
+            root: &self.root,
+            templates,
+            path: Vec::new(),
+            problems: Vec::new(),
+        };
         walk.check(&self.root, value);
         walk.problems
     }
@@ -86,27 +95,45 @@ struct Walk<'s> {
 
 impl<'s> Walk<'s> {
     fn report(&mut self, kind: ProblemKind, message: String, help: Option<String>) {
-        self.problems.push(Problem { path: Path(self.path.clone()), kind, message, help });
+        self.problems.push(Problem {
+            path: Path(self.path.clone()),
+            kind,
+            message,
+            help,
+        });
     }
 
     /// The last key of the path, in backticks.
     fn name(&self) -> String {
         let name = Path(self.path.clone()).name();
-        if name.is_empty() { "the object".to_owned() } else { format!("`{name}`") }
+        if name.is_empty() {
+            "the object".to_owned()
+        } else {
+            format!("`{name}`")
+        }
     }
 
     fn resolve(&self, mut schema: &'s Value) -> &'s Value {
         while let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-            let pointer = reference.strip_prefix('#').expect("schemars refers within the document");
-            schema = self.root.pointer(pointer).expect("schemars defines what it refers to");
+            let pointer = reference
+                .strip_prefix('#')
+                .expect("schemars refers within the document");
+            schema = self
+                .root
+                .pointer(pointer)
+                .expect("schemars defines what it refers to");
         }
         schema
     }
 
     fn check(&mut self, schema: &'s Value, value: &Value) {
         let schema = self.resolve(schema);
-        let Some(rules) = schema.as_object().filter(|rules| !rules.is_empty()) else { return };
-        if self.templates == Templates::Allowed && value.as_str().is_some_and(template::is_whole_expression) {
+        let Some(rules) = schema.as_object().filter(|rules| !rules.is_empty()) else {
+            return;
+        };
+        if self.templates == Templates::Allowed
+            && value.as_str().is_some_and(template::is_whole_expression)
+        {
             return;
         }
         for part in list(rules, "allOf") {
@@ -115,7 +142,10 @@ impl<'s> Walk<'s> {
         if rules.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
             return self.check_int_or_string(value);
         }
-        let choices: Vec<&'s Value> = list(rules, "anyOf").iter().chain(list(rules, "oneOf")).collect();
+        let choices: Vec<&'s Value> = list(rules, "anyOf")
+            .iter()
+            .chain(list(rules, "oneOf"))
+            .collect();
         if !choices.is_empty() {
             return self.check_choice(&choices, value);
         }
@@ -132,7 +162,11 @@ impl<'s> Walk<'s> {
     }
 
     fn wrong_type(&mut self, wanted: &str, value: &Value, help: Option<String>) {
-        let message = format!("{} must be {wanted}, this is {}", self.name(), describe(value));
+        let message = format!(
+            "{} must be {wanted}, this is {}",
+            self.name(),
+            describe(value)
+        );
         self.report(ProblemKind::WrongType, message, help);
     }
 
@@ -143,38 +177,57 @@ impl<'s> Walk<'s> {
         };
         if !words.contains(&text) {
             let help = nearest(text, words.iter().copied()).map(did_you_mean);
-            self.report(ProblemKind::WrongType, format!("{name} must be {}, not `{text}`", one_of(words)), help);
+            self.report(
+                ProblemKind::WrongType,
+                format!("{name} must be {}, not `{text}`", one_of(words)),
+                help,
+            );
         }
     }
 
     /// `anyOf` and `oneOf`: one must fit. Where only one has the value's type, its problems are shown.
     fn check_choice(&mut self, choices: &[&'s Value], value: &Value) {
-        let choices: Vec<&'s Value> =
-            choices.iter().map(|choice| self.resolve(choice)).filter(|choice| !is_null_type(choice)).collect();
+        let choices: Vec<&'s Value> = choices
+            .iter()
+            .map(|choice| self.resolve(choice))
+            .filter(|choice| !is_null_type(choice))
+            .collect();
         if let [only] = choices[..] {
             return self.check(only, value);
         }
-        let all_words: Option<Vec<Vec<&str>>> = choices.iter().map(|choice| words(choice)).collect();
+        let all_words: Option<Vec<Vec<&str>>> =
+            choices.iter().map(|choice| words(choice)).collect();
         if let Some(all_words) = all_words {
             return self.check_word(&all_words.concat(), value);
         }
-        let outcomes: Vec<Vec<Problem>> = choices.iter().map(|choice| self.try_choice(choice, value)).collect();
+        let outcomes: Vec<Vec<Problem>> = choices
+            .iter()
+            .map(|choice| self.try_choice(choice, value))
+            .collect();
         if outcomes.iter().any(Vec::is_empty) {
             return;
         }
-        let fitting: Vec<usize> = (0..choices.len()).filter(|&at| has_type_of(choices[at], value)).collect();
+        let fitting: Vec<usize> = (0..choices.len())
+            .filter(|&at| has_type_of(choices[at], value))
+            .collect();
         if let [only] = fitting[..]
             && value.is_object()
         {
             self.problems.extend(outcomes[only].iter().cloned());
             return;
         }
-        let wanted: Vec<String> = choices.iter().map(|choice| describe_choice(choice)).collect();
+        let wanted: Vec<String> = choices
+            .iter()
+            .map(|choice| describe_choice(choice))
+            .collect();
         self.wrong_type(&wanted.join(" or "), value, None);
     }
 
     fn try_choice(&self, choice: &'s Value, value: &Value) -> Vec<Problem> {
-        let mut walk = Walk { problems: Vec::new(), ..self.clone() };
+        let mut walk = Walk {
+            problems: Vec::new(),
+            ..self.clone()
+        };
         walk.check(choice, value);
         walk.problems
     }
@@ -184,28 +237,47 @@ impl<'s> Walk<'s> {
         match (wanted, value) {
             ("object", Value::Object(map)) => self.check_object(rules, map),
             ("array", Value::Array(entries)) => self.check_entries(rules, entries),
-            ("string", Value::String(_)) | ("boolean", Value::Bool(_)) | ("number", Value::Number(_)) => {}
+            ("string", Value::String(_))
+            | ("boolean", Value::Bool(_))
+            | ("number", Value::Number(_)) => {}
             ("integer", Value::Number(_)) => self.check_integer(rules, value),
             ("string", Value::Number(_) | Value::Bool(_)) => {
-                let message = format!("{} must be a string, this is {}", self.name(), describe(value));
-                self.report(ProblemKind::Unquoted, message, Some(format!("quote it: \"{value}\"")));
+                let message = format!(
+                    "{} must be a string, this is {}",
+                    self.name(),
+                    describe(value)
+                );
+                self.report(
+                    ProblemKind::Unquoted,
+                    message,
+                    Some(format!("quote it: \"{value}\"")),
+                );
             }
-            (_, Value::Null) => self.wrong_type(article(wanted), value, Some(empty_help(wanted).to_owned())),
+            (_, Value::Null) => {
+                self.wrong_type(article(wanted), value, Some(empty_help(wanted).to_owned()))
+            }
             _ => self.wrong_type(article(wanted), value, None),
         }
     }
 
     fn check_integer(&mut self, rules: &Map<String, Value>, value: &Value) {
-        let Some(number) = value.as_i64() else { return self.wrong_type("an integer", value, None) };
+        let Some(number) = value.as_i64() else {
+            return self.wrong_type("an integer", value, None);
+        };
         let is_int32 = rules.get("format").and_then(Value::as_str) == Some("int32");
         if is_int32 && i32::try_from(number).is_err() {
-            let message = format!("{} must be a 32-bit integer, {number} is too large", self.name());
+            let message = format!(
+                "{} must be a 32-bit integer, {number} is too large",
+                self.name()
+            );
             self.report(ProblemKind::WrongType, message, None);
         }
     }
 
     fn check_entries(&mut self, rules: &'s Map<String, Value>, entries: &[Value]) {
-        let Some(schema) = rules.get("items") else { return };
+        let Some(schema) = rules.get("items") else {
+            return;
+        };
         for (at, entry) in entries.iter().enumerate() {
             self.path.push(Step::Index(at));
             self.check(schema, entry);
@@ -216,7 +288,9 @@ impl<'s> Walk<'s> {
     fn check_object(&mut self, rules: &'s Map<String, Value>, map: &Map<String, Value>) {
         let no_fields = Map::new();
         let fields = rules.get("properties").and_then(Value::as_object);
-        let others = rules.get("additionalProperties").filter(|others| !others.is_boolean());
+        let others = rules
+            .get("additionalProperties")
+            .filter(|others| !others.is_boolean());
         for (key, value) in map {
             let field = fields.and_then(|fields| fields.get(key)).or(others);
             self.path.push(Step::Key(key.clone()));
@@ -229,33 +303,56 @@ impl<'s> Walk<'s> {
         }
         for required in list(rules, "required").iter().filter_map(Value::as_str) {
             if !map.contains_key(required) {
-                let text = fields.and_then(|fields| fields.get(required)).and_then(|field| self.first_sentence(field));
+                let text = fields
+                    .and_then(|fields| fields.get(required))
+                    .and_then(|field| self.first_sentence(field));
                 let help = text.map(|text| format!("`{required}`: {text}"));
-                self.report(ProblemKind::Missing, format!("{} must have `{required}`", self.name()), help);
+                self.report(
+                    ProblemKind::Missing,
+                    format!("{} must have `{required}`", self.name()),
+                    help,
+                );
             }
         }
     }
 
     fn first_sentence(&self, field: &'s Value) -> Option<String> {
-        let text = field.get("description").or_else(|| self.resolve(field).get("description"))?.as_str()?;
+        let text = field
+            .get("description")
+            .or_else(|| self.resolve(field).get("description"))?
+            .as_str()?;
         let sentence = text.split_once(". ").map_or(text, |(first, _)| first);
         Some(sentence.trim_end_matches('.').replace('\n', " "))
     }
 
     fn unknown_field(&mut self, key: &str, fields: &Map<String, Value>) {
         let parent = Path(self.path[..self.path.len() - 1].to_vec()).name();
-        let owner = if parent.is_empty() { "the object".to_owned() } else { format!("`{parent}`") };
+        let owner = if parent.is_empty() {
+            "the object".to_owned()
+        } else {
+            format!("`{parent}`")
+        };
         let names = || fields.keys().map(String::as_str);
         let help = match nearest(key, names()) {
             Some(near) => did_you_mean(near),
-            None => format!("the fields here are {}", names().collect::<Vec<_>>().join(", ")),
+            None => format!(
+                "the fields here are {}",
+                names().collect::<Vec<_>>().join(", ")
+            ),
         };
-        self.report(ProblemKind::UnknownField, format!("{owner} has no field `{key}`"), Some(help));
+        self.report(
+            ProblemKind::UnknownField,
+            format!("{owner} has no field `{key}`"),
+            Some(help),
+        );
     }
 }
 
 fn list<'s>(rules: &'s Map<String, Value>, key: &str) -> &'s [Value] {
-    rules.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    rules
+        .get(key)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 /// A mapping without stated fields, or one that says that it takes others.
@@ -269,7 +366,10 @@ fn is_open(rules: &Map<String, Value>) -> bool {
 /// The type that a schema asks for; `null` beside another is what an optional field has.
 fn type_of(rules: &Map<String, Value>) -> Option<&str> {
     match rules.get("type")? {
-        Value::Array(types) => types.iter().filter_map(Value::as_str).find(|&name| name != "null"),
+        Value::Array(types) => types
+            .iter()
+            .filter_map(Value::as_str)
+            .find(|&name| name != "null"),
         other => other.as_str(),
     }
 }
@@ -288,7 +388,11 @@ fn words(schema: &Value) -> Option<Vec<&str>> {
     if words.is_empty() {
         return None;
     }
-    words.iter().filter(|word| !word.is_null()).map(Value::as_str).collect()
+    words
+        .iter()
+        .filter(|word| !word.is_null())
+        .map(Value::as_str)
+        .collect()
 }
 
 fn has_type_of(schema: &Value, value: &Value) -> bool {
@@ -311,7 +415,11 @@ fn describe_choice(schema: &Value) -> String {
     if let Some(key) = fields.and_then(|fields| fields.keys().next()) {
         return format!("`{{{key}: ...}}`");
     }
-    schema.as_object().and_then(type_of).map_or("something else", article).to_owned()
+    schema
+        .as_object()
+        .and_then(type_of)
+        .map_or("something else", article)
+        .to_owned()
 }
 
 /// What a value is, in a sentence.
@@ -349,7 +457,11 @@ fn empty_help(wanted: &str) -> &'static str {
 }
 
 fn one_of(words: &[&str]) -> String {
-    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or ")
+    words
+        .iter()
+        .map(|word| format!("`{word}`"))
+        .collect::<Vec<_>>()
+        .join(" or ")
 }
 
 /// The sentence for a near miss.
@@ -362,7 +474,12 @@ pub fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Opt
     let most = (name.chars().count() / 3).max(1);
     let lower = name.to_lowercase();
     candidates
-        .map(|candidate| (strsim::osa_distance(&lower, &candidate.to_lowercase()), candidate))
+        .map(|candidate| {
+            (
+                strsim::osa_distance(&lower, &candidate.to_lowercase()),
+                candidate,
+            )
+        })
         .filter(|&(distance, _)| distance <= most)
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)

@@ -28,13 +28,20 @@ pub struct Fault {
 impl Fault {
     /// A fault without a place yet.
     pub fn new(code: Code, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Fault { path: Path::default(), code, message: message.into(), help: Some(help.into()) }
+        Fault {
+            path: Path::default(),
+            code,
+            message: message.into(),
+            help: Some(help.into()),
+        }
     }
 }
 
 /// Whether a text is one `${...}` and nothing else.
 pub fn is_whole_expression(text: &str) -> bool {
-    let Some(inner) = text.strip_prefix("${") else { return false };
+    let Some(inner) = text.strip_prefix("${") else {
+        return false;
+    };
     closing_brace(inner) == Some(inner.len().wrapping_sub(1))
 }
 
@@ -63,7 +70,10 @@ impl Template {
     /// # Errors
     /// All that is wrong with it.
     pub fn parse(text: &str, vocabulary: &Vocabulary) -> Result<Self, Vec<Fault>> {
-        let mut template = Template { parts: Vec::new(), is_whole: is_whole_expression(text) };
+        let mut template = Template {
+            parts: Vec::new(),
+            is_whole: is_whole_expression(text),
+        };
         let mut faults = Vec::new();
         let mut rest = text;
         while let Some(at) = rest.find("${") {
@@ -78,7 +88,9 @@ impl Template {
                 faults.push(unclosed());
                 break;
             };
-            match plain_param(&inner[..end], vocabulary).map_or_else(|| compile(&inner[..end], vocabulary), Ok) {
+            match plain_param(&inner[..end], vocabulary)
+                .map_or_else(|| compile(&inner[..end], vocabulary), Ok)
+            {
                 Ok(Part::Text(value)) => template.add_text(&value),
                 Ok(expression) => template.parts.push(expression),
                 Err(found) => faults.extend(found),
@@ -86,7 +98,11 @@ impl Template {
             rest = &inner[end + 1..];
         }
         template.add_text(rest);
-        if faults.is_empty() { Ok(template) } else { Err(faults) }
+        if faults.is_empty() {
+            Ok(template)
+        } else {
+            Err(faults)
+        }
     }
 
     fn add_text(&mut self, text: &str) {
@@ -104,10 +120,12 @@ impl Template {
 
     /// What its expressions use.
     pub fn uses(&self) -> Uses {
-        self.parts.iter().fold(Uses::default(), |all, part| match part {
-            Part::Text(_) => all,
-            Part::Expression(expression) => all.and(expression.uses),
-        })
+        self.parts
+            .iter()
+            .fold(Uses::default(), |all, part| match part {
+                Part::Text(_) => all,
+                Part::Expression(expression) => all.and(expression.uses),
+            })
     }
 
     /// Its value.
@@ -119,14 +137,16 @@ impl Template {
         for part in &self.parts {
             match part {
                 Part::Text(own) => text.push_str(own),
-                Part::Expression(expression) => match (evaluator.evaluate(expression)?, self.is_whole) {
-                    (Outcome::Value(Value::Null), _) => return Err(is_null(expression)),
-                    (outcome, true) => return Ok(outcome),
-                    (Outcome::Value(value), false) => {
-                        text.push_str(&as_text(&value).ok_or_else(|| no_text(expression))?)
+                Part::Expression(expression) => {
+                    match (evaluator.evaluate(expression)?, self.is_whole) {
+                        (Outcome::Value(Value::Null), _) => return Err(is_null(expression)),
+                        (outcome, true) => return Ok(outcome),
+                        (Outcome::Value(value), false) => {
+                            text.push_str(&as_text(&value).ok_or_else(|| no_text(expression))?)
+                        }
+                        (Outcome::Absent, false) => return Err(is_absent(expression)),
                     }
-                    (Outcome::Absent, false) => return Err(is_absent(expression)),
-                },
+                }
             }
         }
         Ok(Outcome::Value(Value::String(text)))
@@ -146,10 +166,15 @@ pub fn as_text(value: &Value) -> Option<String> {
 pub fn texts(value: &Value, path: &Path) -> Vec<(Path, String)> {
     match value {
         Value::String(text) if has_expression(text) => vec![(path.clone(), text.clone())],
-        Value::Array(entries) => {
-            entries.iter().enumerate().flat_map(|(at, entry)| texts(entry, &path.index(at))).collect()
-        }
-        Value::Object(map) => map.iter().flat_map(|(key, entry)| texts(entry, &path.key(key))).collect(),
+        Value::Array(entries) => entries
+            .iter()
+            .enumerate()
+            .flat_map(|(at, entry)| texts(entry, &path.index(at)))
+            .collect(),
+        Value::Object(map) => map
+            .iter()
+            .flat_map(|(key, entry)| texts(entry, &path.key(key)))
+            .collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     }
 }
@@ -162,31 +187,57 @@ fn plain_param(text: &str, vocabulary: &Vocabulary) -> Option<Part> {
 
 fn compile(text: &str, vocabulary: &Vocabulary) -> Result<Part, Vec<Fault>> {
     let compiled = Expression::compile(text.trim(), vocabulary);
-    compiled.map(|expression| Part::Expression(Box::new(expression))).map_err(|faults| {
-        let with_hint = |fault: Fault| match fault.code {
-            Code::BadExpression => {
-                let help = fault.help.map(|help| format!("{help}; ")).unwrap_or_default();
-                Fault { help: Some(format!("{help}{}", literal_hint(text))), ..fault }
-            }
-            _ => fault,
-        };
-        faults.into_iter().map(with_hint).collect()
-    })
+    compiled
+        .map(|expression| Part::Expression(Box::new(expression)))
+        .map_err(|faults| {
+            let with_hint = |fault: Fault| match fault.code {
+                Code::BadExpression => {
+                    let help = fault
+                        .help
+                        .map(|help| format!("{help}; "))
+                        .unwrap_or_default();
+                    Fault {
+                        help: Some(format!("{help}{}", literal_hint(text))),
+                        ..fault
+                    }
+                }
+                _ => fault,
+            };
+            faults.into_iter().map(with_hint).collect()
+        })
 }
 
 fn is_null(expression: &Expression) -> Fault {
     let message = format!("`${{{}}}` is null", expression.text());
-    Fault::new(Code::BadExpression, message, "a key is left out by an optional with nothing in it: `${a.?b}`")
+    Fault::new(
+        Code::BadExpression,
+        message,
+        "a key is left out by an optional with nothing in it: `${a.?b}`",
+    )
 }
 
 fn is_absent(expression: &Expression) -> Fault {
-    let message = format!("`${{{}}}` is an optional with nothing in it, within a text", expression.text());
-    Fault::new(Code::BadExpression, message, "say what stands for nothing: `.orValue('')`")
+    let message = format!(
+        "`${{{}}}` is an optional with nothing in it, within a text",
+        expression.text()
+    );
+    Fault::new(
+        Code::BadExpression,
+        message,
+        "say what stands for nothing: `.orValue('')`",
+    )
 }
 
 fn no_text(expression: &Expression) -> Fault {
-    let message = format!("`${{{}}}` is a list or a mapping, within a text", expression.text());
-    Fault::new(Code::BadExpression, message, "make it a text, for example with `.join(',')`")
+    let message = format!(
+        "`${{{}}}` is a list or a mapping, within a text",
+        expression.text()
+    );
+    Fault::new(
+        Code::BadExpression,
+        message,
+        "make it a text, for example with `.join(',')`",
+    )
 }
 
 fn literal_hint(expression: &str) -> String {
@@ -227,14 +278,26 @@ mod tests {
     use serde_json::json;
 
     fn vocabulary() -> Vocabulary {
-        let given = [("port", Some("9404")), ("image", Some("a/b:1")), ("dollar", Some("x$")), ("empty", None)];
-        let params = given.into_iter().map(|(name, value)| (name.to_owned(), value.map(str::to_owned))).collect();
-        Vocabulary { params, ..Vocabulary::default() }
+        let given = [
+            ("port", Some("9404")),
+            ("image", Some("a/b:1")),
+            ("dollar", Some("x$")),
+            ("empty", None),
+        ];
+        let params = given
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.map(str::to_owned)))
+            .collect();
+        Vocabulary {
+            params,
+            ..Vocabulary::default()
+        }
     }
 
     fn filled(text: &str) -> Value {
         let vocabulary = vocabulary();
-        let template = Template::parse(text, &vocabulary).unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
+        let template = Template::parse(text, &vocabulary)
+            .unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
         match template.evaluate(&Evaluator::new(&vocabulary.params, &[], &NoFacts)) {
             Ok(Outcome::Value(value)) => value,
             other => panic!("{text}: {other:?}"),
@@ -249,13 +312,19 @@ mod tests {
     fn evaluation_fault(text: &str) -> String {
         let vocabulary = vocabulary();
         let template = Template::parse(text, &vocabulary).expect(text);
-        template.evaluate(&Evaluator::new(&vocabulary.params, &[], &NoFacts)).unwrap_err().message
+        template
+            .evaluate(&Evaluator::new(&vocabulary.params, &[], &NoFacts))
+            .unwrap_err()
+            .message
     }
 
     #[test]
     fn expressions_are_put_in() {
         assert_eq!(filled("${params.image}"), json!("a/b:1"));
-        assert_eq!(filled("-x=${params.port}:${ params.port }/c"), json!("-x=9404:9404/c"));
+        assert_eq!(
+            filled("-x=${params.port}:${ params.port }/c"),
+            json!("-x=9404:9404/c")
+        );
         assert_eq!(filled("${'}' + \"{\"}"), json!("}{"));
         assert_eq!(filled("n${1 + 1}${true}"), json!("n2true"));
     }
@@ -263,7 +332,10 @@ mod tests {
     #[test]
     fn a_whole_expression_keeps_its_type() {
         assert_eq!(filled("${int(params.port)}"), json!(9404));
-        assert_eq!(filled("${{'b': 1, 'a': [true]}}"), json!({"a": [true], "b": 1}));
+        assert_eq!(
+            filled("${{'b': 1, 'a': [true]}}"),
+            json!({"a": [true], "b": 1})
+        );
     }
 
     #[test]
@@ -280,8 +352,14 @@ mod tests {
     #[test]
     fn an_unknown_parameter_is_an_error_with_the_near_one() {
         let (code, message, help) = fault_of("${params.prot}");
-        assert_eq!((code, message.as_str()), (Code::BadExpression, "the policy has no parameter `prot`"));
-        assert!(help.contains("`port`") && help.contains("`$${params.prot}`"), "{help}");
+        assert_eq!(
+            (code, message.as_str()),
+            (Code::BadExpression, "the policy has no parameter `prot`")
+        );
+        assert!(
+            help.contains("`port`") && help.contains("`$${params.prot}`"),
+            "{help}"
+        );
     }
 
     #[test]
@@ -323,7 +401,16 @@ mod tests {
     fn every_text_of_a_value_has_its_path() {
         let value = json!({"a": ["${params.port}", 1], "${params.port}": {"b": "${nope}"}});
         let found = texts(&value, &Path::of(&["inject"]));
-        let found: Vec<(String, &str)> = found.iter().map(|(path, text)| (path.to_string(), text.as_str())).collect();
-        assert_eq!(found, [("inject.a[0]".into(), "${params.port}"), ("inject.${params.port}.b".into(), "${nope}")]);
+        let found: Vec<(String, &str)> = found
+            .iter()
+            .map(|(path, text)| (path.to_string(), text.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("inject.a[0]".into(), "${params.port}"),
+                ("inject.${params.port}.b".into(), "${nope}")
+            ]
+        );
     }
 }

@@ -10,9 +10,30 @@ use crate::diagnostic::Code;
 const ROOTS: [(&str, &[&str]); 8] = [
     ("params", &[]),
     ("variables", &[]),
-    ("workload", &["name", "kind", "apiVersion", "namespace", "labels", "annotations", "selector"]),
+    (
+        "workload",
+        &[
+            "name",
+            "kind",
+            "apiVersion",
+            "namespace",
+            "labels",
+            "annotations",
+            "selector",
+        ],
+    ),
     ("pod", &["labels", "annotations", "spec"]),
-    ("container", &["name", "image", "ports", "resources", "securityContext", "env"]),
+    (
+        "container",
+        &[
+            "name",
+            "image",
+            "ports",
+            "resources",
+            "securityContext",
+            "env",
+        ],
+    ),
     ("containers", &["first"]),
     ("object", &[]),
     ("ref", &["kind", "name"]),
@@ -63,7 +84,18 @@ const FUNCTIONS: [&str; 37] = [
 const MACROS: [&str; 6] = ["all", "exists", "exists_one", "existsOne", "filter", "map"];
 
 /// Names of types, to compare `type(x)` with.
-const TYPES: [&str; 10] = ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
+const TYPES: [&str; 10] = [
+    "bool",
+    "bytes",
+    "double",
+    "int",
+    "list",
+    "map",
+    "null_type",
+    "string",
+    "type",
+    "uint",
+];
 
 /// The names that a policy adds.
 #[derive(Debug, Clone, Default)]
@@ -116,9 +148,16 @@ impl Vocabulary {
         let names = ROOTS.iter().map(|(root, _)| *root);
         let help = match nearest(name, names.clone()) {
             Some(near) => did_you_mean(near),
-            None => format!("an expression may begin with {}", names.collect::<Vec<_>>().join(", ")),
+            None => format!(
+                "an expression may begin with {}",
+                names.collect::<Vec<_>>().join(", ")
+            ),
         };
-        Err(Fault::new(Code::BadExpression, format!("expressions know no `{name}`"), help))
+        Err(Fault::new(
+            Code::BadExpression,
+            format!("expressions know no `{name}`"),
+            help,
+        ))
     }
 
     /// Checks a field of a name.
@@ -127,17 +166,27 @@ impl Vocabulary {
             "params" => self.check_param(field, asked),
             "variables" => check_name(field, self.variables.keys().map(String::as_str), |help| {
                 let message = format!("there is no variable `{field}` before this");
-                let help = help.unwrap_or_else(|| "define it under `variables`, above what uses it".to_owned());
+                let help = help.unwrap_or_else(|| {
+                    "define it under `variables`, above what uses it".to_owned()
+                });
                 Fault::new(Code::BadExpression, message, help)
             }),
             _ => {
-                let fields = ROOTS.iter().find(|(name, _)| *name == root).map_or(&[][..], |(_, fields)| fields);
+                let fields = ROOTS
+                    .iter()
+                    .find(|(name, _)| *name == root)
+                    .map_or(&[][..], |(_, fields)| fields);
                 if fields.is_empty() {
                     return Ok(());
                 }
                 check_name(field, fields.iter().copied(), |help| {
-                    let help = help.unwrap_or_else(|| format!("its fields are {}", fields.join(", ")));
-                    Fault::new(Code::BadExpression, format!("`{root}` has no `{field}`"), help)
+                    let help =
+                        help.unwrap_or_else(|| format!("its fields are {}", fields.join(", ")));
+                    Fault::new(
+                        Code::BadExpression,
+                        format!("`{root}` has no `{field}`"),
+                        help,
+                    )
                 })
             }
         }
@@ -147,12 +196,20 @@ impl Vocabulary {
         match self.params.get(name) {
             Some(None) if asked == Asked::Plainly && !self.open.contains(name) => {
                 let help = format!("give it with `--param {name}=VALUE`, or give it a default");
-                Err(Fault::new(Code::BadParam, format!("the parameter `{name}` has no value"), help))
+                Err(Fault::new(
+                    Code::BadParam,
+                    format!("the parameter `{name}` has no value"),
+                    help,
+                ))
             }
             Some(_) => Ok(()),
             None => check_name(name, self.params.keys().map(String::as_str), |help| {
                 let help = help.unwrap_or_else(|| "declare it under `params`".to_owned());
-                Fault::new(Code::BadExpression, format!("the policy has no parameter `{name}`"), help)
+                Fault::new(
+                    Code::BadExpression,
+                    format!("the policy has no parameter `{name}`"),
+                    help,
+                )
             }),
         }
     }
@@ -160,13 +217,33 @@ impl Vocabulary {
     /// What naming a root, or one of its fields, uses.
     pub fn uses(&self, root: &str, field: Option<&str>) -> Uses {
         match (root, field) {
-            ("params", Some(field)) => Uses { workload: self.open.contains(field), ..Uses::default() },
-            ("params", None) => Uses { workload: !self.open.is_empty(), ..Uses::default() },
+            ("params", Some(field)) => Uses {
+                workload: self.open.contains(field),
+                ..Uses::default()
+            },
+            ("params", None) => Uses {
+                workload: !self.open.is_empty(),
+                ..Uses::default()
+            },
             ("variables", Some(field)) => self.variables.get(field).copied().unwrap_or_default(),
-            ("variables", None) => self.variables.values().fold(Uses::default(), |all, one| all.and(*one)),
-            ("container", _) => Uses { workload: true, container: true, ..Uses::default() },
-            ("ref", _) => Uses { workload: true, reference: true, ..Uses::default() },
-            _ => Uses { workload: !TYPES.contains(&root), ..Uses::default() },
+            ("variables", None) => self
+                .variables
+                .values()
+                .fold(Uses::default(), |all, one| all.and(*one)),
+            ("container", _) => Uses {
+                workload: true,
+                container: true,
+                ..Uses::default()
+            },
+            ("ref", _) => Uses {
+                workload: true,
+                reference: true,
+                ..Uses::default()
+            },
+            _ => Uses {
+                workload: !TYPES.contains(&root),
+                ..Uses::default()
+            },
         }
     }
 }
@@ -184,17 +261,28 @@ fn check_name<'n>(
 
 /// The fields of a name that has only these.
 pub fn fields_of(root: &str) -> &'static [&'static str] {
-    ROOTS.iter().find(|(name, _)| *name == root).map_or(&[], |(_, fields)| fields)
+    ROOTS
+        .iter()
+        .find(|(name, _)| *name == root)
+        .map_or(&[], |(_, fields)| fields)
 }
 
 /// Checks the name of a function or method.
 pub fn check_function(name: &str) -> Result<(), Fault> {
     if MACROS.contains(&name) {
         let message = format!("`{name}` is called in a way that it does not have");
-        return Err(Fault::new(Code::BadExpression, message, format!("write `list.{name}(x, ...)` with x a name")));
+        return Err(Fault::new(
+            Code::BadExpression,
+            message,
+            format!("write `list.{name}(x, ...)` with x a name"),
+        ));
     }
     check_name(name, FUNCTIONS.into_iter().chain(MACROS), |help| {
         let help = help.unwrap_or_else(|| format!("the functions are {}", FUNCTIONS.join(", ")));
-        Fault::new(Code::BadExpression, format!("expressions know no function `{name}`"), help)
+        Fault::new(
+            Code::BadExpression,
+            format!("expressions know no function `{name}`"),
+            help,
+        )
     })
 }

@@ -8,14 +8,25 @@ use crate::report::shown::is_unsafe;
 /// All tests.
 pub fn render(judged: &[Judged]) -> String {
     let count = |of: &dyn Fn(&Judged) -> usize| judged.iter().map(of).sum::<usize>();
-    let failures = |one: &Judged| one.verdicts.iter().filter(|verdict| verdict.failure.is_some()).count();
+    let failures = |one: &Judged| {
+        one.verdicts
+            .iter()
+            .filter(|verdict| verdict.failure.is_some())
+            .count()
+    };
     let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
     let (tests, failed) = (count(&|one| one.verdicts.len()), count(&failures));
-    let _ = writeln!(text, "<testsuites name=\"podgraft\" tests=\"{tests}\" failures=\"{failed}\">");
+    let _ = writeln!(
+        text,
+        "<testsuites name=\"podgraft\" tests=\"{tests}\" failures=\"{failed}\">"
+    );
     for one in judged {
         let (name, file) = (escape(&one.test.name), escape(&one.test.file));
         let (tests, failed) = (one.verdicts.len(), failures(one));
-        let _ = writeln!(text, "  <testsuite name=\"{name}\" file=\"{file}\" tests=\"{tests}\" failures=\"{failed}\">");
+        let _ = writeln!(
+            text,
+            "  <testsuite name=\"{name}\" file=\"{file}\" tests=\"{tests}\" failures=\"{failed}\">"
+        );
         for verdict in &one.verdicts {
             let what = escape(&verdict.what);
             let _ = match &verdict.failure {

@@ -59,18 +59,34 @@ pub struct Verdict {
 
 /// Compares what came with what is expected. `expected` is the text of the file of `expect.output`.
 pub fn judge(spec: &Spec, ran: &Ran, expected: Option<&str>) -> Vec<Verdict> {
-    let Expect { output, refused, warnings, results } = &spec.expect;
+    let Expect {
+        output,
+        refused,
+        warnings,
+        results,
+    } = &spec.expect;
     let mut verdicts = Vec::new();
     if refused.is_empty() {
         verdicts.extend(not_refused(ran));
     } else {
-        verdicts.push(codes("refused with", refused, &codes_of(ran, Severity::Error)));
+        verdicts.push(codes(
+            "refused with",
+            refused,
+            &codes_of(ran, Severity::Error),
+        ));
     }
     if let (Some(name), Some(expected)) = (output, expected) {
-        verdicts.push(Verdict { what: format!("output {name}"), failure: differs(ran, name, expected) });
+        verdicts.push(Verdict {
+            what: format!("output {name}"),
+            failure: differs(ran, name, expected),
+        });
     }
     if let Some(warnings) = warnings {
-        verdicts.push(codes("warnings", warnings, &codes_of(ran, Severity::Warning)));
+        verdicts.push(codes(
+            "warnings",
+            warnings,
+            &codes_of(ran, Severity::Warning),
+        ));
     }
     verdicts.extend(results.iter().map(|result| in_results(result, ran)));
     verdicts
@@ -84,31 +100,53 @@ fn not_refused(ran: &Ran) -> Option<Verdict> {
         .filter(|problem| problem.is_error())
         .map(|problem| format!("{}: {}", problem.code.name(), problem.message))
         .collect();
-    (!errors.is_empty()).then(|| Verdict { what: "not refused".to_owned(), failure: Some(errors.join("\n")) })
+    (!errors.is_empty()).then(|| Verdict {
+        what: "not refused".to_owned(),
+        failure: Some(errors.join("\n")),
+    })
 }
 
 fn codes_of(ran: &Ran, severity: Severity) -> BTreeSet<String> {
-    let found = ran.problems.iter().filter(|problem| problem.severity == severity);
-    found.map(|problem| problem.code.name().to_owned()).collect()
+    let found = ran
+        .problems
+        .iter()
+        .filter(|problem| problem.severity == severity);
+    found
+        .map(|problem| problem.code.name().to_owned())
+        .collect()
 }
 
 fn codes(what: &str, wanted: &[String], found: &BTreeSet<String>) -> Verdict {
     let wanted: BTreeSet<String> = wanted.iter().cloned().collect();
     let list = |codes: &BTreeSet<String>| match codes.is_empty() {
         true => "none".to_owned(),
-        false => codes.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+        false => codes
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(", "),
     };
     let failure = (wanted != *found).then(|| format!("there are: {}", list(found)));
-    Verdict { what: format!("{what} {}", list(&wanted)), failure }
+    Verdict {
+        what: format!("{what} {}", list(&wanted)),
+        failure,
+    }
 }
 
 fn differs(ran: &Ran, name: &str, expected: &str) -> Option<String> {
-    let Some(output) = &ran.output else { return Some("there is no output: the run was refused".to_owned()) };
+    let Some(output) = &ran.output else {
+        return Some("there is no output: the run was refused".to_owned());
+    };
     let output = String::from_utf8_lossy(output);
     if output == expected {
         return None;
     }
-    Some(TextDiff::from_lines(expected, &output).unified_diff().header(name, "what came out").to_string())
+    Some(
+        TextDiff::from_lines(expected, &output)
+            .unified_diff()
+            .header(name, "what came out")
+            .to_string(),
+    )
 }
 
 fn in_results(wanted: &ExpectedResult, ran: &Ran) -> Verdict {
@@ -116,21 +154,46 @@ fn in_results(wanted: &ExpectedResult, ran: &Ran) -> Verdict {
         Some(namespace) => format!("{} {namespace}/{}", wanted.kind, wanted.name),
         None => format!("{} {}", wanted.kind, wanted.name),
     };
-    let of_policy = wanted.policy.as_ref().map(|policy| format!(" by {policy}")).unwrap_or_default();
+    let of_policy = wanted
+        .policy
+        .as_ref()
+        .map(|policy| format!(" by {policy}"))
+        .unwrap_or_default();
     let what = format!("{workload}: {:?}{of_policy}", wanted.result);
     let is_it = |report: &&WorkloadReport| {
         fits(&wanted.kind, &report.kind)
             && fits(&wanted.name, &report.name)
-            && wanted.namespace.as_ref().is_none_or(|own| fits(own, report.namespace.as_deref().unwrap_or_default()))
+            && wanted
+                .namespace
+                .as_ref()
+                .is_none_or(|own| fits(own, report.namespace.as_deref().unwrap_or_default()))
     };
-    let is_policy = |report: &&PolicyReport| wanted.policy.as_ref().is_none_or(|policy| **policy == *report.policy);
-    let found: Vec<&PolicyReport> =
-        ran.workloads.iter().filter(is_it).flat_map(|report| report.policies.iter().filter(is_policy)).collect();
+    let is_policy = |report: &&PolicyReport| {
+        wanted
+            .policy
+            .as_ref()
+            .is_none_or(|policy| **policy == *report.policy)
+    };
+    let found: Vec<&PolicyReport> = ran
+        .workloads
+        .iter()
+        .filter(is_it)
+        .flat_map(|report| report.policies.iter().filter(is_policy))
+        .collect();
     if found.is_empty() {
-        return Verdict { what, failure: Some("no such workload was compared with such a policy".to_owned()) };
+        return Verdict {
+            what,
+            failure: Some("no such workload was compared with such a policy".to_owned()),
+        };
     }
-    let wrong: Vec<String> = found.into_iter().filter_map(|report| is_otherwise(wanted, report)).collect();
-    Verdict { what, failure: (!wrong.is_empty()).then(|| wrong.join("\n")) }
+    let wrong: Vec<String> = found
+        .into_iter()
+        .filter_map(|report| is_otherwise(wanted, report))
+        .collect();
+    Verdict {
+        what,
+        failure: (!wrong.is_empty()).then(|| wrong.join("\n")),
+    }
 }
 
 fn fits(glob: &str, text: &str) -> bool {
@@ -138,7 +201,11 @@ fn fits(glob: &str, text: &str) -> bool {
 }
 
 fn words(changes: &[Change]) -> String {
-    changes.iter().map(Change::what).collect::<Vec<_>>().join(", ")
+    changes
+        .iter()
+        .map(Change::what)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// What the report says, where it is not what is wanted.
@@ -150,10 +217,17 @@ fn is_otherwise(wanted: &ExpectedResult, report: &PolicyReport) -> Option<String
         Outcome::Skipped(skip) => (Word::Skipped, skip.reason.clone()),
         Outcome::Failed => (Word::Failed, String::new()),
     };
-    let has_reason = wanted.reason.as_ref().is_none_or(|glob| fits(glob, &reason));
+    let has_reason = wanted
+        .reason
+        .as_ref()
+        .is_none_or(|glob| fits(glob, &reason));
     if word == wanted.result && has_reason {
         return None;
     }
-    let reason = if reason.is_empty() { reason } else { format!(" ({reason})") };
+    let reason = if reason.is_empty() {
+        reason
+    } else {
+        format!(" ({reason})")
+    };
     Some(format!("{word:?} by {}{reason}", report.policy))
 }

@@ -21,7 +21,10 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of::<PolicyTestFile>);
 
 /// The tests of a file, and all that is wrong with them. Other objects are left alone.
 pub fn read(file: PolicyFile) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
-    let file = Arc::new(PolicyText { name: file.name, text: file.text });
+    let file = Arc::new(PolicyText {
+        name: file.name,
+        text: file.text,
+    });
     let tree = match parse(&file.text) {
         Ok(tree) => tree,
         Err(error) => return (Vec::new(), vec![not_yaml(&file, error, "the test")]),
@@ -40,29 +43,62 @@ fn is_test(tree: &Tree<'_>, root: NodeId) -> bool {
     tree.get(root, "kind").and_then(|kind| tree.scalar(kind)) == Some(KIND)
 }
 
-fn read_one(file: &Arc<PolicyText>, tree: &Tree<'_>, root: NodeId) -> Result<PolicyTest, Vec<Diagnostic>> {
+fn read_one(
+    file: &Arc<PolicyText>,
+    tree: &Tree<'_>,
+    root: NodeId,
+) -> Result<PolicyTest, Vec<Diagnostic>> {
     let value = to_value(tree, root).map_err(|error| vec![not_a_value(file, error)])?;
-    let document = Document { file: Arc::clone(file), places: Places::Tree(tree, root), value };
+    let document = Document {
+        file: Arc::clone(file),
+        places: Places::Tree(tree, root),
+        value,
+    };
     if document.text(&["apiVersion"]) != Some(API_VERSION) {
         let message = format!("a test begins with `apiVersion: {API_VERSION}` and `kind: {KIND}`");
-        return Err(vec![document.error(Code::BadPolicy, &Path::of(&["apiVersion"]), message)]);
+        return Err(vec![document.error(
+            Code::BadPolicy,
+            &Path::of(&["apiVersion"]),
+            message,
+        )]);
     }
     let found = SCHEMA.check(&document.value, Templates::Filled);
-    let mut problems: Vec<Diagnostic> = found.iter().map(|problem| document.problem(problem)).collect();
+    let mut problems: Vec<Diagnostic> = found
+        .iter()
+        .map(|problem| document.problem(problem))
+        .collect();
     problems.extend(unknown_codes(&document));
     if !problems.is_empty() {
         return Err(problems);
     }
     let test: PolicyTestFile = serde_json::from_value(document.value.clone()).map_err(|error| {
-        vec![document.error(Code::WrongType, &Path::default(), format!("the test cannot be read: {error}"))]
+        vec![document.error(
+            Code::WrongType,
+            &Path::default(),
+            format!("the test cannot be read: {error}"),
+        )]
     })?;
     let expect = &test.spec.expect;
-    if expect.output.is_none() && expect.refused.is_empty() && expect.warnings.is_none() && expect.results.is_empty() {
-        let problem = document.key_error(Code::BadPolicy, &Path::of(&["spec", "expect"]), "the test expects nothing");
-        return Err(vec![problem.help("say what must come of it: `output`, `refused`, `warnings` or `results`")]);
+    if expect.output.is_none()
+        && expect.refused.is_empty()
+        && expect.warnings.is_none()
+        && expect.results.is_empty()
+    {
+        let problem = document.key_error(
+            Code::BadPolicy,
+            &Path::of(&["spec", "expect"]),
+            "the test expects nothing",
+        );
+        return Err(vec![problem.help(
+            "say what must come of it: `output`, `refused`, `warnings` or `results`",
+        )]);
     }
     let name = test.metadata.name.unwrap_or_default();
-    Ok(PolicyTest { name, file: Arc::clone(&file.name), spec: test.spec })
+    Ok(PolicyTest {
+        name,
+        file: Arc::clone(&file.name),
+        spec: test.spec,
+    })
 }
 
 /// A code that no diagnostic has would be waited for in vain.
@@ -70,7 +106,11 @@ fn unknown_codes(document: &Document<'_>) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for list in ["refused", "warnings"] {
         let at = Path::of(&["spec", "expect", list]);
-        let entries = at.get(&document.value).and_then(|list| list.as_array()).map(Vec::as_slice).unwrap_or_default();
+        let entries = at
+            .get(&document.value)
+            .and_then(|list| list.as_array())
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         for (index, code) in entries.iter().enumerate() {
             if let Some(code) = code.as_str().filter(|code| Code::find(code).is_none()) {
                 let message = format!("there is no diagnostic code `{code}`");

@@ -8,21 +8,48 @@ use crate::report::{Paint, one_line};
 
 /// All tests, one expectation a line.
 pub fn render(judged: &[Judged], paint: Paint) -> String {
-    let rows = || judged.iter().flat_map(|one| one.verdicts.iter().map(move |verdict| (one, verdict)));
-    let name_width = judged.iter().map(|one| name(one).chars().count()).max().unwrap_or(0).max("TEST".len());
-    let what_width = rows().map(|(_, verdict)| verdict.what.chars().count()).max().unwrap_or(0).max("EXPECTED".len());
-    let mut text = format!("{:name_width$}  {:what_width$}  RESULT\n", "TEST", "EXPECTED");
+    let rows = || {
+        judged
+            .iter()
+            .flat_map(|one| one.verdicts.iter().map(move |verdict| (one, verdict)))
+    };
+    let name_width = judged
+        .iter()
+        .map(|one| name(one).chars().count())
+        .max()
+        .unwrap_or(0)
+        .max("TEST".len());
+    let what_width = rows()
+        .map(|(_, verdict)| verdict.what.chars().count())
+        .max()
+        .unwrap_or(0)
+        .max("EXPECTED".len());
+    let mut text = format!(
+        "{:name_width$}  {:what_width$}  RESULT\n",
+        "TEST", "EXPECTED"
+    );
     for (one, verdict) in rows() {
         let result = match verdict.failure {
             None => paint.wrap("32", "pass"),
             Some(_) => paint.wrap("31", "FAIL"),
         };
-        let _ = writeln!(text, "{:name_width$}  {:what_width$}  {result}", name(one), verdict.what);
+        let _ = writeln!(
+            text,
+            "{:name_width$}  {:what_width$}  {result}",
+            name(one),
+            verdict.what
+        );
     }
     for (one, verdict) in rows() {
         if let Some(failure) = &verdict.failure {
-            let _ =
-                write!(text, "\n{} ({}): {}\n{}", name(one), one_line(&one.test.file), verdict.what, indented(failure));
+            let _ = write!(
+                text,
+                "\n{} ({}): {}\n{}",
+                name(one),
+                one_line(&one.test.file),
+                verdict.what,
+                indented(failure)
+            );
         }
     }
     text.push('\n');
@@ -38,12 +65,22 @@ fn indented(failure: &str) -> String {
     if failure.starts_with("--- ") {
         return failure.to_owned();
     }
-    lines(failure).lines().map(|line| format!("  {line}\n")).collect()
+    lines(failure)
+        .lines()
+        .map(|line| format!("  {line}\n"))
+        .collect()
 }
 
 fn totals(judged: &[Judged]) -> String {
     let all: Vec<&Verdict> = judged.iter().flat_map(|one| &one.verdicts).collect();
-    let failed = all.iter().filter(|verdict| verdict.failure.is_some()).count();
+    let failed = all
+        .iter()
+        .filter(|verdict| verdict.failure.is_some())
+        .count();
     let plural = if judged.len() == 1 { "" } else { "s" };
-    format!("{} test{plural}: {} passed, {failed} failed\n", judged.len(), all.len() - failed)
+    format!(
+        "{} test{plural}: {} passed, {failed} failed\n",
+        judged.len(),
+        all.len() - failed
+    )
 }

@@ -30,10 +30,26 @@ const API_VERSION: &str = "podgraft.dev/v1alpha1";
 
 /// All of them.
 pub const KINDS: &[Published] = &[
-    Published { api_version: API_VERSION, kind: "InjectionPolicy", make: injection_policy },
-    Published { api_version: API_VERSION, kind: "Config", make: draft_07::<ConfigFile> },
-    Published { api_version: API_VERSION, kind: "PodgraftFunction", make: draft_07::<FunctionFile> },
-    Published { api_version: API_VERSION, kind: "PolicyTest", make: draft_07::<PolicyTestFile> },
+    Published {
+        api_version: API_VERSION,
+        kind: "InjectionPolicy",
+        make: injection_policy,
+    },
+    Published {
+        api_version: API_VERSION,
+        kind: "Config",
+        make: draft_07::<ConfigFile>,
+    },
+    Published {
+        api_version: API_VERSION,
+        kind: "PodgraftFunction",
+        make: draft_07::<FunctionFile>,
+    },
+    Published {
+        api_version: API_VERSION,
+        kind: "PolicyTest",
+        make: draft_07::<PolicyTestFile>,
+    },
 ];
 
 impl Published {
@@ -50,18 +66,26 @@ impl Published {
 
 /// The kind of a name, in any case of letters.
 pub fn find(kind: &str) -> Option<&'static Published> {
-    KINDS.iter().find(|published| published.kind.eq_ignore_ascii_case(kind))
+    KINDS
+        .iter()
+        .find(|published| published.kind.eq_ignore_ascii_case(kind))
 }
 
 /// The schema of a type, as draft-07.
 pub(super) fn draft_07<T: JsonSchema>() -> Value {
-    SchemaSettings::draft07().into_generator().into_root_schema_for::<T>().to_value()
+    SchemaSettings::draft07()
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value()
 }
 
 /// The schema of a policy before it is closed, without what `podSpec` does not take.
 pub(super) fn policy_types() -> Value {
     let mut schema = draft_07::<InjectionPolicy>();
-    if let Some(fields) = schema.pointer_mut("/definitions/PartOfPodSpec/properties").and_then(Value::as_object_mut) {
+    if let Some(fields) = schema
+        .pointer_mut("/definitions/PartOfPodSpec/properties")
+        .and_then(Value::as_object_mut)
+    {
         fields.retain(|key, _| !NOT_IN_POD_SPEC.iter().any(|(other, _)| other == key));
     }
     schema
@@ -72,11 +96,15 @@ fn injection_policy() -> Value {
     let mut within = BTreeSet::new();
     reach("Inject", &schema, &mut within);
     if let Some(definitions) = schema["definitions"].as_object_mut() {
-        for (_, definition) in definitions.iter_mut().filter(|(name, _)| within.contains(*name)) {
+        for (_, definition) in definitions
+            .iter_mut()
+            .filter(|(name, _)| within.contains(*name))
+        {
             take_expressions(definition);
         }
         let text = "A CEL expression; its value takes this place.";
-        let expression = json!({"type": "string", "pattern": r"^\$\{[\s\S]*\}$", "description": text});
+        let expression =
+            json!({"type": "string", "pattern": r"^\$\{[\s\S]*\}$", "description": text});
         definitions.insert(EXPRESSION.to_owned(), expression);
     }
     schema
@@ -94,7 +122,9 @@ fn reach(name: &str, schema: &Value, found: &mut BTreeSet<String>) {
     }
     let mut names = Vec::new();
     references(&schema["definitions"][name], &mut names);
-    names.into_iter().for_each(|name| reach(name, schema, found));
+    names
+        .into_iter()
+        .for_each(|name| reach(name, schema, found));
 }
 
 fn references<'s>(schema: &'s Value, names: &mut Vec<&'s str>) {
@@ -108,10 +138,15 @@ fn references<'s>(schema: &'s Value, names: &mut Vec<&'s str>) {
 
 /// Lets an expression stand for every field that is no text.
 fn take_expressions(schema: &mut Value) {
-    let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
+        return;
+    };
     for field in fields.values_mut().filter(|field| !is_text(field)) {
-        let description = field.as_object_mut().and_then(|field| field.remove("description"));
-        let mut either = json!({"anyOf": [field.take(), {"$ref": format!("{DEFINITIONS}{EXPRESSION}")}]});
+        let description = field
+            .as_object_mut()
+            .and_then(|field| field.remove("description"));
+        let mut either =
+            json!({"anyOf": [field.take(), {"$ref": format!("{DEFINITIONS}{EXPRESSION}")}]});
         if let Some(description) = description {
             either["description"] = description;
         }
@@ -132,9 +167,12 @@ fn close(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             without_null(map);
-            let is_object = map.get("properties").is_some_and(|fields| fields.is_object() && map.contains_key("type"));
+            let is_object = map
+                .get("properties")
+                .is_some_and(|fields| fields.is_object() && map.contains_key("type"));
             if is_object {
-                map.entry("additionalProperties").or_insert(Value::Bool(false));
+                map.entry("additionalProperties")
+                    .or_insert(Value::Bool(false));
             }
             map.values_mut().for_each(close);
         }
@@ -146,15 +184,26 @@ fn close(schema: &mut Value) {
 /// Takes the null out of `type: [string, null]` and `anyOf: [..., {type: null}]`.
 pub(super) fn without_null(map: &mut Map<String, Value>) {
     if let Some(types) = map.get("type").and_then(Value::as_array) {
-        let rest: Vec<Value> = types.iter().filter(|name| *name != "null").cloned().collect();
+        let rest: Vec<Value> = types
+            .iter()
+            .filter(|name| *name != "null")
+            .cloned()
+            .collect();
         if let [only] = rest.as_slice() {
             map.insert("type".to_owned(), only.clone());
         }
     }
     let is_null = |choice: &Value| choice["type"] == "null";
-    let choices = map.get("anyOf").and_then(Value::as_array).filter(|choices| choices.iter().any(is_null));
+    let choices = map
+        .get("anyOf")
+        .and_then(Value::as_array)
+        .filter(|choices| choices.iter().any(is_null));
     if let Some(choices) = choices {
-        let rest: Vec<Value> = choices.iter().filter(|choice| !is_null(choice)).cloned().collect();
+        let rest: Vec<Value> = choices
+            .iter()
+            .filter(|choice| !is_null(choice))
+            .cloned()
+            .collect();
         map.remove("anyOf");
         // Beside `$ref` other words do not count in draft-07.
         let key = if rest.len() == 1 { "allOf" } else { "anyOf" };

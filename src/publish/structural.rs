@@ -14,10 +14,17 @@ const FORMATS: [&str; 5] = ["int32", "int64", "double", "float", "date-time"];
 
 /// The structural schema of a root schema with its definitions.
 pub(super) fn structural(root: &Value) -> Value {
-    let mut walk = Walk { root, within: Vec::new() };
+    let mut walk = Walk {
+        root,
+        within: Vec::new(),
+    };
     let mut schema = walk.schema(root);
     // The API server knows these itself, and takes nothing else said about them.
-    for (key, kind) in [("apiVersion", "string"), ("kind", "string"), ("metadata", "object")] {
+    for (key, kind) in [
+        ("apiVersion", "string"),
+        ("kind", "string"),
+        ("metadata", "object"),
+    ] {
         schema["properties"][key] = json!({"type": kind});
     }
     schema
@@ -31,13 +38,19 @@ struct Walk<'s> {
 
 impl<'s> Walk<'s> {
     fn schema(&mut self, schema: &'s Value) -> Value {
-        let Some(own) = schema.as_object().filter(|own| !own.is_empty()) else { return json!({ANYTHING: true}) };
+        let Some(own) = schema.as_object().filter(|own| !own.is_empty()) else {
+            return json!({ANYTHING: true});
+        };
         if let Some(name) = reference(schema) {
             return self.definition(name);
         }
         let mut rules = own.clone();
         without_null(&mut rules);
-        let mut made = match own.get("allOf").or_else(|| own.get("anyOf")).and_then(Value::as_array) {
+        let mut made = match own
+            .get("allOf")
+            .or_else(|| own.get("anyOf"))
+            .and_then(Value::as_array)
+        {
             Some(parts) if rules.contains_key("allOf") => self.first_of(parts),
             _ => self.by_type(own, &rules),
         };
@@ -76,12 +89,16 @@ impl<'s> Walk<'s> {
         match rules.get("type").and_then(Value::as_str) {
             Some("object") => self.object(own),
             Some("array") => {
-                let items = own.get("items").map_or_else(|| json!({ANYTHING: true}), |items| self.schema(items));
+                let items = own
+                    .get("items")
+                    .map_or_else(|| json!({ANYTHING: true}), |items| self.schema(items));
                 json!({"type": "array", "items": items})
             }
             Some(name) => {
                 let mut made = json!({"type": name});
-                let format = rules.get("format").filter(|format| FORMATS.iter().any(|known| format == known));
+                let format = rules
+                    .get("format")
+                    .filter(|format| FORMATS.iter().any(|known| format == known));
                 if let Some(format) = format {
                     made["format"] = format.clone();
                 }
@@ -94,9 +111,15 @@ impl<'s> Walk<'s> {
     fn object(&mut self, own: &'s Map<String, Value>) -> Value {
         let mut made = json!({"type": "object"});
         let fields = own.get("properties").and_then(Value::as_object);
-        match (fields, own.get("additionalProperties").filter(|values| values.is_object())) {
+        match (
+            fields,
+            own.get("additionalProperties")
+                .filter(|values| values.is_object()),
+        ) {
             (Some(fields), _) => {
-                let fields = fields.iter().map(|(key, field)| (key.clone(), self.field(field)));
+                let fields = fields
+                    .iter()
+                    .map(|(key, field)| (key.clone(), self.field(field)));
                 made["properties"] = Value::Object(fields.collect());
             }
             (None, Some(values)) => made["additionalProperties"] = self.schema(values),
@@ -114,7 +137,9 @@ impl<'s> Walk<'s> {
         if !self.within.contains(&"Inject") {
             return made;
         }
-        let Some(map) = made.as_object_mut() else { return made };
+        let Some(map) = made.as_object_mut() else {
+            return made;
+        };
         match map.get("type").and_then(Value::as_str) {
             None | Some("string") => {}
             Some("integer") => {
@@ -139,7 +164,13 @@ fn words(rules: &Map<String, Value>) -> Option<Vec<Value>> {
     if let Some(words) = rules.get("enum").and_then(Value::as_array) {
         return Some(words.clone());
     }
-    let choices = rules.get("oneOf").or_else(|| rules.get("anyOf"))?.as_array()?;
-    let words: Option<Vec<Vec<Value>>> = choices.iter().map(|choice| words(choice.as_object()?)).collect();
+    let choices = rules
+        .get("oneOf")
+        .or_else(|| rules.get("anyOf"))?
+        .as_array()?;
+    let words: Option<Vec<Vec<Value>>> = choices
+        .iter()
+        .map(|choice| words(choice.as_object()?))
+        .collect();
     Some(words?.concat())
 }

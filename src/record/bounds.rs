@@ -17,12 +17,19 @@ impl Record {
     pub(super) fn beyond_documents(&self) -> Option<String> {
         let template = self.pod.split('.').filter(|key| !key.is_empty()).count();
         let too_deep = |what: &str, text: &str| {
-            Some(format!("{what} `{}` leads deeper than {MAX_DEPTH} levels, which no document nests", shown(text)))
+            Some(format!(
+                "{what} `{}` leads deeper than {MAX_DEPTH} levels, which no document nests",
+                shown(text)
+            ))
         };
         if template > MAX_DEPTH {
             return too_deep("its pod template", &self.pod);
         }
-        let effects = self.policies.iter().map(|policy| &policy.effects).chain([&self.marker]);
+        let effects = self
+            .policies
+            .iter()
+            .map(|policy| &policy.effects)
+            .chain([&self.marker]);
         let mut paths = effects.flat_map(paths_of);
         let (path, _) = paths.find(|(path, value)| {
             let steps = match path.strip_prefix("pod/") {
@@ -66,18 +73,41 @@ fn steps_of(path: &str) -> usize {
 
 /// Every path, and what undo puts there.
 fn paths_of(effects: &Effects) -> impl Iterator<Item = (&String, Option<&Value>)> {
-    let Effects { added, shared, made, filled, joined, replaced, removed } = effects;
-    let alone = added.keys().chain(shared.keys()).chain(made).chain(joined.keys());
+    let Effects {
+        added,
+        shared,
+        made,
+        filled,
+        joined,
+        replaced,
+        removed,
+    } = effects;
+    let alone = added
+        .keys()
+        .chain(shared.keys())
+        .chain(made)
+        .chain(joined.keys());
     let filled = filled.iter();
-    let replaced = replaced.iter().map(|(path, replaced)| (path, &replaced.was));
+    let replaced = replaced
+        .iter()
+        .map(|(path, replaced)| (path, &replaced.was));
     let removed = removed.iter().map(|(path, removed)| (path, &removed.was));
-    alone.map(|path| (path, None)).chain(filled.chain(replaced).chain(removed).map(|(path, was)| (path, Some(was))))
+    alone.map(|path| (path, None)).chain(
+        filled
+            .chain(replaced)
+            .chain(removed)
+            .map(|(path, was)| (path, Some(was))),
+    )
 }
 
 fn nests_at_most(value: &Value, levels: usize) -> bool {
     match (value, levels.checked_sub(1)) {
-        (Value::Object(fields), Some(levels)) => fields.values().all(|value| nests_at_most(value, levels)),
-        (Value::Array(items), Some(levels)) => items.iter().all(|value| nests_at_most(value, levels)),
+        (Value::Object(fields), Some(levels)) => {
+            fields.values().all(|value| nests_at_most(value, levels))
+        }
+        (Value::Array(items), Some(levels)) => {
+            items.iter().all(|value| nests_at_most(value, levels))
+        }
         (Value::Object(_) | Value::Array(_), None) => false,
         _ => true,
     }

@@ -21,7 +21,11 @@ pub struct JoinHint {
 
 /// What turned one value into another.
 pub fn effects_of(before: &Value, after: &Value, paths: &Paths, joins: &[JoinHint]) -> Effects {
-    let mut comparison = Comparison { paths, joins, effects: Effects::default() };
+    let mut comparison = Comparison {
+        paths,
+        joins,
+        effects: Effects::default(),
+    };
     comparison.values(before, after, &mut Vec::new());
     comparison.effects
 }
@@ -47,7 +51,11 @@ fn is_holder(value: &Value, key: &str) -> bool {
 }
 
 fn empty_like(value: &Value) -> Value {
-    if value.is_array() { Value::Array(Vec::new()) } else { Value::Object(Map::new()) }
+    if value.is_array() {
+        Value::Array(Vec::new())
+    } else {
+        Value::Object(Map::new())
+    }
 }
 
 impl Comparison<'_> {
@@ -75,7 +83,13 @@ impl Comparison<'_> {
                 self.values_in(&empty_like(now), now, path);
             }
             _ => {
-                self.effects.replaced.insert(text, Replaced { was: before.clone(), now: digest(after) });
+                self.effects.replaced.insert(
+                    text,
+                    Replaced {
+                        was: before.clone(),
+                        now: digest(after),
+                    },
+                );
             }
         }
     }
@@ -90,7 +104,12 @@ impl Comparison<'_> {
         }
     }
 
-    fn mappings(&mut self, old: &Map<String, Value>, new: &Map<String, Value>, path: &mut Vec<String>) {
+    fn mappings(
+        &mut self,
+        old: &Map<String, Value>,
+        new: &Map<String, Value>,
+        path: &mut Vec<String>,
+    ) {
         let mut previous = String::new();
         for (key, was) in old {
             path.push(key.replace('~', "~0").replace('/', "~1"));
@@ -108,7 +127,10 @@ impl Comparison<'_> {
     }
 
     fn removed(&mut self, was: &Value, previous: &str, path: &[String]) {
-        let removed = Removed { was: was.clone(), after: Some(previous.to_owned()) };
+        let removed = Removed {
+            was: was.clone(),
+            after: Some(previous.to_owned()),
+        };
         self.effects.removed.insert(self.paths.write(path), removed);
     }
 
@@ -126,17 +148,28 @@ impl Comparison<'_> {
 
     fn lists(&mut self, key: &str, (old, new): (&[Value], &[Value]), path: &mut Vec<String>) {
         let (was, now) = (identities(key, old), identities(key, new));
-        let places = |names: &[String]| -> HashMap<String, usize> { names.iter().cloned().zip(0..).collect() };
+        let places = |names: &[String]| -> HashMap<String, usize> {
+            names.iter().cloned().zip(0..).collect()
+        };
         let (was_at, now_at) = (places(&was), places(&now));
         let of_both_before = was.iter().filter(|name| now_at.contains_key(*name));
         let of_both_after = now.iter().filter(|name| was_at.contains_key(*name));
         if !of_both_before.eq(of_both_after) {
             // Items stand in another order, which identities do not say.
-            let replaced = Replaced { was: Value::Array(old.to_vec()), now: digest(&Value::Array(new.to_vec())) };
-            self.effects.replaced.insert(self.paths.write(path), replaced);
+            let replaced = Replaced {
+                was: Value::Array(old.to_vec()),
+                now: digest(&Value::Array(new.to_vec())),
+            };
+            self.effects
+                .replaced
+                .insert(self.paths.write(path), replaced);
             return;
         }
-        let joined = if key == "env" { self.joins_of(path, (old, new)) } else { Vec::new() };
+        let joined = if key == "env" {
+            self.joins_of(path, (old, new))
+        } else {
+            Vec::new()
+        };
         let joined: HashSet<String> = joined.into_iter().collect();
         let mut previous = String::new();
         for (name, value) in was.iter().zip(old) {
@@ -151,7 +184,9 @@ impl Comparison<'_> {
         let is_new = |name: &String| !was_at.contains_key(name) && !joined.contains(name);
         for (name, value) in now.iter().zip(new).filter(|(name, _)| is_new(name)) {
             path.push(name.clone());
-            self.effects.added.insert(self.paths.write(path), digest(value));
+            self.effects
+                .added
+                .insert(self.paths.write(path), digest(value));
             path.pop();
         }
     }
@@ -160,7 +195,11 @@ impl Comparison<'_> {
     fn joins_of(&mut self, path: &[String], lists: (&[Value], &[Value])) -> Vec<String> {
         let list = self.paths.write(path);
         let mut done = Vec::new();
-        for hint in self.joins.iter().filter(|hint| list == format!("{}/env", hint.container)) {
+        for hint in self
+            .joins
+            .iter()
+            .filter(|hint| list == format!("{}/env", hint.container))
+        {
             if done.contains(&hint.name) {
                 continue;
             }
@@ -175,7 +214,8 @@ impl Comparison<'_> {
 }
 
 fn has_variable(list: &[Value], name: &str) -> bool {
-    list.iter().any(|item| item.get("name").and_then(Value::as_str) == Some(name))
+    list.iter()
+        .any(|item| item.get("name").and_then(Value::as_str) == Some(name))
 }
 
 fn text_of(item: Option<&Value>) -> Option<&str> {
@@ -184,15 +224,24 @@ fn text_of(item: Option<&Value>) -> Option<&str> {
 
 /// How the text came to the variable; `None` when it is not as simple as that.
 fn join_of(hint: &JoinHint, (old, new): (&[Value], &[Value])) -> Option<Joined> {
-    let is_it = |item: &&Value| item.get("name").and_then(Value::as_str) == Some(hint.name.as_str());
+    let is_it =
+        |item: &&Value| item.get("name").and_then(Value::as_str) == Some(hint.name.as_str());
     if old.iter().filter(is_it).count() > 1 {
         return None;
     }
     let now = text_of(new.iter().rfind(is_it))?;
     let had = old.iter().find(is_it);
-    let joined = Joined { before: hint.is_before, ..Joined::default() };
+    let joined = Joined {
+        before: hint.is_before,
+        ..Joined::default()
+    };
     let Some(had) = had else {
-        return Some(Joined { text: now.to_owned(), separator: stated(&hint.separator), new: true, ..joined });
+        return Some(Joined {
+            text: now.to_owned(),
+            separator: stated(&hint.separator),
+            new: true,
+            ..joined
+        });
     };
     if had.get("valueFrom").is_some_and(|from| !from.is_null()) {
         let from = had.get("valueFrom");
@@ -202,14 +251,23 @@ fn join_of(hint: &JoinHint, (old, new): (&[Value], &[Value])) -> Option<Joined> 
         })?;
         let renamed = renamed.get("name")?.as_str()?;
         let (text, between) = split_join(&format!("$({renamed})"), now, hint)?;
-        return Some(Joined { text, separator: stated(&between), renamed: Some(renamed.to_owned()), ..joined });
+        return Some(Joined {
+            text,
+            separator: stated(&between),
+            renamed: Some(renamed.to_owned()),
+            ..joined
+        });
     }
     let was = had.get("value").map_or(Some(""), Value::as_str)?;
     if had.get("value").is_none_or(Value::is_null) || was.is_empty() || was == now {
         return None;
     }
     let (text, between) = split_join(was, now, hint)?;
-    Some(Joined { text, separator: stated(&between), ..joined })
+    Some(Joined {
+        text,
+        separator: stated(&between),
+        ..joined
+    })
 }
 
 /// Stated where it is not the one space that most flags have between them.

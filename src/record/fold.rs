@@ -24,10 +24,24 @@ pub struct Redo {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Insert { path: String, value: Value, digest: String, after: Option<String> },
-    Set { path: String, value: Value, digest: String },
-    Remove { path: String },
-    Join { path: String, joined: Joined },
+    Insert {
+        path: String,
+        value: Value,
+        digest: String,
+        after: Option<String>,
+    },
+    Set {
+        path: String,
+        value: Value,
+        digest: String,
+    },
+    Remove {
+        path: String,
+    },
+    Join {
+        path: String,
+        joined: Joined,
+    },
 }
 
 /// A value that is there already, and is another one.
@@ -41,24 +55,50 @@ pub struct InTheWay {
 
 impl Redo {
     pub(super) fn new(policy: &PolicyRecord) -> Self {
-        let PolicyRecord { policy, digest, set, generated, .. } = policy.clone();
-        Redo { policy, digest, set, generated, steps: Vec::new() }
+        let PolicyRecord {
+            policy,
+            digest,
+            set,
+            generated,
+            ..
+        } = policy.clone();
+        Redo {
+            policy,
+            digest,
+            set,
+            generated,
+            steps: Vec::new(),
+        }
     }
 
     pub(super) fn insert(&mut self, path: &str, value: Value, digest: &str, after: Option<String>) {
-        self.steps.push(Step::Insert { path: path.to_owned(), value, digest: digest.to_owned(), after });
+        self.steps.push(Step::Insert {
+            path: path.to_owned(),
+            value,
+            digest: digest.to_owned(),
+            after,
+        });
     }
 
     pub(super) fn set(&mut self, path: &str, value: Value, digest: &str) {
-        self.steps.push(Step::Set { path: path.to_owned(), value, digest: digest.to_owned() });
+        self.steps.push(Step::Set {
+            path: path.to_owned(),
+            value,
+            digest: digest.to_owned(),
+        });
     }
 
     pub(super) fn remove(&mut self, path: &str) {
-        self.steps.push(Step::Remove { path: path.to_owned() });
+        self.steps.push(Step::Remove {
+            path: path.to_owned(),
+        });
     }
 
     pub(super) fn join(&mut self, path: &str, joined: &Joined) {
-        self.steps.push(Step::Join { path: path.to_owned(), joined: joined.clone() });
+        self.steps.push(Step::Join {
+            path: path.to_owned(),
+            joined: joined.clone(),
+        });
     }
 
     /// Puts it back into a value. Gives the policy's new record.
@@ -70,17 +110,31 @@ impl Redo {
         let (mut joins, mut twins) = (Vec::new(), BTreeMap::new());
         let (mut digests, mut shared) = (BTreeMap::new(), BTreeMap::new());
         for step in &self.steps {
-            let in_the_way = |path: &str| InTheWay { policy: self.policy.clone(), path: path.to_owned() };
+            let in_the_way = |path: &str| InTheWay {
+                policy: self.policy.clone(),
+                path: path.to_owned(),
+            };
             match step {
-                Step::Insert { path, value: own, digest, after } => match paths.get(value, path) {
-                    Some(there) if there == own => drop(shared.insert(path.clone(), digest.clone())),
+                Step::Insert {
+                    path,
+                    value: own,
+                    digest,
+                    after,
+                } => match paths.get(value, path) {
+                    Some(there) if there == own => {
+                        drop(shared.insert(path.clone(), digest.clone()))
+                    }
                     Some(_) => return Err(in_the_way(path)),
                     None => {
                         paths.insert(value, path, own.clone(), after.as_deref());
                         digests.insert(path.clone(), digest.clone());
                     }
                 },
-                Step::Set { path, value: own, digest } => match paths.get_mut(value, path) {
+                Step::Set {
+                    path,
+                    value: own,
+                    digest,
+                } => match paths.get_mut(value, path) {
                     Some(place) => {
                         *place = own.clone();
                         digests.insert(path.clone(), digest.clone());
@@ -89,7 +143,13 @@ impl Redo {
                 },
                 Step::Remove { path } => drop(paths.remove(value, path)),
                 Step::Join { path, joined } if is_joined(value, path, joined, paths) => {
-                    twins.insert(path.clone(), Joined { shared: true, ..joined.clone() });
+                    twins.insert(
+                        path.clone(),
+                        Joined {
+                            shared: true,
+                            ..joined.clone()
+                        },
+                    );
                 }
                 Step::Join { path, joined } => joins.extend(join(value, path, joined, paths)),
             }
@@ -99,7 +159,13 @@ impl Redo {
         effects.shared = shared;
         effects.joined.extend(twins);
         let (policy, digest, set) = (self.policy.clone(), self.digest.clone(), self.set.clone());
-        Ok(PolicyRecord { policy, digest, set, generated: self.generated.clone(), effects })
+        Ok(PolicyRecord {
+            policy,
+            digest,
+            set,
+            generated: self.generated.clone(),
+            effects,
+        })
     }
 }
 
@@ -116,7 +182,9 @@ fn keep_digests(effects: &mut Effects, digests: BTreeMap<String, String>) {
 
 /// Whether the same text is there already.
 fn is_joined(value: &Value, path: &str, joined: &Joined, paths: &Paths) -> bool {
-    let text = paths.get(value, &format!("{path}/value")).and_then(Value::as_str);
+    let text = paths
+        .get(value, &format!("{path}/value"))
+        .and_then(Value::as_str);
     text.is_some_and(|text| without(text, joined).is_some())
 }
 
@@ -124,23 +192,42 @@ fn join(value: &mut Value, path: &str, joined: &Joined, paths: &Paths) -> Option
     let (list, name) = split_last(path);
     let container = list.strip_suffix("/env")?.to_owned();
     let separator = joined.separator.clone().unwrap_or_else(|| " ".to_owned());
-    let hint = JoinHint { container, name: name.clone(), is_before: joined.before, separator: separator.clone() };
+    let hint = JoinHint {
+        container,
+        name: name.clone(),
+        is_before: joined.before,
+        separator: separator.clone(),
+    };
     let found = paths.get_mut(value, list).and_then(Value::as_array_mut);
     let at = found.as_ref().and_then(|variables| {
-        variables.iter().rposition(|item| item.get("name").and_then(Value::as_str) == Some(name.as_str()))
+        variables
+            .iter()
+            .rposition(|item| item.get("name").and_then(Value::as_str) == Some(name.as_str()))
     });
     let (Some(variables), Some(at)) = (found, at) else {
-        paths.insert(value, path, json!({"name": name, "value": joined.text}), None);
+        paths.insert(
+            value,
+            path,
+            json!({"name": name, "value": joined.text}),
+            None,
+        );
         return Some(hint);
     };
-    if variables[at].get("valueFrom").is_some_and(|from| !from.is_null()) {
+    if variables[at]
+        .get("valueFrom")
+        .is_some_and(|from| !from.is_null())
+    {
         let original = format!("{ORIGINAL}{name}");
         let composed = put_together(&format!("$({original})"), joined, &separator);
         variables[at]["name"] = Value::from(original);
         variables.insert(at + 1, json!({"name": name, "value": composed}));
         return Some(hint);
     }
-    let old = variables[at].get("value").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let old = variables[at]
+        .get("value")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
     variables[at]["value"] = Value::from(put_together(&old, joined, &separator));
     Some(hint)
 }
@@ -167,7 +254,9 @@ pub fn arrange(target: &mut Value, current: &Value) {
 fn arrange_under(key: &str, target: &mut Value, current: &Value) {
     match (target, current) {
         (Value::Object(target), Value::Object(current)) => arrange_fields(target, current),
-        (Value::Array(target), Value::Array(current)) if is_aligned(key) => arrange_items(key, target, current),
+        (Value::Array(target), Value::Array(current)) if is_aligned(key) => {
+            arrange_items(key, target, current)
+        }
         _ => {}
     }
 }
@@ -182,9 +271,15 @@ fn arrange_fields(target: &mut Map<String, Value>, current: &Map<String, Value>)
 
 fn arrange_items(key: &str, target: &mut Vec<Value>, current: &[Value]) {
     let (own, there) = (identities(key, target), identities(key, current));
-    let there: HashMap<&str, usize> = there.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+    let there: HashMap<&str, usize> = there
+        .iter()
+        .enumerate()
+        .map(|(at, name)| (name.as_str(), at))
+        .collect();
     let place_of = |at: usize| there.get(own[at].as_str()).copied();
-    let mut in_order: Vec<usize> = (0..own.len()).filter(|&at| place_of(at).is_some()).collect();
+    let mut in_order: Vec<usize> = (0..own.len())
+        .filter(|&at| place_of(at).is_some())
+        .collect();
     let places = in_order.clone();
     in_order.sort_by_key(|&at| place_of(at));
     let mut arranged = target.clone();

@@ -41,27 +41,50 @@ pub struct Taken {
 /// put back by [`Redo::apply`].
 pub fn take_out(record: &Record, object: &Value, leniency: impl Fn(&str) -> Leniency) -> Taken {
     let paths = record.paths();
-    let mut taken = Taken { value: object.clone(), redo: Vec::new(), changed: Vec::new() };
-    paths.remove(&mut taken.value, &paths.in_object(&["metadata", "annotations", super::RECORD]));
+    let mut taken = Taken {
+        value: object.clone(),
+        redo: Vec::new(),
+        changed: Vec::new(),
+    };
+    paths.remove(
+        &mut taken.value,
+        &paths.in_object(&["metadata", "annotations", super::RECORD]),
+    );
     // The marker is ours alone, whatever it says.
     let marker = paths.in_object(&["metadata", "annotations", super::MARKER]);
     if !record.marker.replaced.contains_key(&marker) {
         paths.remove(&mut taken.value, &marker);
     }
-    Inverse { paths: &paths, policy: "", leniency: Leniency::Force, taken: &mut taken, redo: Redo::default() }
-        .run(&record.marker);
+    Inverse {
+        paths: &paths,
+        policy: "",
+        leniency: Leniency::Force,
+        taken: &mut taken,
+        redo: Redo::default(),
+    }
+    .run(&record.marker);
     taken.changed.clear();
     for policy in record.policies.iter().rev() {
         let leniency = leniency(&policy.policy);
         let redo = Redo::new(policy);
-        let mut inverse = Inverse { paths: &paths, policy: &policy.policy, leniency, taken: &mut taken, redo };
+        let mut inverse = Inverse {
+            paths: &paths,
+            policy: &policy.policy,
+            leniency,
+            taken: &mut taken,
+            redo,
+        };
         inverse.run(&policy.effects);
         let redo = inverse.redo;
         empty([&policy.effects], &paths, &mut taken.value);
         taken.redo.push(redo);
     }
     // What one made may have held what another put there, and was not empty then.
-    let all = record.policies.iter().map(|policy| &policy.effects).chain([&record.marker]);
+    let all = record
+        .policies
+        .iter()
+        .map(|policy| &policy.effects)
+        .chain([&record.marker]);
     empty(all, &paths, &mut taken.value);
     taken.redo.reverse();
     taken.changed.reverse();
@@ -81,7 +104,9 @@ impl Inverse<'_> {
         // What another policy had put there may have to be put there by this one.
         for (path, now) in &effects.shared {
             let value = self.paths.get(&self.taken.value, path).cloned();
-            value.into_iter().for_each(|value| self.redo.insert(path, value, now, None));
+            value
+                .into_iter()
+                .for_each(|value| self.redo.insert(path, value, now, None));
         }
         for (path, joined) in &effects.joined {
             match joined.shared {
@@ -93,7 +118,9 @@ impl Inverse<'_> {
             self.added(path, now);
         }
         for (path, replaced) in &effects.replaced {
-            let Some(value) = self.paths.get(&self.taken.value, path).cloned() else { continue };
+            let Some(value) = self.paths.get(&self.taken.value, path).cloned() else {
+                continue;
+            };
             if self.may_change(path, self.is_as_recorded(&value, &replaced.now)) {
                 self.redo.set(path, value, &replaced.now);
                 if let Some(place) = self.paths.get_mut(&mut self.taken.value, path) {
@@ -105,17 +132,27 @@ impl Inverse<'_> {
             match self.paths.get(&self.taken.value, path) {
                 None => {
                     self.redo.remove(path);
-                    self.paths.insert(&mut self.taken.value, path, removed.was.clone(), removed.after.as_deref());
+                    self.paths.insert(
+                        &mut self.taken.value,
+                        path,
+                        removed.was.clone(),
+                        removed.after.as_deref(),
+                    );
                 }
                 // A default that an API server fills in again.
-                Some(there) if *there == removed.was && is_live(&self.taken.value) => self.redo.remove(path),
+                Some(there) if *there == removed.was && is_live(&self.taken.value) => {
+                    self.redo.remove(path)
+                }
                 Some(_) => self.note(path),
             }
         }
     }
 
     fn note(&mut self, path: &str) {
-        self.taken.changed.push(Changed { policy: self.policy.to_owned(), path: path.to_owned() });
+        self.taken.changed.push(Changed {
+            policy: self.policy.to_owned(),
+            path: path.to_owned(),
+        });
     }
 
     fn is_as_recorded(&self, value: &Value, recorded: &str) -> bool {
@@ -131,7 +168,9 @@ impl Inverse<'_> {
 
     fn added(&mut self, path: &str, now: &str) {
         // Somebody took it out already.
-        let Some(value) = self.paths.get(&self.taken.value, path).cloned() else { return };
+        let Some(value) = self.paths.get(&self.taken.value, path).cloned() else {
+            return;
+        };
         if self.may_change(path, self.is_as_recorded(&value, now)) {
             let after = self.paths.predecessor(&mut self.taken.value, path);
             self.paths.remove(&mut self.taken.value, path);
@@ -141,7 +180,11 @@ impl Inverse<'_> {
 
     fn joined(&mut self, path: &str, joined: &Joined) {
         let (list, name) = split_last(path);
-        let Some(variables) = self.paths.get_mut(&mut self.taken.value, list).and_then(Value::as_array_mut) else {
+        let Some(variables) = self
+            .paths
+            .get_mut(&mut self.taken.value, list)
+            .and_then(Value::as_array_mut)
+        else {
             return;
         };
         match unjoin(variables, &name, joined) {
@@ -158,7 +201,10 @@ fn by_place(all: &BTreeMap<String, Removed>) -> Vec<(&String, &Removed)> {
     for path in all.keys() {
         let mut back = Vec::new();
         let mut next = path.clone();
-        while let Some((path, removed)) = all.get_key_value(&next).filter(|(path, _)| seen.insert(*path)) {
+        while let Some((path, removed)) = all
+            .get_key_value(&next)
+            .filter(|(path, _)| seen.insert(*path))
+        {
             back.push((path, removed));
             let Some(before) = &removed.after else { break };
             next = format!("{}/{before}", split_last(path).0);
@@ -181,7 +227,9 @@ fn empty<'e>(all: impl IntoIterator<Item = &'e Effects>, paths: &Paths, object: 
         }
     }
     for (path, was) in holders.into_iter().rev() {
-        let Some(place) = paths.get_mut(object, path).filter(|place| is_empty(place)) else { continue };
+        let Some(place) = paths.get_mut(object, path).filter(|place| is_empty(place)) else {
+            continue;
+        };
         match was {
             Some(was) => *place = was.clone(),
             None => drop(paths.remove(object, path)),
@@ -190,7 +238,8 @@ fn empty<'e>(all: impl IntoIterator<Item = &'e Effects>, paths: &Paths, object: 
 }
 
 fn is_empty(value: &Value) -> bool {
-    value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(serde_json::Map::is_empty)
+    value.as_array().is_some_and(Vec::is_empty)
+        || value.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
 enum Unjoined {
@@ -202,21 +251,31 @@ enum Unjoined {
 }
 
 fn position(variables: &[Value], name: &str) -> Option<usize> {
-    variables.iter().rposition(|item| item.get("name").and_then(Value::as_str) == Some(name))
+    variables
+        .iter()
+        .rposition(|item| item.get("name").and_then(Value::as_str) == Some(name))
 }
 
 fn unjoin(variables: &mut Vec<Value>, name: &str, joined: &Joined) -> Unjoined {
-    let Some(at) = position(variables, name) else { return Unjoined::Gone };
+    let Some(at) = position(variables, name) else {
+        return Unjoined::Gone;
+    };
     let value = variables[at].get("value").and_then(Value::as_str);
-    let Some(rest) = value.and_then(|value| without(value, joined)) else { return Unjoined::Changed };
+    let Some(rest) = value.and_then(|value| without(value, joined)) else {
+        return Unjoined::Changed;
+    };
     if let Some(renamed) = &joined.renamed {
         let original = position(variables, renamed);
-        let (Some(original), true) = (original, rest == format!("$({renamed})")) else { return Unjoined::Changed };
+        let (Some(original), true) = (original, rest == format!("$({renamed})")) else {
+            return Unjoined::Changed;
+        };
         variables[original]["name"] = Value::from(name);
         variables.remove(at);
         return Unjoined::Done;
     }
-    let is_plain = variables[at].as_object().is_some_and(|item| item.len() == 2);
+    let is_plain = variables[at]
+        .as_object()
+        .is_some_and(|item| item.len() == 2);
     if joined.new && rest.is_empty() && is_plain {
         variables.remove(at);
     } else {
@@ -229,14 +288,27 @@ fn unjoin(variables: &mut Vec<Value>, name: &str, joined: &Joined) -> Unjoined {
 pub(super) fn without(value: &str, joined: &Joined) -> Option<String> {
     let text = joined.text.as_str();
     let separator = joined.separator.as_deref().unwrap_or(" ");
-    let is_edge = |rest: &str, by_separator: bool, by_blank: bool| rest.is_empty() || by_separator || by_blank;
+    let is_edge = |rest: &str, by_separator: bool, by_blank: bool| {
+        rest.is_empty() || by_separator || by_blank
+    };
     let is_token = |at: &usize| {
         let (before, behind) = (&value[..*at], &value[at + text.len()..]);
-        is_edge(before, before.ends_with(separator), before.ends_with(char::is_whitespace))
-            && is_edge(behind, behind.starts_with(separator), behind.starts_with(char::is_whitespace))
+        is_edge(
+            before,
+            before.ends_with(separator),
+            before.ends_with(char::is_whitespace),
+        ) && is_edge(
+            behind,
+            behind.starts_with(separator),
+            behind.starts_with(char::is_whitespace),
+        )
     };
     let mut places = value.match_indices(text).map(|(at, _)| at).filter(is_token);
-    let at = if joined.before || joined.new { places.next() } else { places.last() }?;
+    let at = if joined.before || joined.new {
+        places.next()
+    } else {
+        places.last()
+    }?;
     let (before, behind) = (&value[..at], &value[at + text.len()..]);
     let (before, behind) = match (joined.before || joined.new, separator) {
         (true, _) => (before, behind.strip_prefix(separator).unwrap_or(behind)),
@@ -254,13 +326,29 @@ mod tests {
 
     #[test]
     fn a_token_goes_with_the_separator_beside_it() {
-        let joined = |text: &str| Joined { text: text.into(), ..Joined::default() };
-        assert_eq!(without("-Xmx1g -a -b", &joined("-a")).as_deref(), Some("-Xmx1g -b"));
-        assert_eq!(without("-Xmx1g -a -b\n", &joined("-b")).as_deref(), Some("-Xmx1g -a\n"));
+        let joined = |text: &str| Joined {
+            text: text.into(),
+            ..Joined::default()
+        };
+        assert_eq!(
+            without("-Xmx1g -a -b", &joined("-a")).as_deref(),
+            Some("-Xmx1g -b")
+        );
+        assert_eq!(
+            without("-Xmx1g -a -b\n", &joined("-b")).as_deref(),
+            Some("-Xmx1g -a\n")
+        );
         assert_eq!(without("-Xmx1g -ab", &joined("-a")), None);
-        let first = Joined { before: true, separator: Some(":".into()), ..joined("/opt") };
+        let first = Joined {
+            before: true,
+            separator: Some(":".into()),
+            ..joined("/opt")
+        };
         assert_eq!(without("/opt:/bin", &first).as_deref(), Some("/bin"));
-        let new = Joined { new: true, ..joined("-a") };
+        let new = Joined {
+            new: true,
+            ..joined("-a")
+        };
         assert_eq!(without("-a -b", &new).as_deref(), Some("-b"));
         assert_eq!(without("-a", &new).as_deref(), Some(""));
     }

@@ -9,8 +9,14 @@ use crate::policy::defaults::is_default;
 use crate::policy::quantity;
 
 /// Fields that the server alone writes.
-const OWN_METADATA: [&str; 6] =
-    ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"];
+const OWN_METADATA: [&str; 6] = [
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "selfLink",
+];
 /// What `kubectl apply` notes.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -19,12 +25,18 @@ const MOST_DEFAULTS: usize = 10;
 
 /// Whether an API server gave the object.
 pub fn is_live(object: &Value) -> bool {
-    object.get("metadata").is_some_and(|metadata| metadata.get("uid").is_some_and(Value::is_string))
+    object
+        .get("metadata")
+        .is_some_and(|metadata| metadata.get("uid").is_some_and(Value::is_string))
 }
 
 /// Annotations by which orchestrators of KRM functions find their way, and those of kustomize.
 fn is_of_orchestrator(annotation: &str) -> bool {
-    let known = ["config.kubernetes.io/path", "config.kubernetes.io/index", "config.k8s.io/id"];
+    let known = [
+        "config.kubernetes.io/path",
+        "config.kubernetes.io/index",
+        "config.k8s.io/id",
+    ];
     annotation.starts_with("internal.config.kubernetes.io/")
         || known.contains(&annotation)
         || annotation == "kustomize.config.k8s.io/id"
@@ -34,13 +46,25 @@ fn is_of_orchestrator(annotation: &str) -> bool {
 pub fn as_created(object: &Value) -> Value {
     let mut object = object.clone();
     if is_live(&object) {
-        object.as_object_mut().into_iter().for_each(|fields| drop(fields.shift_remove("status")));
+        object
+            .as_object_mut()
+            .into_iter()
+            .for_each(|fields| drop(fields.shift_remove("status")));
     }
-    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return object };
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return object;
+    };
     if metadata.get("uid").is_some_and(Value::is_string) {
-        OWN_METADATA.iter().for_each(|key| drop(metadata.shift_remove(*key)));
+        OWN_METADATA
+            .iter()
+            .for_each(|key| drop(metadata.shift_remove(*key)));
     }
-    let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) else { return object };
+    let Some(annotations) = metadata
+        .get_mut("annotations")
+        .and_then(Value::as_object_mut)
+    else {
+        return object;
+    };
     let before = annotations.len();
     annotations.retain(|key, _| key != LAST_APPLIED && !is_of_orchestrator(key));
     if annotations.is_empty() && before > 0 {
@@ -59,7 +83,9 @@ pub(super) fn fits(item: &Value, recorded: &str) -> bool {
     // First with none of them.
     (0..1_u32 << defaults.len().min(MOST_DEFAULTS)).any(|kept| {
         let is_kept = |at: usize| at < MOST_DEFAULTS && kept & (1 << at) != 0;
-        let gone = (0..defaults.len()).filter(|&at| !is_kept(at)).map(|at| defaults[at].as_str());
+        let gone = (0..defaults.len())
+            .filter(|&at| !is_kept(at))
+            .map(|at| defaults[at].as_str());
         digest(&without("", item, &gone.collect::<Vec<_>>())) == recorded
     })
 }
@@ -74,7 +100,9 @@ fn find_defaults(parent: &str, value: &Value, found: &mut Vec<String>) {
                 find_defaults(key, inner, found);
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| find_defaults(parent, item, found)),
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| find_defaults(parent, item, found)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -82,11 +110,17 @@ fn find_defaults(parent: &str, value: &Value, found: &mut Vec<String>) {
 fn without(parent: &str, value: &Value, keys: &[&str]) -> Value {
     match value {
         Value::Object(fields) => {
-            let stays = |key: &str, inner: &Value| !keys.contains(&key) || !is_default(parent, key, inner, value);
+            let stays = |key: &str, inner: &Value| {
+                !keys.contains(&key) || !is_default(parent, key, inner, value)
+            };
             let kept = fields.iter().filter(|(key, inner)| stays(key, inner));
-            kept.map(|(key, inner)| (key.clone(), without(key, inner, keys))).collect()
+            kept.map(|(key, inner)| (key.clone(), without(key, inner, keys)))
+                .collect()
         }
-        Value::Array(items) => items.iter().map(|item| without(parent, item, keys)).collect(),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| without(parent, item, keys))
+            .collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
 }
@@ -95,8 +129,14 @@ fn without(parent: &str, value: &Value, keys: &[&str]) -> Value {
 /// wants them to be others.
 pub(super) fn adopt_live(target: &mut Value, current: &Value) {
     adopt("", target, current);
-    let text = |object: &Value| object["metadata"]["annotations"][RECORD].as_str().map(str::to_owned);
-    let (Some(own), Some(there)) = (text(target), text(current)) else { return };
+    let text = |object: &Value| {
+        object["metadata"]["annotations"][RECORD]
+            .as_str()
+            .map(str::to_owned)
+    };
+    let (Some(own), Some(there)) = (text(target), text(current)) else {
+        return;
+    };
     if says(&own).is_some_and(|own| Some(own) == says(&there)) {
         target["metadata"]["annotations"][RECORD] = Value::String(there);
     }
@@ -105,15 +145,24 @@ pub(super) fn adopt_live(target: &mut Value, current: &Value) {
 /// Which policies in which versions a record names.
 fn says(record: &str) -> Option<Vec<(String, String, Option<String>)>> {
     let record = Record::read(record).ok()?;
-    Some(record.policies.into_iter().map(|policy| (policy.policy, policy.digest, policy.set)).collect())
+    Some(
+        record
+            .policies
+            .into_iter()
+            .map(|policy| (policy.policy, policy.digest, policy.set))
+            .collect(),
+    )
 }
 
 fn adopt(key: &str, target: &mut Value, current: &Value) {
     match (target, current) {
-        (Value::Object(target), Value::Object(fields)) => adopt_fields(key, target, fields, current),
+        (Value::Object(target), Value::Object(fields)) => {
+            adopt_fields(key, target, fields, current)
+        }
         (Value::Array(target), Value::Array(current)) => {
             let names = is_aligned(key).then(|| {
-                let there: HashMap<String, usize> = identities(key, current).into_iter().zip(0..).collect();
+                let there: HashMap<String, usize> =
+                    identities(key, current).into_iter().zip(0..).collect();
                 (identities(key, target), there)
             });
             for (at, item) in target.iter_mut().enumerate() {
@@ -121,20 +170,31 @@ fn adopt(key: &str, target: &mut Value, current: &Value) {
                     Some((own, there)) => there.get(&own[at]).copied(),
                     None => Some(at),
                 };
-                own.and_then(|own| current.get(own)).into_iter().for_each(|current| adopt(key, item, current));
+                own.and_then(|own| current.get(own))
+                    .into_iter()
+                    .for_each(|current| adopt(key, item, current));
             }
         }
         _ => {}
     }
 }
 
-fn adopt_fields(key: &str, target: &mut Map<String, Value>, fields: &Map<String, Value>, current: &Value) {
-    let is_quantity = |name: &str| matches!(key, "limits" | "requests") || matches!(name, "sizeLimit" | "divisor");
+fn adopt_fields(
+    key: &str,
+    target: &mut Map<String, Value>,
+    fields: &Map<String, Value>,
+    current: &Value,
+) {
+    let is_quantity = |name: &str| {
+        matches!(key, "limits" | "requests") || matches!(name, "sizeLimit" | "divisor")
+    };
     for (name, value) in fields {
         match target.get_mut(name) {
             Some(own) if is_quantity(name) && quantity::is_same(own, value) => *own = value.clone(),
             Some(own) => adopt(name, own, value),
-            None if is_default(key, name, value, current) => drop(target.insert(name.clone(), value.clone())),
+            None if is_default(key, name, value, current) => {
+                drop(target.insert(name.clone(), value.clone()))
+            }
             None => {}
         }
     }

@@ -134,7 +134,10 @@ pub struct Joined {
     pub renamed: Option<String>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
 fn is_false(value: &bool) -> bool {
     !value
 }
@@ -186,12 +189,17 @@ impl Record {
     /// When it is none, or of another version, or says what no document can hold.
     pub fn read(text: &str) -> Result<Self, Unreadable> {
         let value = bounds::from_json(text).map_err(Unreadable::Damaged)?;
-        match value.get("version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok()) {
+        match value
+            .get("version")
+            .and_then(Value::as_u64)
+            .and_then(|version| u32::try_from(version).ok())
+        {
             Some(VERSION) => {}
             Some(version) => return Err(Unreadable::Version(version)),
             None => return Err(Unreadable::Damaged("it states no version".to_owned())),
         }
-        let record: Record = serde_json::from_value(value).map_err(|error| Unreadable::Damaged(error.to_string()))?;
+        let record: Record = serde_json::from_value(value)
+            .map_err(|error| Unreadable::Damaged(error.to_string()))?;
         match record.beyond_documents() {
             Some(why) => Err(Unreadable::Damaged(why)),
             None => Ok(record),
@@ -202,23 +210,43 @@ impl Record {
     /// text at all, is an escape.
     pub fn render(&self) -> String {
         let json = serde_json::to_string(self).expect("maps with text keys are JSON");
-        let is_doubtful =
-            |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');
+        let is_doubtful = |c: char| {
+            matches!(
+                c,
+                '\u{7f}'
+                    ..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+            )
+        };
         if !json.contains(is_doubtful) {
             return json;
         }
-        let escape = |c| if is_doubtful(c) { format!("\\u{:04x}", u32::from(c)) } else { String::from(c) };
+        let escape = |c| {
+            if is_doubtful(c) {
+                format!("\\u{:04x}", u32::from(c))
+            } else {
+                String::from(c)
+            }
+        };
         json.chars().map(escape).collect()
     }
 
     /// How its paths are to be read.
     pub fn paths(&self) -> Paths {
-        Paths::of(&self.pod.split('.').filter(|key| !key.is_empty()).map(str::to_owned).collect::<Vec<_>>())
+        Paths::of(
+            &self
+                .pod
+                .split('.')
+                .filter(|key| !key.is_empty())
+                .map(str::to_owned)
+                .collect::<Vec<_>>(),
+        )
     }
 
     /// The policy of an identity.
     pub fn policy(&self, identity: &str) -> Option<&PolicyRecord> {
-        self.policies.iter().find(|policy| policy.policy == identity)
+        self.policies
+            .iter()
+            .find(|policy| policy.policy == identity)
     }
 }
 
@@ -229,15 +257,27 @@ pub fn digest(value: &Value) -> String {
 
 /// [`digest`] of a text.
 pub fn digest_of_bytes(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().take(5).map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes)
+        .iter()
+        .take(5)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// The same value with sorted keys.
 fn canonical(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
-            let sorted: BTreeMap<&String, Value> = map.iter().map(|(key, value)| (key, canonical(value))).collect();
-            Value::Object(sorted.into_iter().map(|(key, value)| (key.clone(), value)).collect())
+            let sorted: BTreeMap<&String, Value> = map
+                .iter()
+                .map(|(key, value)| (key, canonical(value)))
+                .collect();
+            Value::Object(
+                sorted
+                    .into_iter()
+                    .map(|(key, value)| (key.clone(), value))
+                    .collect(),
+            )
         }
         Value::Array(items) => Value::Array(items.iter().map(canonical).collect()),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),

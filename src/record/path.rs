@@ -24,8 +24,15 @@ const NAMED: &[(&str, &str)] = &[
 ];
 
 /// Lists whose items are told apart by several fields, or by all that they say.
-const OTHERS: &[&str] =
-    &["ports", "envFrom", "tolerations", "nameservers", "searches", "supplementalGroups", "hostnames"];
+const OTHERS: &[&str] = &[
+    "ports",
+    "envFrom",
+    "tolerations",
+    "nameservers",
+    "searches",
+    "supplementalGroups",
+    "hostnames",
+];
 
 /// Begins the identity of an item that states none; no name begins so once it is escaped.
 const DIGEST: &str = "~=";
@@ -49,7 +56,11 @@ pub fn identities(key: &str, items: &[Value]) -> Vec<String> {
 
 /// No name has `~#` in it once it is escaped, so what comes of this is no other item's name.
 fn numbered(plain: &str, number: usize) -> String {
-    if number == 1 { plain.to_owned() } else { format!("{plain}~#{number}") }
+    if number == 1 {
+        plain.to_owned()
+    } else {
+        format!("{plain}~#{number}")
+    }
 }
 
 /// The place of the item of an identity. Those of the others are not written down for it: lists have thousands of items,
@@ -57,7 +68,10 @@ fn numbered(plain: &str, number: usize) -> String {
 fn index_in(key: &str, items: &[Value], identity: &str) -> Option<usize> {
     let (plain, number) = match identity.split_once("~#") {
         Some((plain, text)) => {
-            let number = text.parse().ok().filter(|&number| number > 1 && numbered(plain, number) == identity)?;
+            let number = text
+                .parse()
+                .ok()
+                .filter(|&number| number > 1 && numbered(plain, number) == identity)?;
             (plain, number)
         }
         None => (identity, 1),
@@ -92,7 +106,10 @@ fn identity(key: &str, item: &Value) -> String {
 }
 
 fn field_of(key: &str) -> Option<&'static str> {
-    NAMED.iter().find(|(list, _)| *list == key).map(|(_, field)| *field)
+    NAMED
+        .iter()
+        .find(|(list, _)| *list == key)
+        .map(|(_, field)| *field)
 }
 
 /// What an item says itself that tells it apart; `field` is [`field_of`] the key.
@@ -106,13 +123,19 @@ fn stated<'i>(key: &str, field: Option<&str>, item: &'i Value) -> Option<Cow<'i,
     });
     match key {
         "volumeMounts" => named.map(|path| Cow::Borrowed(path.trim_end_matches('/'))),
-        "ports" => item.get("containerPort").map(|port| match text("protocol") {
-            Some(protocol) if protocol != "TCP" => Cow::Owned(format!("{port}-{protocol}")),
-            _ => Cow::Owned(port.to_string()),
-        }),
+        "ports" => item
+            .get("containerPort")
+            .map(|port| match text("protocol") {
+                Some(protocol) if protocol != "TCP" => Cow::Owned(format!("{port}-{protocol}")),
+                _ => Cow::Owned(port.to_string()),
+            }),
         "envFrom" => ["configMapRef", "secretRef"].into_iter().find_map(|kind| {
             let name = item.get(kind)?.get("name")?.as_str()?;
-            Some(Cow::Owned(format!("{}{}-{name}", text("prefix").unwrap_or_default(), kind.trim_end_matches("Ref"))))
+            Some(Cow::Owned(format!(
+                "{}{}-{name}",
+                text("prefix").unwrap_or_default(),
+                kind.trim_end_matches("Ref")
+            )))
         }),
         _ => named.map(Cow::Borrowed),
     }
@@ -140,7 +163,9 @@ pub struct Paths {
 impl Paths {
     /// For a kind whose pod template stands under these keys.
     pub fn of(template: &[String]) -> Self {
-        Paths { template: template.to_vec() }
+        Paths {
+            template: template.to_vec(),
+        }
     }
 
     /// `spec.template`.
@@ -151,7 +176,10 @@ impl Paths {
     /// The path's text from escaped segments.
     pub(super) fn write(&self, segments: &[String]) -> String {
         let is_in_pod = segments.len() > self.template.len()
-            && segments.iter().zip(&self.template).all(|(segment, key)| *segment == escape(key));
+            && segments
+                .iter()
+                .zip(&self.template)
+                .all(|(segment, key)| *segment == escape(key));
         match is_in_pod {
             true => format!("pod/{}", segments[self.template.len()..].join("/")),
             false => segments.join("/"),
@@ -173,9 +201,12 @@ impl Paths {
     /// The segments from the object on, still escaped.
     fn segments(&self, path: &str) -> Vec<String> {
         match path.strip_prefix("pod/") {
-            Some(rest) => {
-                self.template.iter().map(|key| escape(key)).chain(rest.split('/').map(str::to_owned)).collect()
-            }
+            Some(rest) => self
+                .template
+                .iter()
+                .map(|key| escape(key))
+                .chain(rest.split('/').map(str::to_owned))
+                .collect(),
             None => path.split('/').map(str::to_owned).collect(),
         }
     }
@@ -197,7 +228,11 @@ impl Paths {
     }
 
     /// The mapping or list that holds what a path names, the key that it stands under itself, and the last segment.
-    fn holder<'v>(&self, object: &'v mut Value, path: &str) -> Option<(&'v mut Value, String, String)> {
+    fn holder<'v>(
+        &self,
+        object: &'v mut Value,
+        path: &str,
+    ) -> Option<(&'v mut Value, String, String)> {
         let mut segments = self.segments(path);
         let last = segments.pop()?;
         let mut value = object;
@@ -244,17 +279,28 @@ impl Paths {
 
     /// Puts a value at a path where nothing is; mappings and lists on the way are made. `after` is what it goes behind:
     /// a key or an identity, `Some("")` for the first place; `None`, and what is not there any more, is the last place.
-    pub fn insert(&self, object: &mut Value, path: &str, value: Value, after: Option<&str>) -> bool {
+    pub fn insert(
+        &self,
+        object: &mut Value,
+        path: &str,
+        value: Value,
+        after: Option<&str>,
+    ) -> bool {
         if !self.make_parents(object, path) {
             return false;
         }
-        let Some((holder, list, last)) = self.holder(object, path) else { return false };
+        let Some((holder, list, last)) = self.holder(object, path) else {
+            return false;
+        };
         match holder {
             Value::Object(map) => {
                 let at = match after {
                     None => map.len(),
                     Some("") => 0,
-                    Some(after) => map.keys().position(|key| escape(key) == after).map_or(map.len(), |at| at + 1),
+                    Some(after) => map
+                        .keys()
+                        .position(|key| escape(key) == after)
+                        .map_or(map.len(), |at| at + 1),
                 };
                 map.shift_insert(at, unescape(&last), value);
                 true
@@ -279,7 +325,11 @@ impl Paths {
         let mut list = "";
         for (at, segment) in segments.iter().enumerate() {
             if value.is_null() {
-                *value = if is_aligned(list) { Value::Array(Vec::new()) } else { Value::Object(Map::new()) };
+                *value = if is_aligned(list) {
+                    Value::Array(Vec::new())
+                } else {
+                    Value::Object(Map::new())
+                };
             }
             if at + 1 == segments.len() {
                 break;
@@ -313,7 +363,11 @@ impl Paths {
             }
             Value::Array(items) => {
                 let at = index_in(&list, items, &last)?;
-                Some(at.checked_sub(1).and_then(|before| identity_at(&list, items, before)).unwrap_or_default())
+                Some(
+                    at.checked_sub(1)
+                        .and_then(|before| identity_at(&list, items, before))
+                        .unwrap_or_default(),
+                )
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
         }

@@ -11,13 +11,28 @@ fn workload(spec: Value) -> Value {
 
 fn record(before: &Value, after: &Value, joins: &[JoinHint]) -> Record {
     let effects = effects_of(before, after, &paths(), joins);
-    let policy = PolicyRecord { policy: "p".into(), digest: "d".into(), effects, ..PolicyRecord::default() };
-    Record { version: VERSION, pod: paths().template(), policies: vec![policy], ..Record::default() }
+    let policy = PolicyRecord {
+        policy: "p".into(),
+        digest: "d".into(),
+        effects,
+        ..PolicyRecord::default()
+    };
+    Record {
+        version: VERSION,
+        pod: paths().template(),
+        policies: vec![policy],
+        ..Record::default()
+    }
 }
 
 fn appended(name: &str) -> JoinHint {
     let container = "pod/spec/containers/app".to_owned();
-    JoinHint { container, name: name.into(), is_before: false, separator: " ".into() }
+    JoinHint {
+        container,
+        name: name.into(),
+        is_before: false,
+        separator: " ".into(),
+    }
 }
 
 #[test]
@@ -30,7 +45,12 @@ fn what_was_added_goes_with_what_was_made_for_it() {
     }));
     let record = record(&before, &after, &[]);
     let effects = &record.policies[0].effects;
-    assert!(effects.added.contains_key("pod/spec/containers/app/volumeMounts/~1a~1b"), "{effects:?}");
+    assert!(
+        effects
+            .added
+            .contains_key("pod/spec/containers/app/volumeMounts/~1a~1b"),
+        "{effects:?}"
+    );
     assert_eq!(effects.filled["pod/spec/volumes"], Value::Null);
     assert_eq!(take_out(&record, &after, |_| Leniency::Leave).value, before);
     let text = record.render();
@@ -40,25 +60,43 @@ fn what_was_added_goes_with_what_was_made_for_it() {
 #[test]
 fn what_somebody_changed_stays_and_is_named() {
     let before = workload(json!({"containers": [{"name": "app"}]}));
-    let mut after = workload(json!({"containers": [{"name": "app"}], "volumes": [{"name": "v"}, {"name": "w"}]}));
+    let mut after = workload(
+        json!({"containers": [{"name": "app"}], "volumes": [{"name": "v"}, {"name": "w"}]}),
+    );
     let record = record(&before, &after, &[]);
     after["spec"]["template"]["spec"]["volumes"][0]["emptyDir"] = json!({});
     let taken = take_out(&record, &after, |_| Leniency::Leave);
-    assert_eq!(taken.changed, [Changed { policy: "p".into(), path: "pod/spec/volumes/v".into() }]);
-    assert_eq!(taken.value["spec"]["template"]["spec"]["volumes"].as_array().map(Vec::len), Some(1));
+    assert_eq!(
+        taken.changed,
+        [Changed {
+            policy: "p".into(),
+            path: "pod/spec/volumes/v".into()
+        }]
+    );
+    assert_eq!(
+        taken.value["spec"]["template"]["spec"]["volumes"]
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
     assert_eq!(take_out(&record, &after, |_| Leniency::Force).value, before);
 }
 
 #[test]
 fn a_renamed_variable_gets_its_name_back() {
     let from = json!({"secretKeyRef": {"name": "s", "key": "k"}});
-    let before = workload(json!({"containers": [{"name": "app", "env": [{"name": "X", "valueFrom": from}]}]}));
+    let before = workload(
+        json!({"containers": [{"name": "app", "env": [{"name": "X", "valueFrom": from}]}]}),
+    );
     let after = workload(json!({"containers": [{"name": "app", "env": [
         {"name": "PODGRAFT_ORIG_X", "valueFrom": from}, {"name": "X", "value": "$(PODGRAFT_ORIG_X) -a"},
     ]}]}));
     let record = record(&before, &after, &[appended("X")]);
     let joined = &record.policies[0].effects.joined["pod/spec/containers/app/env/X"];
-    assert_eq!((joined.text.as_str(), joined.renamed.as_deref()), ("-a", Some("PODGRAFT_ORIG_X")));
+    assert_eq!(
+        (joined.text.as_str(), joined.renamed.as_deref()),
+        ("-a", Some("PODGRAFT_ORIG_X"))
+    );
     let taken = take_out(&record, &after, |_| Leniency::Leave);
     assert_eq!(taken.value, before);
     let mut again = taken.value.clone();
@@ -68,36 +106,56 @@ fn a_renamed_variable_gets_its_name_back() {
 
 #[test]
 fn what_was_removed_and_replaced_comes_back_in_its_place() {
-    let before = workload(json!({"containers": [{"name": "app", "args": ["a"], "env": [
-        {"name": "A", "value": "1"}, {"name": "B", "value": "2"}, {"name": "C", "value": "3"},
-    ]}]}));
-    let after = workload(json!({"containers": [{"name": "app", "args": ["b"], "env": [
-        {"name": "A", "value": "1"}, {"name": "C", "value": "4"},
-    ]}]}));
+    let before = workload(
+        json!({"containers": [{"name": "app", "args": ["a"], "env": [
+            {"name": "A", "value": "1"}, {"name": "B", "value": "2"}, {"name": "C", "value": "3"},
+        ]}]}),
+    );
+    let after = workload(
+        json!({"containers": [{"name": "app", "args": ["b"], "env": [
+            {"name": "A", "value": "1"}, {"name": "C", "value": "4"},
+        ]}]}),
+    );
     let record = record(&before, &after, &[]);
     assert_eq!(take_out(&record, &after, |_| Leniency::Leave).value, before);
 }
 
 #[test]
 fn items_keep_the_order_in_which_they_stand() {
-    let mut target = json!({"env": [{"name": "a"}, {"name": "c"}, {"name": "b", "value": "2"}, {"name": "n"}]});
-    arrange(&mut target, &json!({"env": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}));
-    let names: Vec<&str> = target["env"].as_array().unwrap().iter().filter_map(|item| item["name"].as_str()).collect();
+    let mut target =
+        json!({"env": [{"name": "a"}, {"name": "c"}, {"name": "b", "value": "2"}, {"name": "n"}]});
+    arrange(
+        &mut target,
+        &json!({"env": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}),
+    );
+    let names: Vec<&str> = target["env"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|item| item["name"].as_str())
+        .collect();
     assert_eq!(names, ["a", "b", "c", "n"]);
 }
 
 #[test]
 fn every_item_of_a_list_has_a_path_of_its_own() {
-    let env =
-        json!([{"name": "a"}, {"name": "a/b~c"}, {"value": "x"}, {"name": "a"}, {"value": "x"}, {"name": "a~#2"}]);
+    let env = json!([{"name": "a"}, {"name": "a/b~c"}, {"value": "x"}, {"name": "a"}, {"value": "x"}, {"name": "a~#2"}]);
     let items = env.as_array().unwrap();
     let names = identities("env", items);
-    assert_eq!((names[1].as_str(), names[3].as_str(), names[5].as_str()), ("a~1b~0c", "a~#2", "a~0#2"));
+    assert_eq!(
+        (names[1].as_str(), names[3].as_str(), names[5].as_str()),
+        ("a~1b~0c", "a~#2", "a~0#2")
+    );
     assert_eq!(names[4], format!("{}~#2", names[2]));
     let object = workload(json!({"containers": [{"name": "app", "env": env}]}));
     let at = |name: &str| format!("pod/spec/containers/app/env/{name}");
     for (name, item) in names.iter().zip(items) {
-        assert!(paths().get(&object, &at(name)).is_some_and(|found| found == item), "{name}");
+        assert!(
+            paths()
+                .get(&object, &at(name))
+                .is_some_and(|found| found == item),
+            "{name}"
+        );
     }
     for name in ["a~#1", "a~#3", "a~#02", "a~#+2", "~=", "a/b~c", "~=#2"] {
         assert_eq!(paths().get(&object, &at(name)), None, "{name}");

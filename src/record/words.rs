@@ -2,10 +2,19 @@
 
 /// `pod/spec/containers/app/env/X` as `app: env X`, `pod/spec/volumes/agent` as `volume agent`.
 pub fn words_of(path: &str) -> String {
-    let segments: Vec<String> = path.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
+    let segments: Vec<String> = path
+        .split('/')
+        .map(|part| part.replace("~1", "/").replace("~0", "~"))
+        .collect();
     let parts: Vec<&str> = segments.iter().map(String::as_str).collect();
     match parts.as_slice() {
-        ["pod", "spec", "containers" | "initContainers", name, rest @ ..] if !rest.is_empty() => {
+        [
+            "pod",
+            "spec",
+            "containers" | "initContainers",
+            name,
+            rest @ ..,
+        ] if !rest.is_empty() => {
             format!("{name}: {}", in_container(rest))
         }
         ["pod", "spec", "containers", name] => format!("sidecar {name}"),

@@ -16,7 +16,10 @@ impl Codeowners {
     /// root to where the files' names begin.
     pub fn read(text: &str, prefix: &str) -> Self {
         let rules = text.lines().filter_map(read_line).collect();
-        Codeowners { prefix: prefix.trim_matches('/').to_owned(), rules }
+        Codeowners {
+            prefix: prefix.trim_matches('/').to_owned(),
+            rules,
+        }
     }
 
     /// The owners of a file; empty when nobody owns it.
@@ -26,7 +29,11 @@ impl Codeowners {
             "" => name.to_owned(),
             prefix => format!("{prefix}/{name}"),
         };
-        let rule = self.rules.iter().rev().find(|(globs, _)| globs.is_match(&path));
+        let rule = self
+            .rules
+            .iter()
+            .rev()
+            .find(|(globs, _)| globs.is_match(&path));
         rule.map_or(&[], |(_, owners)| owners)
     }
 }
@@ -34,7 +41,9 @@ impl Codeowners {
 fn read_line(line: &str) -> Option<(GlobSet, Vec<String>)> {
     let words = line.split('#').next().unwrap_or_default();
     // GitLab's sections are headings.
-    let mut words = words.split_whitespace().filter(|_| !line.starts_with(['[', '^']));
+    let mut words = words
+        .split_whitespace()
+        .filter(|_| !line.starts_with(['[', '^']));
     let pattern = words.next()?;
     let owners = words.map(str::to_owned).collect();
     let is_folder = pattern.ends_with('/');
@@ -42,11 +51,19 @@ fn read_line(line: &str) -> Option<(GlobSet, Vec<String>)> {
     // Without a slash before its end a pattern fits at any depth.
     let is_rooted = bare.contains('/');
     let bare = bare.trim_start_matches('/');
-    let whole = if is_rooted { bare.to_owned() } else { format!("**/{bare}") };
+    let whole = if is_rooted {
+        bare.to_owned()
+    } else {
+        format!("**/{bare}")
+    };
     let mut globs = GlobSetBuilder::new();
     let mut add = |glob: &str| {
         crate::glob::check(glob).ok()?;
-        let built = GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build().ok()?;
+        let built = GlobBuilder::new(glob)
+            .literal_separator(true)
+            .backslash_escape(true)
+            .build()
+            .ok()?;
         globs.add(built);
         Some(())
     };
@@ -77,6 +94,9 @@ mod tests {
         assert_eq!(of("docs/x.yaml"), "@docs");
         assert_eq!(of("docs/a/x.yaml"), "@all");
         assert_eq!(of("deploy/free/x.yaml"), "");
-        assert_eq!(Codeowners::read(text, "deploy/").of("./x.yaml").join(" "), "@ops @sre");
+        assert_eq!(
+            Codeowners::read(text, "deploy/").of("./x.yaml").join(" "),
+            "@ops @sre"
+        );
     }
 }

@@ -153,7 +153,10 @@ pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
     let is_grouped = !matches!(group_by, GroupBy::Nothing);
     let mut in_groups = Vec::new();
     for (name, members) in groups(&all) {
-        in_groups.push(Group { name, workloads: members.into_iter().map(workload).collect() });
+        in_groups.push(Group {
+            name,
+            workloads: members.into_iter().map(workload).collect(),
+        });
     }
     let report = DiffReport {
         api_version: "podgraft.dev/v1alpha1",
@@ -162,7 +165,8 @@ pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
         workloads: (!is_grouped).then(|| all.iter().map(workload).collect()),
         groups: is_grouped.then_some(in_groups),
     };
-    let text = serde_json::to_string_pretty(&report).expect("strings, numbers and lists of these are always JSON");
+    let text = serde_json::to_string_pretty(&report)
+        .expect("strings, numbers and lists of these are always JSON");
     shown::json(text) + "\n"
 }
 
@@ -173,7 +177,11 @@ pub fn schema() -> String {
 }
 
 fn totals(files: &[ReportedFile<'_>], all: &[Reviewed<'_>]) -> Totals {
-    let fates: Vec<Fate> = files.iter().flat_map(|file| file.report.own_workloads()).map(fate).collect();
+    let fates: Vec<Fate> = files
+        .iter()
+        .flat_map(|file| file.report.own_workloads())
+        .map(fate)
+        .collect();
     let with = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count();
     Totals {
         workloads: fates.len(),
@@ -194,7 +202,10 @@ fn workload<'a>(one: &'a Reviewed<'a>) -> Workload<'a> {
         deletions: one.go,
         policies: one
             .deeds()
-            .map(|(policy, changes)| Policy { policy, changes: changes.iter().map(done).collect() })
+            .map(|(policy, changes)| Policy {
+                policy,
+                changes: changes.iter().map(done).collect(),
+            })
             .collect(),
         hunks: one.hunks.iter().map(hunk).collect(),
     }
@@ -210,7 +221,13 @@ fn done(change: &Change) -> Done<'_> {
 }
 
 fn hunk<'a>(hunk: &'a Hunk<'a>) -> HunkView<'a> {
-    let start = |lines: &std::ops::Range<usize>| if lines.is_empty() { lines.start } else { lines.start + 1 };
+    let start = |lines: &std::ops::Range<usize>| {
+        if lines.is_empty() {
+            lines.start
+        } else {
+            lines.start + 1
+        }
+    };
     HunkView {
         old_start: start(&hunk.old),
         old_lines: hunk.old.len(),

@@ -28,26 +28,59 @@ fn rule(policies: &str) -> Rule {
 }
 
 fn result(one: &Reviewed<'_>, hunk: &Hunk<'_>, policies: &str) -> Result {
-    let come = hunk.lines.iter().filter(|line| line.sign == Sign::Added).count();
-    let go = hunk.lines.iter().filter(|line| line.sign == Sign::Removed).count();
-    let own = one.deeds().filter(|(policy, _)| hunk.policies.contains(policy));
+    let come = hunk
+        .lines
+        .iter()
+        .filter(|line| line.sign == Sign::Added)
+        .count();
+    let go = hunk
+        .lines
+        .iter()
+        .filter(|line| line.sign == Sign::Removed)
+        .count();
+    let own = one
+        .deeds()
+        .filter(|(policy, _)| hunk.policies.contains(policy));
     let deeds: Vec<String> = own.map(|(_, changes)| list(changes)).collect();
-    let changed = hunk.lines.iter().position(|line| line.sign != Sign::Context).unwrap_or(0);
+    let changed = hunk
+        .lines
+        .iter()
+        .position(|line| line.sign != Sign::Context)
+        .unwrap_or(0);
     // Behind the last line stands no line to point at.
-    let line = if one.is_in_file { (hunk.old.start + changed + 1).min(hunk.old.end.max(1)) } else { one.workload.line };
+    let line = if one.is_in_file {
+        (hunk.old.start + changed + 1).min(hunk.old.end.max(1))
+    } else {
+        one.workload.line
+    };
     let title = one.workload.title();
     Result {
         level: Level::Note,
-        message: format!("{policies} changes {title} here (+{come} -{go} lines). In all: {}.", deeds.join(", ")),
-        location: Some(Location { file: one.file.to_owned(), line, column: None }),
+        message: format!(
+            "{policies} changes {title} here (+{come} -{go} lines). In all: {}.",
+            deeds.join(", ")
+        ),
+        location: Some(Location {
+            file: one.file.to_owned(),
+            line,
+            column: None,
+        }),
         workload: Some(title),
-        replacements: if one.is_in_file { replacements(hunk) } else { Vec::new() },
+        replacements: if one.is_in_file {
+            replacements(hunk)
+        } else {
+            Vec::new()
+        },
     }
 }
 
 /// The hunk's changes; none where a secret is masked, for then the text is not what comes.
 fn replacements(hunk: &Hunk<'_>) -> Vec<Replacement> {
-    if hunk.lines.iter().any(|line| line.is_masked && line.sign == Sign::Added) {
+    if hunk
+        .lines
+        .iter()
+        .any(|line| line.is_masked && line.sign == Sign::Added)
+    {
         return Vec::new();
     }
     let mut replacements: Vec<Replacement> = Vec::new();
@@ -60,10 +93,16 @@ fn replacements(hunk: &Hunk<'_>) -> Vec<Replacement> {
             continue;
         }
         if !is_open {
-            replacements.push(Replacement { line: at + 1, lines: 0, text: String::new() });
+            replacements.push(Replacement {
+                line: at + 1,
+                lines: 0,
+                text: String::new(),
+            });
             is_open = true;
         }
-        let Some(open) = replacements.last_mut() else { continue };
+        let Some(open) = replacements.last_mut() else {
+            continue;
+        };
         if line.sign == Sign::Removed {
             open.lines += 1;
             at += 1;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use super::head::Head;
 use super::{
-    Change, Outcome, Paint, PolicyReport, ReportedFile, Skip, WorkloadReport, count, list, list_gone, mask, one_line,
-    shown,
+    Change, Outcome, Paint, PolicyReport, ReportedFile, Skip, WorkloadReport, count, list,
+    list_gone, mask, one_line, shown,
 };
 use crate::diagnostic::Label;
 
@@ -19,7 +19,9 @@ fn verdict(outcome: &Outcome) -> (&'static str, &'static str, &'static str) {
         Outcome::Injected(_) => ("applies", "injected", "32"),
         Outcome::UpToDate => ("applies, up to date", "upToDate", "32"),
         Outcome::TakenOut(_) => ("no longer applies and is taken out", "takenOut", "33"),
-        Outcome::Skipped(Skip { is_near_miss: true, .. }) => ("nearly applies", "skipped", "33"),
+        Outcome::Skipped(Skip {
+            is_near_miss: true, ..
+        }) => ("nearly applies", "skipped", "33"),
         Outcome::Skipped(_) => ("does not apply", "skipped", "2"),
         Outcome::Failed => ("applies and fails, see the message", "failed", "31"),
     }
@@ -32,7 +34,10 @@ pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
         for workload in file.report.own_workloads() {
             let title = paint.wrap("1", &one_line(&workload.title()));
             let _ = writeln!(text, "{title} ({}:{})", one_line(file.name), workload.line);
-            workload.policies.iter().for_each(|met| policy(met, paint, &mut text));
+            workload
+                .policies
+                .iter()
+                .for_each(|met| policy(met, paint, &mut text));
             text.push('\n');
         }
     }
@@ -41,7 +46,12 @@ pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
 
 fn policy(met: &PolicyReport, paint: Paint, text: &mut String) {
     let (words, _, style) = verdict(&met.outcome);
-    let _ = write!(text, "  {}: {}", one_line(&met.policy), paint.wrap(style, words));
+    let _ = write!(
+        text,
+        "  {}: {}",
+        one_line(&met.policy),
+        paint.wrap(style, words)
+    );
     match &met.outcome {
         Outcome::Injected(changes) => {
             let _ = writeln!(text, ": {}", one_line(&list(changes)));
@@ -52,15 +62,28 @@ fn policy(met: &PolicyReport, paint: Paint, text: &mut String) {
         Outcome::UpToDate | Outcome::Failed => text.push('\n'),
         Outcome::Skipped(skip) => {
             let _ = writeln!(text, ": {}", one_line(&shown::brief(&skip.reason)));
-            let links: Vec<String> = skip.places.iter().map(|label| one_line(&label.place.link())).collect();
-            let width = links.iter().map(|link| link.chars().count()).max().unwrap_or(0);
+            let links: Vec<String> = skip
+                .places
+                .iter()
+                .map(|label| one_line(&label.place.link()))
+                .collect();
+            let width = links
+                .iter()
+                .map(|link| link.chars().count())
+                .max()
+                .unwrap_or(0);
             for (label, link) in skip.places.iter().zip(&links) {
                 let pad = " ".repeat(width - link.chars().count());
                 let shown = paint.wrap("2", &format!("{:<7}{link}{pad}", label.text));
                 let _ = writeln!(text, "      {shown}  {}", excerpt(label));
             }
             if let Some(hint) = &skip.hint {
-                let _ = writeln!(text, "      {}   {}", paint.wrap("33", "help"), one_line(&shown::brief(hint)));
+                let _ = writeln!(
+                    text,
+                    "      {}   {}",
+                    paint.wrap("33", "help"),
+                    one_line(&shown::brief(hint))
+                );
             }
         }
     }
@@ -76,9 +99,20 @@ fn excerpt(label: &Label) -> String {
 
 /// `3 workloads and 2 policies: 1 applies, 5 do not (1 near miss)`.
 fn totals(files: &[ReportedFile<'_>]) -> String {
-    let workloads: Vec<&WorkloadReport> = files.iter().flat_map(|file| file.report.own_workloads()).collect();
-    let policies = workloads.iter().map(|workload| workload.policies.len()).max().unwrap_or(0);
-    let met: Vec<&Outcome> = workloads.iter().flat_map(|workload| &workload.policies).map(|met| &met.outcome).collect();
+    let workloads: Vec<&WorkloadReport> = files
+        .iter()
+        .flat_map(|file| file.report.own_workloads())
+        .collect();
+    let policies = workloads
+        .iter()
+        .map(|workload| workload.policies.len())
+        .max()
+        .unwrap_or(0);
+    let met: Vec<&Outcome> = workloads
+        .iter()
+        .flat_map(|workload| &workload.policies)
+        .map(|met| &met.outcome)
+        .collect();
     let of = |is: fn(&Outcome) -> bool| met.iter().filter(|outcome| is(outcome)).count();
     let apply = of(|outcome| matches!(outcome, Outcome::Injected(_) | Outcome::UpToDate));
     let not = of(|outcome| matches!(outcome, Outcome::Skipped(_)));
@@ -91,17 +125,38 @@ fn totals(files: &[ReportedFile<'_>]) -> String {
     }];
     if not > 0 {
         let misses = if near == 1 { "miss" } else { "misses" };
-        let near = if near > 0 { format!(" ({near} near {misses})") } else { String::new() };
-        parts.push(format!("{not} {}{near}", if not == 1 { "does not" } else { "do not" }));
+        let near = if near > 0 {
+            format!(" ({near} near {misses})")
+        } else {
+            String::new()
+        };
+        parts.push(format!(
+            "{not} {}{near}",
+            if not == 1 { "does not" } else { "do not" }
+        ));
     }
     if gone > 0 {
-        parts.push(format!("{gone} no longer {}", if gone == 1 { "does" } else { "do" }));
+        parts.push(format!(
+            "{gone} no longer {}",
+            if gone == 1 { "does" } else { "do" }
+        ));
     }
     if failed > 0 {
-        parts.push(format!("{failed} {}", if failed == 1 { "fails" } else { "fail" }));
+        parts.push(format!(
+            "{failed} {}",
+            if failed == 1 { "fails" } else { "fail" }
+        ));
     }
-    let policies = if policies == 1 { "1 policy".to_owned() } else { format!("{policies} policies") };
-    format!("{} and {policies}: {}\n", count(workloads.len(), "workload"), parts.join(", "))
+    let policies = if policies == 1 {
+        "1 policy".to_owned()
+    } else {
+        format!("{policies} policies")
+    };
+    format!(
+        "{} and {policies}: {}\n",
+        count(workloads.len(), "workload"),
+        parts.join(", ")
+    )
 }
 
 #[derive(Serialize)]
@@ -157,9 +212,13 @@ pub fn render_json(files: &[ReportedFile<'_>]) -> String {
             policies: workload.policies.iter().map(met_json).collect(),
         })
     });
-    let explanation =
-        Explanation { api_version: "podgraft.dev/v1alpha1", kind: "Explanation", workloads: workloads.collect() };
-    let text = serde_json::to_string_pretty(&explanation).expect("strings, numbers and lists of these are always JSON");
+    let explanation = Explanation {
+        api_version: "podgraft.dev/v1alpha1",
+        kind: "Explanation",
+        workloads: workloads.collect(),
+    };
+    let text = serde_json::to_string_pretty(&explanation)
+        .expect("strings, numbers and lists of these are always JSON");
     shown::json(text) + "\n"
 }
 
@@ -177,11 +236,18 @@ fn met_json(met: &PolicyReport) -> Met<'_> {
         near_miss: skip.map(|skip| skip.is_near_miss),
         opted_in: skip.map(|skip| skip.is_opted_in).filter(|is| *is),
         hint: skip.and_then(|skip| skip.hint.as_deref()),
-        places: skip.map(|skip| skip.places.iter().map(place_json).collect()).unwrap_or_default(),
+        places: skip
+            .map(|skip| skip.places.iter().map(place_json).collect())
+            .unwrap_or_default(),
     }
 }
 
 fn place_json(label: &Label) -> Place<'_> {
     let place = &label.place;
-    Place { file: &place.source, line: place.line, column: place.column, what: &label.text }
+    Place {
+        file: &place.source,
+        line: place.line,
+        column: place.column,
+        what: &label.text,
+    }
 }

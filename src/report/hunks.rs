@@ -53,7 +53,13 @@ pub(super) struct Hunk<'a> {
 
 /// `+48`, `−1`: how many lines come and go.
 pub(super) fn tally(hunks: &[Hunk<'_>]) -> (usize, usize) {
-    let of = |sign| hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.sign == sign).count();
+    let of = |sign| {
+        hunks
+            .iter()
+            .flat_map(|hunk| &hunk.lines)
+            .filter(|line| line.sign == sign)
+            .count()
+    };
     (of(Sign::Added), of(Sign::Removed))
 }
 
@@ -73,43 +79,86 @@ impl<'a> ReviewedFile<'a> {
             let before = moved.last().copied().unwrap_or(0);
             moved.push(before + breaks(edit.text.as_bytes()) - breaks(&file.text[edit.at.clone()]));
         }
-        ReviewedFile { file, lines: Lines::of(file.text), moved }
+        ReviewedFile {
+            file,
+            lines: Lines::of(file.text),
+            moved,
+        }
     }
 
     /// The hunks of one workload.
     pub(super) fn hunks(&self, workload: &'a WorkloadReport) -> Vec<Hunk<'a>> {
-        let edits = self.file.report.edits.get(workload.edits.clone()).unwrap_or_default();
-        let (Some(first), Some(last)) = (edits.first(), edits.last()) else { return Vec::new() };
+        let edits = self
+            .file
+            .report
+            .edits
+            .get(workload.edits.clone())
+            .unwrap_or_default();
+        let (Some(first), Some(last)) = (edits.first(), edits.last()) else {
+            return Vec::new();
+        };
         let changes = changes_of(edits, &self.lines);
         let extent = self.lines.touched(&workload.extent);
         let own = workload.extent.start.min(first.at.start)..workload.extent.end.max(last.at.end);
         let start = self.lines.start(self.lines.holding(own.start));
-        let end = self.lines.start(self.lines.holding(own.end.saturating_sub(1)) + 1).max(own.end);
+        let end = self
+            .lines
+            .start(self.lines.holding(own.end.saturating_sub(1)) + 1)
+            .max(own.end);
         let old_text = &self.file.text[start..end];
         let in_own = |at: &Range<usize>| at.start - start..at.end - start;
-        let shifted = edits.iter().map(|edit| super::Edit { at: in_own(&edit.at), text: edit.text.clone() });
+        let shifted = edits.iter().map(|edit| super::Edit {
+            at: in_own(&edit.at),
+            text: edit.text.clone(),
+        });
         let new_text = super::splice(old_text, &shifted.collect::<Vec<_>>());
-        let secrets = Secrets { start, old: secrets_in(old_text), new: secrets_in(&new_text) };
+        let secrets = Secrets {
+            start,
+            old: secrets_in(old_text),
+            new: secrets_in(&new_text),
+        };
         let grouped = group(&changes, &extent);
-        grouped.into_iter().map(|(old, changes)| self.hunk(old, changes, workload, &secrets)).collect()
+        grouped
+            .into_iter()
+            .map(|(old, changes)| self.hunk(old, changes, workload, &secrets))
+            .collect()
     }
 
-    fn hunk(&self, old: Range<usize>, changes: &[Change], workload: &'a WorkloadReport, secrets: &Secrets) -> Hunk<'a> {
+    fn hunk(
+        &self,
+        old: Range<usize>,
+        changes: &[Change],
+        workload: &'a WorkloadReport,
+        secrets: &Secrets,
+    ) -> Hunk<'a> {
         let mut lines: Vec<Line<'a>> = Vec::new();
         let old_line = |line: usize, sign: Sign| self.old_line(line, sign, secrets);
         let mut at = old.start;
         for change in changes {
             lines.extend((at..change.old.start).map(|line| old_line(line, Sign::Context)));
             lines.extend(change.old.clone().map(|line| old_line(line, Sign::Removed)));
-            lines.extend(change.new.iter().map(|line| new_line(line, workload, secrets)));
+            lines.extend(
+                change
+                    .new
+                    .iter()
+                    .map(|line| new_line(line, workload, secrets)),
+            );
             at = change.old.end;
         }
         lines.extend((at..old.end).map(|line| old_line(line, Sign::Context)));
         let first = changes.first().map_or(0, |change| change.edits.start) + workload.edits.start;
         let new_start = old.start.saturating_add_signed(self.moved[first]);
-        let new_len = lines.iter().filter(|line| line.sign != Sign::Removed).count();
+        let new_len = lines
+            .iter()
+            .filter(|line| line.sign != Sign::Removed)
+            .count();
         let policies = policies_of(changes.iter(), workload, 0);
-        Hunk { old, new: new_start..new_start + new_len, policies, lines }
+        Hunk {
+            old,
+            new: new_start..new_start + new_len,
+            policies,
+            lines,
+        }
     }
 
     fn old_line(&self, line: usize, sign: Sign, secrets: &Secrets) -> Line<'a> {
@@ -127,17 +176,41 @@ struct Secrets {
 }
 
 fn new_line<'a>(line: &NewLine, workload: &'a WorkloadReport, secrets: &Secrets) -> Line<'a> {
-    let pieces = line.wrote.iter().flat_map(|(edit, bytes)| authors_of(workload, *edit, bytes));
+    let pieces = line
+        .wrote
+        .iter()
+        .flat_map(|(edit, bytes)| authors_of(workload, *edit, bytes));
     let policies = names(workload, pieces);
-    let policies = if policies.is_empty() { injected(workload) } else { policies };
-    shown(&line.text, line.at.saturating_sub(secrets.start), &secrets.new, Sign::Added, policies)
+    let policies = if policies.is_empty() {
+        injected(workload)
+    } else {
+        policies
+    };
+    shown(
+        &line.text,
+        line.at.saturating_sub(secrets.start),
+        &secrets.new,
+        Sign::Added,
+        policies,
+    )
 }
 
-fn shown<'a>(line: &[u8], at: usize, secrets: &[Range<usize>], sign: Sign, policies: Vec<&'a str>) -> Line<'a> {
+fn shown<'a>(
+    line: &[u8],
+    at: usize,
+    secrets: &[Range<usize>],
+    sign: Sign,
+    policies: Vec<&'a str>,
+) -> Line<'a> {
     let body = line.strip_suffix(b"\n").unwrap_or(line);
     let body = body.strip_suffix(b"\r").unwrap_or(body);
     let text = hide(body, at, secrets);
-    Line { sign, is_masked: text.contains(MASK), text, policies }
+    Line {
+        sign,
+        is_masked: text.contains(MASK),
+        text,
+        policies,
+    }
 }
 
 /// The policies that wrote some bytes of an edit's text, by their places in the report.
@@ -147,11 +220,18 @@ fn authors_of<'a>(
     bytes: &Range<usize>,
 ) -> impl Iterator<Item = usize> + use<'a> {
     let bytes = bytes.clone();
-    let authors = workload.authors.get(edit).map(Vec::as_slice).unwrap_or_default();
+    let authors = workload
+        .authors
+        .get(edit)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let touches = move |piece: &Range<usize>| {
         piece.start < bytes.end && bytes.start < piece.end || piece.is_empty() && bytes.is_empty()
     };
-    authors.iter().filter(move |author| touches(&author.bytes)).flat_map(|author| author.policies.iter().copied())
+    authors
+        .iter()
+        .filter(move |author| touches(&author.bytes))
+        .flat_map(|author| author.policies.iter().copied())
 }
 
 /// The names of policies, in the order in which they apply.
@@ -159,12 +239,19 @@ fn names(workload: &WorkloadReport, policies: impl Iterator<Item = usize>) -> Ve
     let mut places: Vec<usize> = policies.collect();
     places.sort_unstable();
     places.dedup();
-    places.into_iter().filter_map(|place| workload.policies.get(place)).map(|met| &*met.policy).collect()
+    places
+        .into_iter()
+        .filter_map(|place| workload.policies.get(place))
+        .map(|met| &*met.policy)
+        .collect()
 }
 
 /// All policies that changed the workload.
 pub(super) fn injected(workload: &WorkloadReport) -> Vec<&str> {
-    let met = workload.policies.iter().filter(|met| matches!(met.outcome, Outcome::Injected(_) | Outcome::TakenOut(_)));
+    let met = workload
+        .policies
+        .iter()
+        .filter(|met| matches!(met.outcome, Outcome::Injected(_) | Outcome::TakenOut(_)));
     met.map(|met| &*met.policy).collect()
 }
 
@@ -174,22 +261,43 @@ pub(super) fn policies_of<'a, 'c>(
     workload: &'a WorkloadReport,
     first: usize,
 ) -> Vec<&'a str> {
-    let own = |edit: usize| edit.checked_sub(first).filter(|edit| *edit < workload.edits.len());
-    let wrote = changes.clone().flat_map(|change| &change.new).flat_map(|line| &line.wrote);
+    let own = |edit: usize| {
+        edit.checked_sub(first)
+            .filter(|edit| *edit < workload.edits.len())
+    };
+    let wrote = changes
+        .clone()
+        .flat_map(|change| &change.new)
+        .flat_map(|line| &line.wrote);
     let wrote = wrote.filter_map(|(edit, bytes)| Some((own(*edit)?, bytes.clone())));
     // What only takes away has no text to be found by.
-    let took = changes.flat_map(|change| change.edits.clone()).filter_map(|edit| Some((own(edit)?, 0..0)));
-    let found = wrote.chain(took).flat_map(|(edit, bytes)| authors_of(workload, edit, &bytes));
+    let took = changes
+        .flat_map(|change| change.edits.clone())
+        .filter_map(|edit| Some((own(edit)?, 0..0)));
+    let found = wrote
+        .chain(took)
+        .flat_map(|(edit, bytes)| authors_of(workload, edit, &bytes));
     let found = names(workload, found);
-    if found.is_empty() { injected(workload) } else { found }
+    if found.is_empty() {
+        injected(workload)
+    } else {
+        found
+    }
 }
 
 /// Changes with the lines around them, joined where these meet.
 fn group<'c>(changes: &'c [Change], extent: &Range<usize>) -> Vec<(Range<usize>, &'c [Change])> {
     let mut groups: Vec<(Range<usize>, Range<usize>)> = Vec::new();
     for (index, change) in changes.iter().enumerate() {
-        let from = change.old.start.saturating_sub(CONTEXT).max(extent.start).min(change.old.start);
-        let to = (change.old.end + CONTEXT).min(extent.end).max(change.old.end);
+        let from = change
+            .old
+            .start
+            .saturating_sub(CONTEXT)
+            .max(extent.start)
+            .min(change.old.start);
+        let to = (change.old.end + CONTEXT)
+            .min(extent.end)
+            .max(change.old.end);
         match groups.last_mut() {
             Some((old, of)) if from <= old.end => {
                 old.end = to;
@@ -198,5 +306,8 @@ fn group<'c>(changes: &'c [Change], extent: &Range<usize>) -> Vec<(Range<usize>,
             _ => groups.push((from..to, index..index + 1)),
         }
     }
-    groups.into_iter().map(|(old, of)| (old, &changes[of])).collect()
+    groups
+        .into_iter()
+        .map(|(old, of)| (old, &changes[of]))
+        .collect()
 }

@@ -49,16 +49,24 @@ pub fn workloads<'a>(files: &[ReportedFile<'a>], sort_by: SortBy) -> Vec<Inspect
     let mut inspected: Vec<Inspected<'a>> = Vec::new();
     for file in files {
         let found = file.report.workloads.iter().filter_map(|workload| {
-            Some(Inspected { file: file.name, line: workload.line, view: workload.view.as_deref()? })
+            Some(Inspected {
+                file: file.name,
+                line: workload.line,
+                view: workload.view.as_deref()?,
+            })
         });
         inspected.extend(found);
     }
     match sort_by {
         SortBy::File => {}
-        SortBy::Namespace => inspected.sort_by_key(|one| (&one.view.namespace, &one.view.kind, &one.view.name)),
+        SortBy::Namespace => {
+            inspected.sort_by_key(|one| (&one.view.namespace, &one.view.kind, &one.view.name))
+        }
         SortBy::Kind => inspected.sort_by_key(|one| (&one.view.kind, &one.view.name)),
         SortBy::Name => inspected.sort_by_key(|one| &one.view.name),
-        SortBy::Containers => inspected.sort_by_key(|one| std::cmp::Reverse(one.view.all_containers().count())),
+        SortBy::Containers => {
+            inspected.sort_by_key(|one| std::cmp::Reverse(one.view.all_containers().count()))
+        }
     }
     inspected
 }
@@ -67,8 +75,17 @@ pub fn workloads<'a>(files: &[ReportedFile<'a>], sort_by: SortBy) -> Vec<Inspect
 pub fn table(workloads: &[Inspected<'_>], columns: Columns) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     if columns.headings {
-        let mut headings =
-            vec!["KIND", "NAME", "CONTAINERS", "INIT", "SIDECARS", "VOLUMES", "PORTS", "POLICIES", "METRICS"];
+        let mut headings = vec![
+            "KIND",
+            "NAME",
+            "CONTAINERS",
+            "INIT",
+            "SIDECARS",
+            "VOLUMES",
+            "PORTS",
+            "POLICIES",
+            "METRICS",
+        ];
         if columns.namespace {
             headings.insert(0, "NAMESPACE");
         }
@@ -83,11 +100,20 @@ pub fn table(workloads: &[Inspected<'_>], columns: Columns) -> String {
 
 fn row(one: &Inspected<'_>, columns: Columns) -> Vec<String> {
     let view = one.view;
-    let names = |containers: &[ContainerView]| or_none(containers.iter().map(|container| container.name.clone()));
-    let ports = view.all_containers().flat_map(|container| &container.ports).map(|port| {
-        let protocol = if port.protocol == "TCP" { String::new() } else { format!("/{}", port.protocol) };
-        format!("{}{protocol}", port.container_port)
-    });
+    let names = |containers: &[ContainerView]| {
+        or_none(containers.iter().map(|container| container.name.clone()))
+    };
+    let ports = view
+        .all_containers()
+        .flat_map(|container| &container.ports)
+        .map(|port| {
+            let protocol = if port.protocol == "TCP" {
+                String::new()
+            } else {
+                format!("/{}", port.protocol)
+            };
+            format!("{}{protocol}", port.container_port)
+        });
     let mut row = vec![
         view.kind.clone(),
         view.name.clone(),
@@ -97,13 +123,25 @@ fn row(one: &Inspected<'_>, columns: Columns) -> Vec<String> {
         view.volumes.len().to_string(),
         or_none(ports),
         or_none(view.policies.iter().cloned()),
-        or_none(view.metrics_endpoints.iter().map(|endpoint| endpoint.port.clone())),
+        or_none(
+            view.metrics_endpoints
+                .iter()
+                .map(|endpoint| endpoint.port.clone()),
+        ),
     ];
     if columns.namespace {
-        row.insert(0, view.namespace.clone().unwrap_or_else(|| "<none>".to_owned()));
+        row.insert(
+            0,
+            view.namespace
+                .clone()
+                .unwrap_or_else(|| "<none>".to_owned()),
+        );
     }
     if columns.wide {
-        row.push(or_none(view.all_containers().map(|container| container.image.clone())));
+        row.push(or_none(
+            view.all_containers()
+                .map(|container| container.image.clone()),
+        ));
         row.push(format!("{}:{}", one.file, one.line));
     }
     row.iter().map(|cell| one_line(cell)).collect()
@@ -111,12 +149,21 @@ fn row(one: &Inspected<'_>, columns: Columns) -> Vec<String> {
 
 fn or_none(words: impl Iterator<Item = String>) -> String {
     let words: Vec<String> = words.collect();
-    if words.is_empty() { "<none>".to_owned() } else { words.join(",") }
+    if words.is_empty() {
+        "<none>".to_owned()
+    } else {
+        words.join(",")
+    }
 }
 
 fn align(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut table = String::new();
     for row in rows {
@@ -133,7 +180,10 @@ fn align(rows: &[Vec<String>]) -> String {
 
 /// For machines: `kind: WorkloadViewList`, and the metrics endpoints of all.
 pub fn value(workloads: &[Inspected<'_>]) -> Value {
-    let endpoints: Vec<&MetricsEndpoint> = workloads.iter().flat_map(|one| &one.view.metrics_endpoints).collect();
+    let endpoints: Vec<&MetricsEndpoint> = workloads
+        .iter()
+        .flat_map(|one| &one.view.metrics_endpoints)
+        .collect();
     json!({
         "apiVersion": "podgraft.dev/v1alpha1",
         "kind": "WorkloadViewList",
@@ -171,11 +221,25 @@ mod tests {
         let view = WorkloadView {
             kind: "Deployment".to_owned(),
             name: "orders".to_owned(),
-            containers: vec![ContainerView { name: "app".to_owned(), ..ContainerView::default() }],
+            containers: vec![ContainerView {
+                name: "app".to_owned(),
+                ..ContainerView::default()
+            }],
             ..WorkloadView::default()
         };
-        let one = Inspected { file: "a.yaml", line: 3, view: &view };
-        let table = table(&[one], Columns { namespace: true, wide: false, headings: true });
+        let one = Inspected {
+            file: "a.yaml",
+            line: 3,
+            view: &view,
+        };
+        let table = table(
+            &[one],
+            Columns {
+                namespace: true,
+                wide: false,
+                headings: true,
+            },
+        );
         let expected = "\
 NAMESPACE   KIND         NAME     CONTAINERS   INIT     SIDECARS   VOLUMES   PORTS    POLICIES   METRICS
 <none>      Deployment   orders   app          <none>   <none>     0         <none>   <none>     <none>

@@ -20,7 +20,8 @@ pub enum Verdict {
 }
 
 /// How every report begins.
-pub const BEGINNING: &str = "{\n  \"apiVersion\": \"podgraft.dev/v1alpha1\",\n  \"kind\": \"Report\",";
+pub const BEGINNING: &str =
+    "{\n  \"apiVersion\": \"podgraft.dev/v1alpha1\",\n  \"kind\": \"Report\",";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -51,8 +52,15 @@ struct Totals {
 pub fn metrics_endpoints(files: &[ReportedFile<'_>]) -> Vec<MetricsEndpoint> {
     let workloads = files.iter().flat_map(|file| &file.report.workloads);
     let endpoint = |workload: &WorkloadReport| {
-        let place = (&*workload.kind, workload.namespace.as_deref(), &*workload.name);
-        Some(MetricsEndpoint::of(place, workload.metrics_port?.to_string()))
+        let place = (
+            &*workload.kind,
+            workload.namespace.as_deref(),
+            &*workload.name,
+        );
+        Some(MetricsEndpoint::of(
+            place,
+            workload.metrics_port?.to_string(),
+        ))
     };
     workloads.filter_map(endpoint).collect()
 }
@@ -129,17 +137,24 @@ pub fn render(files: &[ReportedFile<'_>], diagnostics: &[Diagnostic], verdict: V
         needs: needs.as_data(),
         diagnostics: diagnostics.iter().map(problem).collect(),
     };
-    let text = serde_json::to_string_pretty(&report).expect("strings, numbers and lists of these are always JSON");
+    let text = serde_json::to_string_pretty(&report)
+        .expect("strings, numbers and lists of these are always JSON");
     shown::json(text) + "\n"
 }
 
 /// One diagnostic as one line of JSON, without a line end.
 pub fn render_diagnostic(diagnostic: &Diagnostic) -> String {
-    shown::json(serde_json::to_string(&problem(diagnostic)).expect("strings and numbers are always JSON"))
+    shown::json(
+        serde_json::to_string(&problem(diagnostic)).expect("strings and numbers are always JSON"),
+    )
 }
 
 fn totals(files: &[ReportedFile<'_>]) -> Totals {
-    let fates: Vec<Fate> = files.iter().flat_map(|file| file.report.own_workloads()).map(fate).collect();
+    let fates: Vec<Fate> = files
+        .iter()
+        .flat_map(|file| file.report.own_workloads())
+        .map(fate)
+        .collect();
     let with = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count();
     Totals {
         workloads: fates.len(),
@@ -230,8 +245,14 @@ mod tests {
             0..1,
             Outcome::Injected(vec![Change::Added("volume agent".to_owned())]),
         )]);
-        let file = ReportedFile { name: "a.yaml", path: b"a.yaml", text: b"", report: &report };
-        let json: serde_json::Value = serde_json::from_str(&render(&[file], &[], Verdict::Succeeded)).unwrap();
+        let file = ReportedFile {
+            name: "a.yaml",
+            path: b"a.yaml",
+            text: b"",
+            report: &report,
+        };
+        let json: serde_json::Value =
+            serde_json::from_str(&render(&[file], &[], Verdict::Succeeded)).unwrap();
         assert_eq!(json["apiVersion"], "podgraft.dev/v1alpha1");
         assert_eq!(json["verdict"], "succeeded");
         assert_eq!(json["totals"]["injected"], 1);

@@ -16,7 +16,10 @@ pub(super) struct Lines<'a> {
 impl<'a> Lines<'a> {
     pub(super) fn of(text: &'a [u8]) -> Self {
         let behind_breaks = memchr::memchr_iter(b'\n', text).map(|at| at + 1);
-        let starts = std::iter::once(0).chain(behind_breaks).filter(|&at| at < text.len()).collect();
+        let starts = std::iter::once(0)
+            .chain(behind_breaks)
+            .filter(|&at| at < text.len())
+            .collect();
         Lines { text, starts }
     }
 
@@ -37,7 +40,9 @@ impl<'a> Lines<'a> {
 
     /// The line that holds a byte; the last one for the text's end.
     pub(super) fn holding(&self, byte: usize) -> usize {
-        self.starts.partition_point(|&start| start <= byte).saturating_sub(1)
+        self.starts
+            .partition_point(|&start| start <= byte)
+            .saturating_sub(1)
     }
 
     /// The lines that a range of bytes touches.
@@ -84,7 +89,10 @@ pub(super) fn changes_of(edits: &[Edit], lines: &Lines<'_>) -> Vec<Change> {
     for region in regions(edits, lines) {
         let own = &edits[region.edits.clone()];
         changes.extend(changes_in(&region, own, moved, lines));
-        moved += own.iter().map(|edit| edit.text.len() as isize - edit.at.len() as isize).sum::<isize>();
+        moved += own
+            .iter()
+            .map(|edit| edit.text.len() as isize - edit.at.len() as isize)
+            .sum::<isize>();
     }
     changes
 }
@@ -104,7 +112,10 @@ fn regions(edits: &[Edit], lines: &Lines<'_>) -> Vec<Region> {
                 last.old.end = last.old.end.max(old.end);
                 last.edits.end = index + 1;
             }
-            _ => regions.push(Region { old, edits: index..index + 1 }),
+            _ => regions.push(Region {
+                old,
+                edits: index..index + 1,
+            }),
         }
     }
     regions
@@ -116,7 +127,10 @@ fn changes_in(region: &Region, edits: &[Edit], moved: isize, lines: &Lines<'_>) 
     let old_text = &lines.text[offset..lines.start(region.old.end)];
     let edits: Vec<Edit> = edits
         .iter()
-        .map(|edit| Edit { at: edit.at.start - offset..edit.at.end - offset, text: edit.text.clone() })
+        .map(|edit| Edit {
+            at: edit.at.start - offset..edit.at.end - offset,
+            text: edit.text.clone(),
+        })
         .collect();
     let new_text = super::splice(old_text, &edits);
     let old: Vec<&[u8]> = old_text.split_inclusive(|&byte| byte == b'\n').collect();
@@ -124,8 +138,14 @@ fn changes_in(region: &Region, edits: &[Edit], moved: isize, lines: &Lines<'_>) 
     let starts: Vec<usize> = starts_of(&new);
     let new_line = |line: usize| {
         let bytes = starts[line]..starts[line] + new[line].len();
-        let wrote = written(&edits, &bytes).map(|(edit, piece)| (edit + region.edits.start, piece)).collect();
-        NewLine { text: new[line].to_vec(), at: offset.saturating_add_signed(moved) + bytes.start, wrote }
+        let wrote = written(&edits, &bytes)
+            .map(|(edit, piece)| (edit + region.edits.start, piece))
+            .collect();
+        NewLine {
+            text: new[line].to_vec(),
+            at: offset.saturating_add_signed(moved) + bytes.start,
+            wrote,
+        }
     };
     let ops = similar::capture_diff_slices(Algorithm::Myers, &old, &new);
     let mut changes: Vec<Change> = Vec::new();
@@ -137,7 +157,11 @@ fn changes_in(region: &Region, edits: &[Edit], moved: isize, lines: &Lines<'_>) 
                 last.old.end = go.end;
                 last.new.extend(come);
             }
-            _ => changes.push(Change { old: go, new: come.collect(), edits: region.edits.clone() }),
+            _ => changes.push(Change {
+                old: go,
+                new: come.collect(),
+                edits: region.edits.clone(),
+            }),
         }
     }
     changes
@@ -152,7 +176,10 @@ fn starts_of(lines: &[&[u8]]) -> Vec<usize> {
 }
 
 /// The edits whose text stands in a range of the new text, and which bytes of it.
-fn written<'e>(edits: &'e [Edit], bytes: &'e Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> + 'e {
+fn written<'e>(
+    edits: &'e [Edit],
+    bytes: &'e Range<usize>,
+) -> impl Iterator<Item = (usize, Range<usize>)> + 'e {
     let mut moved = 0;
     edits.iter().enumerate().filter_map(move |(index, edit)| {
         let start = edit.at.start.saturating_add_signed(moved);
@@ -168,31 +195,61 @@ mod tests {
     use super::*;
 
     fn changed(text: &str, edits: &[(Range<usize>, &str)]) -> Vec<(Range<usize>, String)> {
-        let edits: Vec<Edit> = edits.iter().map(|(at, text)| Edit { at: at.clone(), text: (*text).into() }).collect();
+        let edits: Vec<Edit> = edits
+            .iter()
+            .map(|(at, text)| Edit {
+                at: at.clone(),
+                text: (*text).into(),
+            })
+            .collect();
         let changes = changes_of(&edits, &Lines::of(text.as_bytes()));
         let new_text = super::super::splice(text.as_bytes(), &edits);
         for line in changes.iter().flat_map(|change| &change.new) {
             assert!(new_text[line.at..].starts_with(&line.text), "{line:?}");
         }
-        let text = |change: &Change| change.new.iter().flat_map(|line| line.text.clone()).collect();
-        changes.iter().map(|change| (change.old.clone(), String::from_utf8(text(change)).unwrap())).collect()
+        let text = |change: &Change| {
+            change
+                .new
+                .iter()
+                .flat_map(|line| line.text.clone())
+                .collect()
+        };
+        changes
+            .iter()
+            .map(|change| (change.old.clone(), String::from_utf8(text(change)).unwrap()))
+            .collect()
     }
 
     #[test]
     fn an_insertion_between_lines_takes_no_line_away() {
-        assert_eq!(changed("a\nb\n", &[(2..2, "x\n")]), [(1..1, "x\n".to_owned())]);
-        assert_eq!(changed("a\nb\n", &[(1..1, "\nx")]), [(1..1, "x\n".to_owned())]);
-        assert_eq!(changed("a\nb\n", &[(4..4, "x\n")]), [(2..2, "x\n".to_owned())]);
+        assert_eq!(
+            changed("a\nb\n", &[(2..2, "x\n")]),
+            [(1..1, "x\n".to_owned())]
+        );
+        assert_eq!(
+            changed("a\nb\n", &[(1..1, "\nx")]),
+            [(1..1, "x\n".to_owned())]
+        );
+        assert_eq!(
+            changed("a\nb\n", &[(4..4, "x\n")]),
+            [(2..2, "x\n".to_owned())]
+        );
     }
 
     #[test]
     fn a_last_line_without_an_end_is_replaced_when_text_follows() {
-        assert_eq!(changed("a\nb", &[(3..3, "\nx")]), [(1..2, "b\nx".to_owned())]);
+        assert_eq!(
+            changed("a\nb", &[(3..3, "\nx")]),
+            [(1..2, "b\nx".to_owned())]
+        );
     }
 
     #[test]
     fn edits_of_one_line_are_one_change() {
-        assert_eq!(changed("a b\n", &[(0..1, "x"), (2..3, "y")]), [(0..1, "x y\n".to_owned())]);
+        assert_eq!(
+            changed("a b\n", &[(0..1, "x"), (2..3, "y")]),
+            [(0..1, "x y\n".to_owned())]
+        );
     }
 
     #[test]
@@ -202,10 +259,17 @@ mod tests {
 
     #[test]
     fn a_line_knows_which_edits_wrote_it() {
-        let edit = |at: Range<usize>, text: &str| Edit { at, text: text.into() };
+        let edit = |at: Range<usize>, text: &str| Edit {
+            at,
+            text: text.into(),
+        };
         let edits = [edit(0..0, "x\n"), edit(4..5, "yy"), edit(5..5, "z")];
         let changes = changes_of(&edits, &Lines::of(b"aa\nb c\n"));
-        let wrote: Vec<_> = changes.iter().flat_map(|change| &change.new).map(|line| line.wrote.clone()).collect();
+        let wrote: Vec<_> = changes
+            .iter()
+            .flat_map(|change| &change.new)
+            .map(|line| line.wrote.clone())
+            .collect();
         assert_eq!(wrote, [vec![(0, 0..2)], vec![(1, 0..2), (2, 0..1)]]);
     }
 }

@@ -34,7 +34,9 @@ pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
         };
         for one in members {
             let room = MOST - NOTES - comment.len().min(MOST - NOTES);
-            let block = [whole(one), brief(one)].into_iter().find(|block| heading.len() + block.len() <= room);
+            let block = [whole(one), brief(one)]
+                .into_iter()
+                .find(|block| heading.len() + block.len() <= room);
             match block {
                 Some(block) => {
                     comment.push_str(&std::mem::take(&mut heading));
@@ -55,30 +57,59 @@ pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
 }
 
 fn head(files: &[ReportedFile<'_>], all: &[Reviewed<'_>]) -> String {
-    let seen: usize = files.iter().map(|file| file.report.own_workloads().count()).sum();
+    let seen: usize = files
+        .iter()
+        .map(|file| file.report.own_workloads().count())
+        .sum();
     let changed = all.iter().filter(|one| !one.workload.is_generated).count();
     let come: usize = all.iter().map(|one| one.come).sum();
     let go: usize = all.iter().map(|one| one.go).sum();
     if all.is_empty() {
-        return format!("### podgraft: no changes\n\n{} seen, nothing to inject.\n", count(seen, "workload"));
+        return format!(
+            "### podgraft: no changes\n\n{} seen, nothing to inject.\n",
+            count(seen, "workload")
+        );
     }
     let lines = format!("+{come} −{go} lines");
-    format!("### podgraft: {changed} of {} change\n\n{lines}.\n", count(seen, "workload"))
+    format!(
+        "### podgraft: {changed} of {} change\n\n{lines}.\n",
+        count(seen, "workload")
+    )
 }
 
 fn table(all: &[Reviewed<'_>], is_grouped: bool) -> String {
-    let group = if is_grouped { ("| Group ", "|---") } else { ("", "") };
-    let mut table = format!("\n{}| Workload | File | Policies | Lines |\n{}|---|---|---|---|\n", group.0, group.1);
+    let group = if is_grouped {
+        ("| Group ", "|---")
+    } else {
+        ("", "")
+    };
+    let mut table = format!(
+        "\n{}| Workload | File | Policies | Lines |\n{}|---|---|---|---|\n",
+        group.0, group.1
+    );
     let mut rows: Vec<&Reviewed<'_>> = all.iter().collect();
     rows.sort_by_key(|one| &one.group);
     for (index, one) in rows.iter().enumerate() {
         let policies: Vec<String> = one.deeds().map(|(policy, _)| code(policy)).collect();
-        let group = if is_grouped { format!("| {} ", cell(&code(&one.group))) } else { String::new() };
+        let group = if is_grouped {
+            format!("| {} ", cell(&code(&one.group)))
+        } else {
+            String::new()
+        };
         let title = cell(&format!("{} {}", one.workload.kind, code(&place_of(one))));
         let file = cell(&code(&format!("{}:{}", one.file, one.workload.line)));
-        let row = format!("{group}| {title} | {file} | {} | +{} −{} |\n", cell(&policies.join(", ")), one.come, one.go);
+        let row = format!(
+            "{group}| {title} | {file} | {} | +{} −{} |\n",
+            cell(&policies.join(", ")),
+            one.come,
+            one.go
+        );
         if table.len() + row.len() > MOST_TABLE {
-            let _ = writeln!(table, "\n_and {} more_", count(rows.len() - index, "workload"));
+            let _ = writeln!(
+                table,
+                "\n_and {} more_",
+                count(rows.len() - index, "workload")
+            );
             return table;
         }
         table.push_str(&row);
@@ -103,14 +134,20 @@ fn whole(one: &Reviewed<'_>) -> String {
 
 /// A workload whose diff has no room.
 fn brief(one: &Reviewed<'_>) -> String {
-    block(one, "_The diff is left out here: a comment holds 65,536 characters._\n")
+    block(
+        one,
+        "_The diff is left out here: a comment holds 65,536 characters._\n",
+    )
 }
 
 fn block(one: &Reviewed<'_>, body: &str) -> String {
     let title = html(&one_line(&one.workload.title()));
     let policies: Vec<&str> = one.deeds().map(|(policy, _)| policy).collect();
     let policies = html(&policies.join(", "));
-    let mut block = format!("\n<details><summary><b>{title}</b>: {policies} (+{} −{})</summary>\n\n", one.come, one.go);
+    let mut block = format!(
+        "\n<details><summary><b>{title}</b>: {policies} (+{} −{})</summary>\n\n",
+        one.come, one.go
+    );
     for (policy, changes) in one.deeds() {
         let _ = writeln!(block, "**{}**", code(policy));
         for change in changes {
@@ -132,9 +169,18 @@ fn diff(hunk: &Hunk<'_>) -> String {
         len => format!("{},{len}", lines.start + 1),
     };
     let policies = one_line(&hunk.policies.join(", "));
-    let mut diff = format!("@@ -{} +{} @@ {policies}\n", range(&hunk.old), range(&hunk.new));
+    let mut diff = format!(
+        "@@ -{} +{} @@ {policies}\n",
+        range(&hunk.old),
+        range(&hunk.new)
+    );
     for line in &hunk.lines {
-        let _ = writeln!(diff, "{}{}", line.sign.char(), one_line(&without_record(&line.text)));
+        let _ = writeln!(
+            diff,
+            "{}{}",
+            line.sign.char(),
+            one_line(&without_record(&line.text))
+        );
     }
     diff
 }
@@ -142,14 +188,24 @@ fn diff(hunk: &Hunk<'_>) -> String {
 /// Workloads that were probably meant, too.
 fn misses(files: &[ReportedFile<'_>]) -> String {
     let workloads = files.iter().flat_map(|file| &file.report.workloads);
-    let failed = workloads.clone().filter(|workload| fate(workload) == Fate::Failed).count();
+    let failed = workloads
+        .clone()
+        .filter(|workload| fate(workload) == Fate::Failed)
+        .count();
     let near = workloads.flat_map(|workload| {
-        workload.policies.iter().filter_map(move |met| match &met.outcome {
-            Outcome::Skipped(skip) if skip.is_near_miss => Some(miss(&workload.title(), &met.policy, skip)),
-            Outcome::Skipped(_) | Outcome::Injected(_) | Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Failed => {
-                None
-            }
-        })
+        workload
+            .policies
+            .iter()
+            .filter_map(move |met| match &met.outcome {
+                Outcome::Skipped(skip) if skip.is_near_miss => {
+                    Some(miss(&workload.title(), &met.policy, skip))
+                }
+                Outcome::Skipped(_)
+                | Outcome::Injected(_)
+                | Outcome::TakenOut(_)
+                | Outcome::UpToDate
+                | Outcome::Failed => None,
+            })
     });
     let near: Vec<String> = near.collect();
     let mut text = String::new();
@@ -162,14 +218,26 @@ fn misses(files: &[ReportedFile<'_>]) -> String {
         }
     }
     if failed > 0 {
-        let _ = writeln!(text, "\n**Left alone because of a problem:** {}", count(failed, "workload"));
+        let _ = writeln!(
+            text,
+            "\n**Left alone because of a problem:** {}",
+            count(failed, "workload")
+        );
     }
     text
 }
 
 fn miss(title: &str, policy: &str, skip: &Skip) -> String {
-    let hint = skip.hint.as_ref().map_or(String::new(), |hint| format!(" ({})", plain(hint)));
-    format!("- {}: {} does not apply: {}{hint}\n", code(title), code(policy), plain(&skip.reason))
+    let hint = skip
+        .hint
+        .as_ref()
+        .map_or(String::new(), |hint| format!(" ({})", plain(hint)));
+    format!(
+        "- {}: {} does not apply: {}{hint}\n",
+        code(title),
+        code(policy),
+        plain(&skip.reason)
+    )
 }
 
 /// Text in which nothing is markup, a mention or a reference.
@@ -209,7 +277,10 @@ fn cell(text: &str) -> String {
 }
 
 fn html(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('@', "@\u{200b}")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('@', "@\u{200b}")
 }
 
 fn fence_for(text: &str) -> String {

@@ -20,8 +20,10 @@ static SECRET_NAME: LazyLock<Regex> = LazyLock::new(|| {
 
 /// `-Dtoken=abc`, `password=abc`.
 static SECRET_FLAG: LazyLock<Regex> = LazyLock::new(|| {
-    let words = "token|passw(?:or)?d|passphrase|secret|api[_.-]?key|private[_.-]?key|access[_.-]?key";
-    Regex::new(&format!(r"(?i)([\w.-]*(?:{words})=)([^\s,;&\x22']+)")).expect("the pattern is constant")
+    let words =
+        "token|passw(?:or)?d|passphrase|secret|api[_.-]?key|private[_.-]?key|access[_.-]?key";
+    Regex::new(&format!(r"(?i)([\w.-]*(?:{words})=)([^\s,;&\x22']+)"))
+        .expect("the pattern is constant")
 });
 
 /// `https://user:abc@host`.
@@ -39,7 +41,11 @@ pub fn value<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
     if value.is_empty() || is_reference {
         return Cow::Borrowed(value);
     }
-    if is_secret_name(name) { Cow::Borrowed(MASK) } else { text(value) }
+    if is_secret_name(name) {
+        Cow::Borrowed(MASK)
+    } else {
+        text(value)
+    }
 }
 
 /// A text without the secrets that stand in it as `token=...` or in a URL.
@@ -49,18 +55,28 @@ pub fn text(text: &str) -> Cow<'_, str> {
     }
     let hide = |found: &regex_lite::Captures<'_>| {
         let is_reference = found[2].starts_with("$(");
-        format!("{}{}", &found[1], if is_reference { &found[2] } else { MASK })
+        format!(
+            "{}{}",
+            &found[1],
+            if is_reference { &found[2] } else { MASK }
+        )
     };
     let hidden = SECRET_FLAG.replace_all(text, hide);
     if !hidden.contains("://") {
         return hidden;
     }
-    Cow::Owned(SECRET_IN_ADDRESS.replace_all(&hidden, format!("${{1}}{MASK}@")).into_owned())
+    Cow::Owned(
+        SECRET_IN_ADDRESS
+            .replace_all(&hidden, format!("${{1}}{MASK}@"))
+            .into_owned(),
+    )
 }
 
 /// Where secrets stand in a piece of YAML: values of variables whose names say so, and the data of Secrets. In order.
 pub(super) fn secrets_in(text: &[u8]) -> Vec<Range<usize>> {
-    let Ok(text) = std::str::from_utf8(text) else { return Vec::new() };
+    let Ok(text) = std::str::from_utf8(text) else {
+        return Vec::new();
+    };
     // An item of a list in brackets ends in a comma.
     let whole = text.trim_end().trim_end_matches(',');
     match parse(whole) {
@@ -75,25 +91,40 @@ fn secrets_of(tree: &Tree<'_>, id: NodeId) -> Vec<Range<usize>> {
     }
     let text = |key| tree.get(id, key).and_then(|value| tree.scalar(value));
     if text("kind") == Some("Secret") {
-        let fields = ["data", "stringData"].into_iter().filter_map(|field| tree.get(id, field));
-        return fields.flat_map(|field| tree.entries(field)).map(|(_, value)| tree.span(value)).collect();
+        let fields = ["data", "stringData"]
+            .into_iter()
+            .filter_map(|field| tree.get(id, field));
+        return fields
+            .flat_map(|field| tree.entries(field))
+            .map(|(_, value)| tree.span(value))
+            .collect();
     }
-    let (Some(name), Some(held)) = (text("name"), text("value")) else { return Vec::new() };
+    let (Some(name), Some(held)) = (text("name"), text("value")) else {
+        return Vec::new();
+    };
     let span = tree.get(id, "value").map(|value| tree.span(value));
-    span.filter(|_| value(name, held) == MASK).into_iter().collect()
+    span.filter(|_| value(name, held) == MASK)
+        .into_iter()
+        .collect()
 }
 
 /// `name: X` and `value: y`, in this order, on one line or two.
 static NAME_AND_VALUE: LazyLock<Regex> = LazyLock::new(|| {
     let held = r#"("[^"]*"|'[^']*'|[^,}\s]+)"#;
-    let pattern = format!(r#"["']?name["']?:\s*["']?([\w.-]+)["']?\s*,?\s*["']?value["']?:\s*{held}"#);
+    let pattern =
+        format!(r#"["']?name["']?:\s*["']?([\w.-]+)["']?\s*,?\s*["']?value["']?:\s*{held}"#);
     Regex::new(&pattern).expect("the pattern is constant")
 });
 
 /// For a piece that cannot be read by itself.
 fn secrets_by_sight(text: &str) -> Vec<Range<usize>> {
-    let found = NAME_AND_VALUE.captures_iter(text).filter(|found| is_secret_name(&found[1]));
-    found.filter_map(|found| found.get(2)).map(|held| held.range()).collect()
+    let found = NAME_AND_VALUE
+        .captures_iter(text)
+        .filter(|found| is_secret_name(&found[1]));
+    found
+        .filter_map(|found| found.get(2))
+        .map(|held| held.range())
+        .collect()
 }
 
 /// A line without the secrets; `at` is where it begins in the piece that they were found in.
@@ -102,10 +133,15 @@ pub(super) fn hide(line: &[u8], at: usize, secrets: &[Range<usize>]) -> String {
     let mut shown = String::new();
     let mut from = 0;
     let first = secrets.partition_point(|secret| secret.end <= at);
-    for secret in secrets[first..].iter().take_while(|secret| secret.start < at + line.len()) {
+    for secret in secrets[first..]
+        .iter()
+        .take_while(|secret| secret.start < at + line.len())
+    {
         let start = secret.start.saturating_sub(at).max(from);
         let end = (secret.end - at).min(line.len());
-        let Some(held) = line.get(start..end) else { continue };
+        let Some(held) = line.get(start..end) else {
+            continue;
+        };
         let blanks = held.len() - held.trim_start().len();
         shown.push_str(line.get(from..start + blanks).unwrap_or_default());
         shown.push_str(if held.trim().is_empty() { "" } else { MASK });
@@ -121,18 +157,39 @@ mod tests {
 
     #[test]
     fn names_of_secrets_are_known() {
-        for name in ["ROOKOUT_TOKEN", "DB_PASSWORD", "apiKey", "MY_API_KEY", "client-secret", "GITHUBTOKEN", "PASSWD"] {
+        for name in [
+            "ROOKOUT_TOKEN",
+            "DB_PASSWORD",
+            "apiKey",
+            "MY_API_KEY",
+            "client-secret",
+            "GITHUBTOKEN",
+            "PASSWD",
+        ] {
             assert!(is_secret_name(name), "{name}");
         }
-        for name in ["TOKENS_PER_MINUTE", "TOKENIZER", "SECRETARY", "KEYBOARD", "AUTHOR", "JAVA_TOOL_OPTIONS"] {
+        for name in [
+            "TOKENS_PER_MINUTE",
+            "TOKENIZER",
+            "SECRETARY",
+            "KEYBOARD",
+            "AUTHOR",
+            "JAVA_TOOL_OPTIONS",
+        ] {
             assert!(!is_secret_name(name), "{name}");
         }
     }
 
     #[test]
     fn secrets_in_flags_and_addresses_are_hidden() {
-        assert_eq!(value("JAVA_TOOL_OPTIONS", "-Xmx1g -Dtoken=abc -Da=b"), "-Xmx1g -Dtoken=•••••• -Da=b");
-        assert_eq!(value("URL", "https://me:abc@host/x"), "https://me:••••••@host/x");
+        assert_eq!(
+            value("JAVA_TOOL_OPTIONS", "-Xmx1g -Dtoken=abc -Da=b"),
+            "-Xmx1g -Dtoken=•••••• -Da=b"
+        );
+        assert_eq!(
+            value("URL", "https://me:abc@host/x"),
+            "https://me:••••••@host/x"
+        );
         assert_eq!(value("URL", "https://host:80/x"), "https://host:80/x");
         assert_eq!(value("TOKEN", "$(OTHER)"), "$(OTHER)");
         assert_eq!(value("TOKEN", "abc"), MASK);

@@ -78,7 +78,9 @@ pub struct FileReport {
 impl FileReport {
     /// The workloads without the objects that were generated beside them.
     pub fn own_workloads(&self) -> impl Iterator<Item = &WorkloadReport> + Clone {
-        self.workloads.iter().filter(|workload| !workload.is_generated)
+        self.workloads
+            .iter()
+            .filter(|workload| !workload.is_generated)
     }
 
     /// Adds what happened to the next part of the same file.
@@ -88,20 +90,26 @@ impl FileReport {
         self.rooms.extend(next.rooms);
         self.needed.extend(next.needed);
         self.has_unrecorded |= next.has_unrecorded;
-        self.companions.extend(next.companions.into_iter().map(|mut placed| {
-            placed.workload += workloads_before;
-            placed.edits = placed.edits.start + edits_before..placed.edits.end + edits_before;
-            placed
-        }));
+        self.companions
+            .extend(next.companions.into_iter().map(|mut placed| {
+                placed.workload += workloads_before;
+                placed.edits = placed.edits.start + edits_before..placed.edits.end + edits_before;
+                placed
+            }));
         self.edits.extend(next.edits);
-        self.workloads.extend(next.workloads.into_iter().map(|mut workload| {
-            workload.edits = workload.edits.start + edits_before..workload.edits.end + edits_before;
-            workload
-        }));
+        self.workloads
+            .extend(next.workloads.into_iter().map(|mut workload| {
+                workload.edits =
+                    workload.edits.start + edits_before..workload.edits.end + edits_before;
+                workload
+            }));
         for diagnostic in next.diagnostics {
             // Said once a file, not once a workload.
-            let is_said =
-                diagnostic.is_said_once() && self.diagnostics.iter().any(|other| other.message == diagnostic.message);
+            let is_said = diagnostic.is_said_once()
+                && self
+                    .diagnostics
+                    .iter()
+                    .any(|other| other.message == diagnostic.message);
             if !is_said {
                 self.diagnostics.push(diagnostic);
             }
@@ -111,7 +119,9 @@ impl FileReport {
         self.objects += next.objects;
         self.asks_for_facts |= next.asks_for_facts;
         self.list_metadata = self.list_metadata.take().or(next.list_metadata);
-        next.unlisted.into_iter().for_each(|(fate, number)| *self.unlisted.entry(fate).or_default() += number);
+        next.unlisted
+            .into_iter()
+            .for_each(|(fate, number)| *self.unlisted.entry(fate).or_default() += number);
     }
 }
 
@@ -177,7 +187,11 @@ pub fn splice_text<E: Borrow<Edit>>(text: &str, edits: &[E]) -> String {
 ///
 /// # Panics
 /// As [`splice`].
-pub fn write_spliced<E: Borrow<Edit>>(text: &[u8], edits: &[E], out: &mut (impl Write + ?Sized)) -> io::Result<()> {
+pub fn write_spliced<E: Borrow<Edit>>(
+    text: &[u8],
+    edits: &[E],
+    out: &mut (impl Write + ?Sized),
+) -> io::Result<()> {
     let mut from = 0;
     for edit in edits.iter().map(Borrow::borrow) {
         out.write_all(&text[from..edit.at.start])?;
@@ -223,7 +237,9 @@ impl Paint {
 fn without_record(line: &str) -> Cow<'_, str> {
     match line.find("podgraft.dev/record") {
         Some(at) if line.len() > at + LONGEST_RECORD => {
-            let end = (at + LONGEST_RECORD..line.len()).find(|&end| line.is_char_boundary(end)).unwrap_or(line.len());
+            let end = (at + LONGEST_RECORD..line.len())
+                .find(|&end| line.is_char_boundary(end))
+                .unwrap_or(line.len());
             Cow::Owned(format!("{}…", &line[..end]))
         }
         Some(_) | None => Cow::Borrowed(line),
@@ -245,18 +261,24 @@ pub fn say_once(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut once: Vec<(Diagnostic, usize)> = Vec::new();
     for diagnostic in diagnostics {
         let is_twin = |(other, _): &&mut (Diagnostic, usize)| other.message == diagnostic.message;
-        match once.iter_mut().filter(|_| diagnostic.is_said_once()).find(is_twin) {
+        match once
+            .iter_mut()
+            .filter(|_| diagnostic.is_said_once())
+            .find(is_twin)
+        {
             Some((_, twins)) => *twins += 1,
             None => once.push((diagnostic, 0)),
         }
     }
-    let told = once.into_iter().map(|(diagnostic, twins)| match (twins, diagnostic.help.clone()) {
-        (0, _) => diagnostic,
-        (_, help) => {
-            let places = format!("the same in {}", count(twins, "other file"));
-            diagnostic.help(help.map_or(places.clone(), |help| format!("{help} ({places})")))
-        }
-    });
+    let told = once.into_iter().map(
+        |(diagnostic, twins)| match (twins, diagnostic.help.clone()) {
+            (0, _) => diagnostic,
+            (_, help) => {
+                let places = format!("the same in {}", count(twins, "other file"));
+                diagnostic.help(help.map_or(places.clone(), |help| format!("{help} ({places})")))
+            }
+        },
+    );
     told.collect()
 }
 
@@ -364,9 +386,10 @@ impl Change {
     /// What it is, whether added or changed.
     pub fn what(&self) -> &str {
         match self {
-            Change::Added(what) | Change::Changed(what) | Change::Removed(what) | Change::Generated { what, .. } => {
-                what
-            }
+            Change::Added(what)
+            | Change::Changed(what)
+            | Change::Removed(what)
+            | Change::Generated { what, .. } => what,
         }
     }
 }
@@ -374,7 +397,9 @@ impl Change {
 /// `volume agent, app: mount /agent`.
 pub(crate) fn list(changes: &[Change]) -> String {
     let words = changes.iter().map(|change| match change {
-        Change::Added(what) | Change::Changed(what) | Change::Generated { what, .. } => what.clone(),
+        Change::Added(what) | Change::Changed(what) | Change::Generated { what, .. } => {
+            what.clone()
+        }
         Change::Removed(what) => format!("{what} taken out"),
     });
     words.collect::<Vec<_>>().join(", ")
@@ -382,19 +407,34 @@ pub(crate) fn list(changes: &[Change]) -> String {
 
 /// Of what was taken out as a whole.
 pub(crate) fn list_gone(changes: &[Change]) -> String {
-    changes.iter().map(Change::what).collect::<Vec<_>>().join(", ")
+    changes
+        .iter()
+        .map(Change::what)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// `add volume agent, app: mount /agent and change app: env X`.
 fn deeds(changes: &[Change]) -> String {
     let of = |verb: &str, is: fn(&Change) -> bool| {
-        let what: Vec<&str> = changes.iter().filter(|change| is(change)).map(Change::thing).collect();
+        let what: Vec<&str> = changes
+            .iter()
+            .filter(|change| is(change))
+            .map(Change::thing)
+            .collect();
         (!what.is_empty()).then(|| format!("{verb} {}", what.join(", ")))
     };
-    let added = of("add", |change| matches!(change, Change::Added(_) | Change::Generated { .. }));
+    let added = of("add", |change| {
+        matches!(change, Change::Added(_) | Change::Generated { .. })
+    });
     let changed = of("change", |change| matches!(change, Change::Changed(_)));
     let removed = of("take out", |change| matches!(change, Change::Removed(_)));
-    added.into_iter().chain(changed).chain(removed).collect::<Vec<_>>().join(" and ")
+    added
+        .into_iter()
+        .chain(changed)
+        .chain(removed)
+        .collect::<Vec<_>>()
+        .join(" and ")
 }
 
 /// How one policy and one workload met.
@@ -437,7 +477,10 @@ pub struct Skip {
 impl Skip {
     /// For a reason that has no place.
     pub fn because(reason: impl Into<String>) -> Self {
-        Skip { reason: reason.into(), ..Skip::default() }
+        Skip {
+            reason: reason.into(),
+            ..Skip::default()
+        }
     }
 
     /// Where the condition stands in the policy's file.
@@ -465,7 +508,11 @@ mod tests {
     use super::*;
 
     pub(super) fn report_of(workloads: Vec<WorkloadReport>) -> FileReport {
-        FileReport { workloads, documents: 1, ..FileReport::default() }
+        FileReport {
+            workloads,
+            documents: 1,
+            ..FileReport::default()
+        }
     }
 
     /// `Deployment shop/NAME` as the policy `agent` met it; each in a document of its own.
@@ -480,7 +527,12 @@ mod tests {
             document: document..document + 1,
             extent: document..document + 1,
             edits,
-            policies: vec![PolicyReport { policy: "agent".into(), outcome, rules: Vec::new(), is_older: false }],
+            policies: vec![PolicyReport {
+                policy: "agent".into(),
+                outcome,
+                rules: Vec::new(),
+                is_older: false,
+            }],
             ..WorkloadReport::default()
         }
     }

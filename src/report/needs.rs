@@ -45,15 +45,30 @@ pub struct Need {
 impl Need {
     /// One without a namespace and a detail.
     pub fn of(kind: NeedKind, name: &str) -> Self {
-        Need { kind, namespace: None, name: name.to_owned(), detail: None, is_optional: false }
+        Need {
+            kind,
+            namespace: None,
+            name: name.to_owned(),
+            detail: None,
+            is_optional: false,
+        }
     }
 }
 
 impl Need {
     /// Without the kind: `a:1`, `shop/token key t`, `host-path (hostPath: /var/log)`.
     pub fn words(&self) -> String {
-        let Need { kind, namespace, name, detail, is_optional } = self;
-        let namespace = namespace.as_ref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
+        let Need {
+            kind,
+            namespace,
+            name,
+            detail,
+            is_optional,
+        } = self;
+        let namespace = namespace
+            .as_ref()
+            .map(|namespace| format!("{namespace}/"))
+            .unwrap_or_default();
         let detail = match (detail, kind) {
             (Some(what), NeedKind::Privilege) => format!(" ({what})"),
             (Some(key), _) => format!(" key {key}"),
@@ -97,7 +112,9 @@ impl NeedsOfRun {
     pub fn add(&mut self, policy: &Arc<str>, needs: BTreeSet<Need>) {
         let all = self.of(policy);
         all.workloads += 1;
-        needs.into_iter().for_each(|need| *all.needs.entry(need).or_default() += 1);
+        needs
+            .into_iter()
+            .for_each(|need| *all.needs.entry(need).or_default() += 1);
     }
 
     /// Adds what came of other workloads.
@@ -105,46 +122,72 @@ impl NeedsOfRun {
         for (policy, more) in others.0 {
             let all = self.of(&policy);
             all.workloads += more.workloads;
-            more.needs.into_iter().for_each(|(need, number)| *all.needs.entry(need).or_default() += number);
+            more.needs
+                .into_iter()
+                .for_each(|(need, number)| *all.needs.entry(need).or_default() += number);
         }
     }
 
     fn of(&mut self, policy: &Arc<str>) -> &mut NeedsOfPolicy {
-        let at = self.0.iter().position(|(known, _)| known == policy).unwrap_or_else(|| {
-            self.0.push((Arc::clone(policy), NeedsOfPolicy::default()));
-            self.0.len() - 1
-        });
+        let at = self
+            .0
+            .iter()
+            .position(|(known, _)| known == policy)
+            .unwrap_or_else(|| {
+                self.0.push((Arc::clone(policy), NeedsOfPolicy::default()));
+                self.0.len() - 1
+            });
         &mut self.0[at].1
     }
 
     /// Of all files.
     pub fn of_files(files: &[ReportedFile<'_>]) -> Self {
         let mut all = NeedsOfRun::default();
-        files.iter().for_each(|file| all.append(file.report.needs.clone()));
+        files
+            .iter()
+            .for_each(|file| all.append(file.report.needs.clone()));
         all
     }
 
     /// One line a policy that needs something: `agent needs: image a:1, Secret shop/token key t`.
     pub fn text(&self) -> String {
-        self.0.iter().filter(|(_, all)| !all.needs.is_empty()).map(|(policy, all)| line(policy, all)).collect()
+        self.0
+            .iter()
+            .filter(|(_, all)| !all.needs.is_empty())
+            .map(|(policy, all)| line(policy, all))
+            .collect()
     }
 
     /// For machines: a list of policies.
     pub fn as_data(&self) -> Vec<NeedsData<'_>> {
-        self.0.iter().map(|(policy, all)| data(policy, all)).collect()
+        self.0
+            .iter()
+            .map(|(policy, all)| data(policy, all))
+            .collect()
     }
 }
 
 fn line(policy: &str, all: &NeedsOfPolicy) -> String {
     let words = |(need, number): (&Need, &usize)| {
-        let some = if *number < all.workloads { format!(" (in {number})") } else { String::new() };
+        let some = if *number < all.workloads {
+            format!(" (in {number})")
+        } else {
+            String::new()
+        };
         format!("{need}{some}")
     };
     let mut shown: Vec<String> = all.needs.iter().take(MOST_NEEDS).map(words).collect();
     if all.needs.len() > MOST_NEEDS {
-        shown.push(format!("and {} more, all of which --report FILE names", all.needs.len() - MOST_NEEDS));
+        shown.push(format!(
+            "and {} more, all of which --report FILE names",
+            all.needs.len() - MOST_NEEDS
+        ));
     }
-    let who = if all.workloads > 1 { format!(" in {}", count(all.workloads, "workload")) } else { String::new() };
+    let who = if all.workloads > 1 {
+        format!(" in {}", count(all.workloads, "workload"))
+    } else {
+        String::new()
+    };
     one_line(&format!("{policy} needs{who}: {}", shown.join(", "))) + "\n"
 }
 
@@ -199,7 +242,10 @@ fn data<'a>(policy: &'a str, all: &'a NeedsOfPolicy) -> NeedsData<'a> {
         };
         of(kind).map(object).collect()
     };
-    let image = |(need, &workloads): (&'a Need, &usize)| ImageData { image: &need.name, workloads };
+    let image = |(need, &workloads): (&'a Need, &usize)| ImageData {
+        image: &need.name,
+        workloads,
+    };
     let privilege = |(need, &workloads): (&'a Need, &usize)| PrivilegeData {
         danger: &need.name,
         what: need.detail.as_deref().unwrap_or_default(),
@@ -223,26 +269,49 @@ mod tests {
 
     fn secret(name: &str) -> Need {
         let (namespace, detail) = (Some("shop".to_owned()), Some("t".to_owned()));
-        Need { namespace, detail, ..Need::of(NeedKind::Secret, name) }
+        Need {
+            namespace,
+            detail,
+            ..Need::of(NeedKind::Secret, name)
+        }
     }
 
     #[test]
     fn what_not_all_workloads_need_is_counted() {
         let (agent, other) = (Arc::from("agent"), Arc::from("other"));
         let mut run = NeedsOfRun::default();
-        run.add(&agent, BTreeSet::from([Need::of(NeedKind::Image, "a:1"), secret("token")]));
-        assert_eq!(run.text(), "agent needs: image a:1, Secret shop/token key t\n");
+        run.add(
+            &agent,
+            BTreeSet::from([Need::of(NeedKind::Image, "a:1"), secret("token")]),
+        );
+        assert_eq!(
+            run.text(),
+            "agent needs: image a:1, Secret shop/token key t\n"
+        );
         run.add(&other, BTreeSet::new());
         let mut more = NeedsOfRun::default();
         more.add(&agent, BTreeSet::from([Need::of(NeedKind::Image, "a:1")]));
         run.append(more);
-        assert_eq!(run.text(), "agent needs in 2 workloads: image a:1, Secret shop/token key t (in 1)\n");
+        assert_eq!(
+            run.text(),
+            "agent needs in 2 workloads: image a:1, Secret shop/token key t (in 1)\n"
+        );
     }
 
     #[test]
     fn long_lists_are_cut() {
         let mut run = NeedsOfRun::default();
-        run.add(&Arc::from("agent"), (0..MOST_NEEDS + 3).map(|at| secret(&at.to_string())).collect());
-        assert!(run.text().ends_with(", and 3 more, all of which --report FILE names\n"), "{}", run.text());
+        run.add(
+            &Arc::from("agent"),
+            (0..MOST_NEEDS + 3)
+                .map(|at| secret(&at.to_string()))
+                .collect(),
+        );
+        assert!(
+            run.text()
+                .ends_with(", and 3 more, all of which --report FILE names\n"),
+            "{}",
+            run.text()
+        );
     }
 }

@@ -8,7 +8,10 @@ impl FileReport {
     /// Objects that records of the input name, and none of the output.
     pub fn retired(&self) -> Vec<&Generated> {
         let needed: BTreeSet<_> = self.needed.iter().map(Generated::key).collect();
-        self.dropped.iter().filter(|one| !needed.contains(&one.key())).collect()
+        self.dropped
+            .iter()
+            .filter(|one| !needed.contains(&one.key()))
+            .collect()
     }
 }
 
@@ -23,9 +26,11 @@ impl FileReport {
                 workload.edits = first..first;
                 continue;
             };
-            let is_before = |edit: &Edit| edit.at.start < start.at.start && edit.at.end <= start.at.start;
-            let is_up_to =
-                |edit: &Edit| edit.at.start < end.at.end || edit.at.start == end.at.end && edit.at.is_empty();
+            let is_before =
+                |edit: &Edit| edit.at.start < start.at.start && edit.at.end <= start.at.start;
+            let is_up_to = |edit: &Edit| {
+                edit.at.start < end.at.end || edit.at.start == end.at.end && edit.at.is_empty()
+            };
             let from = self.edits.partition_point(is_before).max(first);
             first = self.edits.partition_point(is_up_to).max(from);
             workload.edits = from..first;

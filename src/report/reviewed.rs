@@ -36,19 +36,32 @@ pub(super) struct Reviewed<'a> {
 impl Reviewed<'_> {
     /// The policies that change it and what each does.
     pub(super) fn deeds(&self) -> impl Iterator<Item = (&str, &[super::Change])> {
-        self.workload.policies.iter().filter_map(|met| match &met.outcome {
-            Outcome::Injected(changes) | Outcome::TakenOut(changes) => Some((&*met.policy, changes.as_slice())),
-            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
-        })
+        self.workload
+            .policies
+            .iter()
+            .filter_map(|met| match &met.outcome {
+                Outcome::Injected(changes) | Outcome::TakenOut(changes) => {
+                    Some((&*met.policy, changes.as_slice()))
+                }
+                Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+            })
     }
 }
 
 /// All workloads that change, in the order of files and lines.
-pub(super) fn reviewed<'a>(files: &'a [ReportedFile<'a>], group_by: GroupBy<'_>) -> Vec<Reviewed<'a>> {
+pub(super) fn reviewed<'a>(
+    files: &'a [ReportedFile<'a>],
+    group_by: GroupBy<'_>,
+) -> Vec<Reviewed<'a>> {
     let mut all = Vec::new();
     for file in files.iter().filter(|file| !file.report.edits.is_empty()) {
         let by_workload = ReviewedFile::new(file);
-        for workload in file.report.workloads.iter().filter(|workload| workload.is_changed()) {
+        for workload in file
+            .report
+            .workloads
+            .iter()
+            .filter(|workload| workload.is_changed())
+        {
             let hunks = by_workload.hunks(workload);
             let (come, go) = tally(&hunks);
             let group = group_of(file.name, workload, group_by);
@@ -69,7 +82,10 @@ pub(super) fn reviewed<'a>(files: &'a [ReportedFile<'a>], group_by: GroupBy<'_>)
 fn group_of(file: &str, workload: &WorkloadReport, group_by: GroupBy<'_>) -> String {
     match group_by {
         GroupBy::Nothing => String::new(),
-        GroupBy::Namespace => workload.namespace.clone().unwrap_or_else(|| "(no namespace)".to_owned()),
+        GroupBy::Namespace => workload
+            .namespace
+            .clone()
+            .unwrap_or_else(|| "(no namespace)".to_owned()),
         GroupBy::Dir => match file.rsplit_once('/') {
             Some(("", _)) => "/".to_owned(),
             Some((folder, _)) => folder.to_owned(),

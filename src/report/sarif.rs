@@ -77,8 +77,11 @@ impl Log {
 
     pub fn render(&self) -> String {
         let mut twins = BTreeMap::new();
-        let results: Vec<Value> =
-            self.results.iter().map(|(rule, result)| self.result(*rule, result, &mut twins)).collect();
+        let results: Vec<Value> = self
+            .results
+            .iter()
+            .map(|(rule, result)| self.result(*rule, result, &mut twins))
+            .collect();
         let driver = json!({
             "name": "podgraft",
             "semanticVersion": env!("CARGO_PKG_VERSION"),
@@ -106,7 +109,8 @@ impl Log {
         });
         if let Some(location) = &result.location {
             value["locations"] = json!([place(location, result.workload.as_deref())]);
-            value["partialFingerprints"] = json!({"podgraft/v1": self.fingerprint(rule, result, location, twins)});
+            value["partialFingerprints"] =
+                json!({"podgraft/v1": self.fingerprint(rule, result, location, twins)});
             if !result.replacements.is_empty() {
                 value["fixes"] = json!([fix(&result.replacements, location)]);
             }
@@ -123,7 +127,10 @@ impl Log {
         twins: &mut BTreeMap<String, usize>,
     ) -> String {
         let workload = result.workload.as_deref().unwrap_or_default();
-        let key = format!("{}\n{}\n{workload}\n{}", self.rules[rule].id, location.file, result.message);
+        let key = format!(
+            "{}\n{}\n{workload}\n{}",
+            self.rules[rule].id, location.file, result.message
+        );
         let twin = twins.entry(key.clone()).or_default();
         *twin += 1;
         let digest = Sha256::digest(format!("{key}\n{twin}"));
@@ -178,7 +185,17 @@ fn uri(path: &str) -> String {
     let path = path.trim_start_matches('<').trim_end_matches('>');
     for byte in path.trim_start_matches("./").bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' | b'@' | b'+' | b',' => {
+            b'A'..=b'Z'
+            | b'a'..=b'z'
+            | b'0'..=b'9'
+            | b'/'
+            | b'.'
+            | b'-'
+            | b'_'
+            | b'~'
+            | b'@'
+            | b'+'
+            | b',' => {
                 uri.push(char::from(byte));
             }
             _ => {

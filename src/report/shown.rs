@@ -35,7 +35,11 @@ fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
     }
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_unsafe(c) { escaped.extend(c.escape_default()) } else { escaped.push(c) }
+        if is_unsafe(c) {
+            escaped.extend(c.escape_default())
+        } else {
+            escaped.push(c)
+        }
     }
     escaped
 }
@@ -64,10 +68,13 @@ pub fn brief(text: &str) -> Cow<'_, str> {
     if text.len() <= LONGEST {
         return Cow::Borrowed(text);
     }
-    let parts = text.split('`').enumerate().map(|(index, part)| match index % 2 {
-        0 => part.split(' ').map(beginning).collect::<Vec<_>>().join(" "),
-        _ => beginning(part).into_owned(),
-    });
+    let parts = text
+        .split('`')
+        .enumerate()
+        .map(|(index, part)| match index % 2 {
+            0 => part.split(' ').map(beginning).collect::<Vec<_>>().join(" "),
+            _ => beginning(part).into_owned(),
+        });
     let mut brief = parts.collect::<Vec<_>>().join("`");
     if brief.len() > MOST {
         brief.truncate(brief.floor_char_boundary(MOST));
@@ -78,7 +85,9 @@ pub fn brief(text: &str) -> Cow<'_, str> {
 
 fn beginning(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(BEGINNING) {
-        Some((end, _)) if text.chars().nth(LONGEST).is_some() => Cow::Owned(format!("{}...", &text[..end])),
+        Some((end, _)) if text.chars().nth(LONGEST).is_some() => {
+            Cow::Owned(format!("{}...", &text[..end]))
+        }
         Some(_) | None => Cow::Borrowed(text),
     }
 }
@@ -87,23 +96,31 @@ fn beginning(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    const ODD: &str =
-        "\u{1b}\u{7}\u{9b}\u{85}\u{61c}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202e}\u{2066}\u{2069}\r";
+    const ODD: &str = "\u{1b}\u{7}\u{9b}\u{85}\u{61c}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202e}\u{2066}\u{2069}\r";
 
     #[test]
     fn what_a_terminal_obeys_or_a_reader_is_misled_by_is_an_escape() {
         assert!(ODD.chars().all(is_unsafe));
-        assert_eq!(one_line("a\n\t\u{9b}31m\u{202e}b"), "a\\n\\t\\u{9b}31m\\u{202e}b");
+        assert_eq!(
+            one_line("a\n\t\u{9b}31m\u{202e}b"),
+            "a\\n\\t\\u{9b}31m\\u{202e}b"
+        );
         assert_eq!(lines("a\n\t\u{200f}b"), "a\n\t\\u{200f}b");
         for shown in [one_line(ODD), lines(ODD)] {
-            assert!(shown.is_ascii() && !shown.contains(char::is_control), "{shown:?}");
+            assert!(
+                shown.is_ascii() && !shown.contains(char::is_control),
+                "{shown:?}"
+            );
         }
     }
 
     #[test]
     fn what_people_write_stays_readable() {
         let text = "Größe 名前 שלום مرحبا 👩\u{200d}💻 नमस्\u{200c}ते e\u{301}";
-        assert_eq!((one_line(text), lines(text)), (text.to_owned(), text.to_owned()));
+        assert_eq!(
+            (one_line(text), lines(text)),
+            (text.to_owned(), text.to_owned())
+        );
     }
 
     #[test]
@@ -111,9 +128,15 @@ mod tests {
         let text = format!("x{ODD}\n\u{7f}é");
         let value = serde_json::json!({ "k": text });
         let written = json(serde_json::to_string_pretty(&value).unwrap());
-        assert!(!written.contains(|c: char| is_unsafe(c) && c != '\n'), "{written:?}");
+        assert!(
+            !written.contains(|c: char| is_unsafe(c) && c != '\n'),
+            "{written:?}"
+        );
         assert!(written.contains("\\u202e") && written.contains('é'));
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&written).unwrap(), value);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&written).unwrap(),
+            value
+        );
     }
 
     #[test]
@@ -121,8 +144,14 @@ mod tests {
         let (long, words) = ("ä".repeat(5000), "so many words ".repeat(400));
         let shown = format!("{}...", "ä".repeat(100));
         let text = format!("the value `{long}` does not fit `x`, {long} does");
-        assert_eq!(brief(&text), format!("the value `{shown}` does not fit `x`, {shown} does"));
-        assert_eq!(brief(&format!("`{words}` is long")), format!("`{}...` is long", &words[..100]));
+        assert_eq!(
+            brief(&text),
+            format!("the value `{shown}` does not fit `x`, {shown} does")
+        );
+        assert_eq!(
+            brief(&format!("`{words}` is long")),
+            format!("`{}...` is long", &words[..100])
+        );
         assert_eq!(brief(&words), words);
         assert!(brief(&words.repeat(9)).len() < 7000);
     }

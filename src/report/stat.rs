@@ -14,11 +14,19 @@ struct Row {
 
 /// One line a changed file, and the totals; empty when nothing changes.
 pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
-    let rows: Vec<Row> = files.iter().filter(|file| !file.report.edits.is_empty()).map(row).collect();
+    let rows: Vec<Row> = files
+        .iter()
+        .filter(|file| !file.report.edits.is_empty())
+        .map(row)
+        .collect();
     if rows.is_empty() {
         return String::new();
     }
-    let name_width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let name_width = rows
+        .iter()
+        .map(|row| row.name.chars().count())
+        .max()
+        .unwrap_or(0);
     let most = rows.iter().map(|row| row.come + row.go).max().unwrap_or(0);
     let number_width = most.to_string().len();
     let mut stat = String::new();
@@ -26,11 +34,18 @@ pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
         let pad = " ".repeat(name_width - row.name.chars().count());
         let plus = paint.wrap("32", &"+".repeat(scale(row.come, most)));
         let minus = paint.wrap("31", &"-".repeat(scale(row.go, most)));
-        stat.push_str(&format!(" {}{pad} | {:>number_width$} {plus}{minus}\n", row.name, row.come + row.go));
+        stat.push_str(&format!(
+            " {}{pad} | {:>number_width$} {plus}{minus}\n",
+            row.name,
+            row.come + row.go
+        ));
     }
     let come = count(rows.iter().map(|row| row.come).sum(), "insertion");
     let go = count(rows.iter().map(|row| row.go).sum(), "deletion");
-    stat.push_str(&format!(" {} changed, {come}(+), {go}(-)\n", count(rows.len(), "file")));
+    stat.push_str(&format!(
+        " {} changed, {come}(+), {go}(-)\n",
+        count(rows.len(), "file")
+    ));
     stat
 }
 
@@ -60,20 +75,41 @@ mod tests {
     #[test]
     fn lines_are_counted_and_long_rows_scaled() {
         let report = FileReport {
-            edits: vec![Edit { at: 2..2, text: "x\n".repeat(80).into() }, Edit { at: 2..3, text: "c".into() }],
+            edits: vec![
+                Edit {
+                    at: 2..2,
+                    text: "x\n".repeat(80).into(),
+                },
+                Edit {
+                    at: 2..3,
+                    text: "c".into(),
+                },
+            ],
             ..FileReport::default()
         };
-        let file = ReportedFile { name: "dir/a.yaml", path: b"dir/a.yaml", text: b"a\nb\n", report: &report };
+        let file = ReportedFile {
+            name: "dir/a.yaml",
+            path: b"dir/a.yaml",
+            text: b"a\nb\n",
+            report: &report,
+        };
         let stat = render(&[file], Paint::Plain);
-        let expected =
-            format!(" dir/a.yaml | 82 {}-\n 1 file changed, 81 insertions(+), 1 deletion(-)\n", "+".repeat(39));
+        let expected = format!(
+            " dir/a.yaml | 82 {}-\n 1 file changed, 81 insertions(+), 1 deletion(-)\n",
+            "+".repeat(39)
+        );
         assert_eq!(stat, expected);
     }
 
     #[test]
     fn nothing_changed_is_nothing_shown() {
         let report = FileReport::default();
-        let file = ReportedFile { name: "a", path: b"a", text: b"a\n", report: &report };
+        let file = ReportedFile {
+            name: "a",
+            path: b"a",
+            text: b"a\n",
+            report: &report,
+        };
         assert_eq!(render(&[file], Paint::Plain), "");
     }
 }

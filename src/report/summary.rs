@@ -18,7 +18,11 @@ pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
             render_workload(file.name, workload, paint, &mut summary);
         }
     }
-    let _ = writeln!(summary, "Plan: {} to change, {unchanged} unchanged.", count(changed, "workload"));
+    let _ = writeln!(
+        summary,
+        "Plan: {} to change, {unchanged} unchanged.",
+        count(changed, "workload")
+    );
     summary
 }
 
@@ -54,8 +58,16 @@ mod tests {
             Change::Added("volume agent".to_owned()),
             Change::Changed("app: env JAVA_TOOL_OPTIONS".to_owned()),
         ]);
-        let report = report_of(vec![workload("orders", 0..1, injected), workload("cart", 1..1, Outcome::UpToDate)]);
-        let file = ReportedFile { name: "a.yaml", path: b"a.yaml", text: b"", report: &report };
+        let report = report_of(vec![
+            workload("orders", 0..1, injected),
+            workload("cart", 1..1, Outcome::UpToDate),
+        ]);
+        let file = ReportedFile {
+            name: "a.yaml",
+            path: b"a.yaml",
+            text: b"",
+            report: &report,
+        };
         let expected = "Deployment shop/orders (a.yaml:1)\n  agent\n    + volume agent\n    ~ app: env JAVA_TOOL_OPTIONS\n\n\
                         Plan: 1 workload to change, 1 unchanged.\n";
         assert_eq!(render(&[file], Paint::Plain), expected);

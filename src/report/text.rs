@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 
 use super::needs::NeedsOfRun;
-use super::{Change, FileReport, Outcome, ReportedFile, Skip, WorkloadReport, count, list, list_gone, one_line, shown};
+use super::{
+    Change, FileReport, Outcome, ReportedFile, Skip, WorkloadReport, count, list, list_gone,
+    one_line, shown,
+};
 
 /// So many different reasons of one policy are spelled out; the others are counted.
 const MOST_REASONS: usize = 20;
@@ -17,7 +20,14 @@ const MOST_CHANGES: usize = 50;
 /// Everything: [`injected`], [`taken_out`], [`skipped`], what the injections need from a cluster, and [`totals`].
 pub fn render(files: &[ReportedFile<'_>]) -> String {
     let needs = NeedsOfRun::of_files(files).text();
-    [injected(files), taken_out(files), skipped(files), needs, totals(files)].concat()
+    [
+        injected(files),
+        taken_out(files),
+        skipped(files),
+        needs,
+        totals(files),
+    ]
+    .concat()
 }
 
 fn workloads<'a>(files: &'a [ReportedFile<'_>]) -> impl Iterator<Item = &'a WorkloadReport> {
@@ -62,10 +72,27 @@ pub fn injected(files: &[ReportedFile<'_>]) -> String {
     let is_injected = |outcome: &Outcome| matches!(outcome, Outcome::Injected(_));
     for file in files {
         let workloads = file.report.workloads.iter();
-        for workload in workloads.filter(|workload| workload.policies.iter().any(|met| is_injected(&met.outcome))) {
-            let by = || workload.policies.iter().filter_map(|met| by_policy(&met.policy, &met.outcome));
+        for workload in workloads.filter(|workload| {
+            workload
+                .policies
+                .iter()
+                .any(|met| is_injected(&met.outcome))
+        }) {
+            let by = || {
+                workload
+                    .policies
+                    .iter()
+                    .filter_map(|met| by_policy(&met.policy, &met.outcome))
+            };
             let joined = || by().collect::<Vec<_>>().join("; ");
-            lines.add(|| format!("{}{}: injected by {}", name(workload), place(files, file, workload), joined()));
+            lines.add(|| {
+                format!(
+                    "{}{}: injected by {}",
+                    name(workload),
+                    place(files, file, workload),
+                    joined()
+                )
+            });
         }
     }
     lines.number += unlisted(files, Fate::Injected);
@@ -74,7 +101,9 @@ pub fn injected(files: &[ReportedFile<'_>]) -> String {
 
 fn by_policy(policy: &str, outcome: &Outcome) -> Option<String> {
     match outcome {
-        Outcome::Injected(changes) => Some(one_line(&format!("{policy} ({})", first_of(changes, list)))),
+        Outcome::Injected(changes) => {
+            Some(one_line(&format!("{policy} ({})", first_of(changes, list))))
+        }
         Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
     }
 }
@@ -82,7 +111,11 @@ fn by_policy(policy: &str, outcome: &Outcome) -> Option<String> {
 /// The first changes in words, and how many more there are.
 fn first_of(changes: &[Change], list: impl Fn(&[Change]) -> String) -> String {
     let (first, others) = changes.split_at(changes.len().min(MOST_CHANGES));
-    let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
+    let more = if others.is_empty() {
+        String::new()
+    } else {
+        format!(", and {} more", others.len())
+    };
     format!("{}{more}", list(first))
 }
 
@@ -91,10 +124,21 @@ pub fn taken_out(files: &[ReportedFile<'_>]) -> String {
     let mut lines = Lines::default();
     for file in files {
         for workload in file.report.own_workloads() {
-            let by = || workload.policies.iter().filter_map(|met| of_policy(&met.policy, &met.outcome));
+            let by = || {
+                workload
+                    .policies
+                    .iter()
+                    .filter_map(|met| of_policy(&met.policy, &met.outcome))
+            };
             if by().next().is_some() {
                 let place = place(files, file, workload);
-                lines.add(|| format!("{}{place}: taken out {}", name(workload), by().collect::<Vec<_>>().join("; ")));
+                lines.add(|| {
+                    format!(
+                        "{}{place}: taken out {}",
+                        name(workload),
+                        by().collect::<Vec<_>>().join("; ")
+                    )
+                });
             }
         }
     }
@@ -111,7 +155,10 @@ fn place(files: &[ReportedFile<'_>], file: &ReportedFile<'_>, workload: &Workloa
 
 fn of_policy(policy: &str, outcome: &Outcome) -> Option<String> {
     match outcome {
-        Outcome::TakenOut(changes) => Some(one_line(&format!("{policy} ({})", first_of(changes, list_gone)))),
+        Outcome::TakenOut(changes) => Some(one_line(&format!(
+            "{policy} ({})",
+            first_of(changes, list_gone)
+        ))),
         Outcome::Injected(_) | Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
     }
 }
@@ -125,13 +172,19 @@ pub fn skipped(files: &[ReportedFile<'_>]) -> String {
         for (workload, skip) in skips(files, policy) {
             if skip.is_near_miss {
                 near.add(|| {
-                    let hint = skip.hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
+                    let hint = skip
+                        .hint
+                        .as_ref()
+                        .map_or(String::new(), |hint| format!("; {hint}"));
                     let reason = one_line(&shown::brief(&format!("{}{hint}", skip.reason)));
                     format!("{}: not injected by {policy}: {reason}", name(workload))
                 });
                 continue;
             }
-            match reasons.iter_mut().find(|(reason, _)| *reason == skip.reason) {
+            match reasons
+                .iter_mut()
+                .find(|(reason, _)| *reason == skip.reason)
+            {
                 Some((_, group)) => group.push(workload),
                 None => reasons.push((&skip.reason, vec![workload])),
             }
@@ -145,8 +198,18 @@ pub fn skipped(files: &[ReportedFile<'_>]) -> String {
 fn left_alone(files: &[ReportedFile<'_>]) -> String {
     let mut lines = Lines::default();
     for workload in workloads(files) {
-        for met in workload.policies.iter().filter(|met| met.outcome == Outcome::Failed) {
-            lines.add(|| format!("{}: left alone by {}, see the message", name(workload), met.policy));
+        for met in workload
+            .policies
+            .iter()
+            .filter(|met| met.outcome == Outcome::Failed)
+        {
+            lines.add(|| {
+                format!(
+                    "{}: left alone by {}, see the message",
+                    name(workload),
+                    met.policy
+                )
+            });
         }
     }
     lines.finish("left alone")
@@ -163,12 +226,19 @@ fn policies<'a>(files: &'a [ReportedFile<'_>]) -> Vec<&'a str> {
     policies
 }
 
-fn skips<'a>(files: &'a [ReportedFile<'_>], policy: &'a str) -> impl Iterator<Item = (&'a WorkloadReport, &'a Skip)> {
-    let met = workloads(files).flat_map(|workload| workload.policies.iter().map(move |met| (workload, met)));
-    met.filter(move |(_, met)| &*met.policy == policy).filter_map(|(workload, met)| match &met.outcome {
-        Outcome::Skipped(skip) => Some((workload, skip)),
-        Outcome::Injected(_) | Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Failed => None,
-    })
+fn skips<'a>(
+    files: &'a [ReportedFile<'_>],
+    policy: &'a str,
+) -> impl Iterator<Item = (&'a WorkloadReport, &'a Skip)> {
+    let met = workloads(files)
+        .flat_map(|workload| workload.policies.iter().map(move |met| (workload, met)));
+    met.filter(move |(_, met)| &*met.policy == policy)
+        .filter_map(|(workload, met)| match &met.outcome {
+            Outcome::Skipped(skip) => Some((workload, skip)),
+            Outcome::Injected(_) | Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Failed => {
+                None
+            }
+        })
 }
 
 fn render_reasons(policy: &str, reasons: &[(&str, Vec<&WorkloadReport>)], lines: &mut String) {
@@ -177,12 +247,24 @@ fn render_reasons(policy: &str, reasons: &[(&str, Vec<&WorkloadReport>)], lines:
             [one] => name(one),
             _ => count(group.len(), "workload"),
         };
-        let _ = writeln!(lines, "{who}: not selected by {policy}: {}", one_line(&shown::brief(reason)));
+        let _ = writeln!(
+            lines,
+            "{who}: not selected by {policy}: {}",
+            one_line(&shown::brief(reason))
+        );
     }
-    let others: usize = reasons.iter().skip(MOST_REASONS).map(|(_, group)| group.len()).sum();
+    let others: usize = reasons
+        .iter()
+        .skip(MOST_REASONS)
+        .map(|(_, group)| group.len())
+        .sum();
     if others > 0 {
         let further = count(reasons.len() - MOST_REASONS, "further reason");
-        let _ = writeln!(lines, "{}: not selected by {policy} for {further}", count(others, "workload"));
+        let _ = writeln!(
+            lines,
+            "{}: not selected by {policy} for {further}",
+            count(others, "workload")
+        );
     }
 }
 
@@ -211,7 +293,10 @@ pub fn shorten(report: &mut FileReport) {
 }
 
 fn unlisted(files: &[ReportedFile<'_>], fate: Fate) -> usize {
-    files.iter().filter_map(|file| file.report.unlisted.get(&fate)).sum()
+    files
+        .iter()
+        .filter_map(|file| file.report.unlisted.get(&fate))
+        .sum()
 }
 
 /// What became of a workload.
@@ -220,7 +305,11 @@ pub fn fate(workload: &WorkloadReport) -> Fate {
     let is_only_taken_out = any(|outcome| matches!(outcome, Outcome::TakenOut(_)))
         && !any(|outcome| matches!(outcome, Outcome::Injected(_)));
     if workload.is_changed() {
-        if is_only_taken_out { Fate::TakenOut } else { Fate::Injected }
+        if is_only_taken_out {
+            Fate::TakenOut
+        } else {
+            Fate::Injected
+        }
     } else if any(|outcome| *outcome == Outcome::Failed) {
         Fate::Failed
     } else if any(|outcome| matches!(outcome, Outcome::UpToDate | Outcome::Injected(_))) {
@@ -232,14 +321,21 @@ pub fn fate(workload: &WorkloadReport) -> Fate {
 
 /// Objects that are no workload. The items of a List are objects of their own, the List is none.
 pub fn other_objects(files: &[ReportedFile<'_>]) -> usize {
-    let workloads = |report: &FileReport| report.own_workloads().count() + report.unlisted.values().sum::<usize>();
-    files.iter().map(|file| file.report.objects.saturating_sub(workloads(file.report))).sum()
+    let workloads = |report: &FileReport| {
+        report.own_workloads().count() + report.unlisted.values().sum::<usize>()
+    };
+    files
+        .iter()
+        .map(|file| file.report.objects.saturating_sub(workloads(file.report)))
+        .sum()
 }
 
 /// `3 workloads: 1 injected, 1 unchanged, 1 not selected; 4 other objects`.
 pub fn totals(files: &[ReportedFile<'_>]) -> String {
     let fates: Vec<Fate> = workloads(files).map(fate).collect();
-    let with = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count() + unlisted(files, wanted);
+    let with = |wanted: Fate| {
+        fates.iter().filter(|&&fate| fate == wanted).count() + unlisted(files, wanted)
+    };
     let parts = [
         (Fate::Injected, "injected"),
         (Fate::TakenOut, "with something taken out"),
@@ -249,11 +345,18 @@ pub fn totals(files: &[ReportedFile<'_>]) -> String {
     ];
     let parts = parts.map(|(fate, word)| (with(fate), word));
     let all: usize = parts.iter().map(|(number, _)| number).sum();
-    let parts: Vec<String> =
-        parts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, word)| format!("{number} {word}"))
+        .collect();
     let colon = if parts.is_empty() { "" } else { ": " };
     let others = count(other_objects(files), "other object");
-    format!("{}{colon}{}; {others}\n", count(all, "workload"), parts.join(", "))
+    format!(
+        "{}{colon}{}; {others}\n",
+        count(all, "workload"),
+        parts.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -263,13 +366,18 @@ mod tests {
     use crate::report::tests::{report_of, workload};
 
     fn skip(reason: &str, is_near_miss: bool) -> Outcome {
-        Outcome::Skipped(Skip { is_near_miss, ..Skip::because(reason) })
+        Outcome::Skipped(Skip {
+            is_near_miss,
+            ..Skip::because(reason)
+        })
     }
 
     #[test]
     fn every_workload_is_accounted_for() {
-        let injected =
-            Outcome::Injected(vec![Change::Added("volume agent".to_owned()), Change::Changed("app: env X".to_owned())]);
+        let injected = Outcome::Injected(vec![
+            Change::Added("volume agent".to_owned()),
+            Change::Changed("app: env X".to_owned()),
+        ]);
         let mut report = report_of(vec![
             workload("orders", 0..1, injected),
             workload("cart", 1..1, Outcome::UpToDate),
@@ -280,7 +388,12 @@ mod tests {
             workload("e", 1..1, Outcome::Failed),
         ]);
         report.objects = 9;
-        let file = ReportedFile { name: "a.yaml", path: b"a.yaml", text: b"", report: &report };
+        let file = ReportedFile {
+            name: "a.yaml",
+            path: b"a.yaml",
+            text: b"",
+            report: &report,
+        };
         let expected = "\
 deployment shop/orders: injected by agent (volume agent, app: env X)
 deployment shop/d: not injected by agent: matched, no container (wants app)
@@ -295,7 +408,12 @@ deployment shop/e: left alone by agent, see the message
     #[test]
     fn a_run_without_workloads_says_so() {
         let report = report_of(Vec::new());
-        let file = ReportedFile { name: "a.yaml", path: b"a.yaml", text: b"", report: &report };
+        let file = ReportedFile {
+            name: "a.yaml",
+            path: b"a.yaml",
+            text: b"",
+            report: &report,
+        };
         assert_eq!(render(&[file]), "0 workloads; 0 other objects\n");
     }
 }

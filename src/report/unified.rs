@@ -12,7 +12,8 @@ use textwrap::{WordSeparator, WordSplitter};
 use super::hunks::policies_of;
 use super::lines::{Change, Lines, changes};
 use super::{
-    Outcome, Paint, ReportedFile, WorkloadReport, list, list_gone, one_line, shown, shown::is_unsafe, without_record,
+    Outcome, Paint, ReportedFile, WorkloadReport, list, list_gone, one_line, shown,
+    shown::is_unsafe, without_record,
 };
 use crate::yaml::stream::is_separator;
 
@@ -45,22 +46,41 @@ pub fn render_for(reader: Reader, files: &[ReportedFile<'_>], paint: Paint) -> S
 fn render_file(file: &ReportedFile<'_>, (reader, paint): (Reader, Paint), diff: &mut String) {
     let lines = Lines::of(file.text);
     let mut changes = changes(file, &lines);
-    changes.iter_mut().for_each(|change| put_before_separator(change, &lines));
+    changes
+        .iter_mut()
+        .for_each(|change| put_before_separator(change, &lines));
     if changes.is_empty() {
         return;
     }
-    for workload in file.report.workloads.iter().filter(|workload| workload.is_changed()) {
+    for workload in file
+        .report
+        .workloads
+        .iter()
+        .filter(|workload| workload.is_changed())
+    {
         let heading = format!("# {}", heading(workload));
         match reader {
             Reader::Program => push_line(diff, paint, "1", &heading),
             Reader::Person(width) => {
                 let lines = textwrap::wrap(&heading, folded(width, "#   "));
-                lines.iter().for_each(|line| push_line(diff, paint, "1", line));
+                lines
+                    .iter()
+                    .for_each(|line| push_line(diff, paint, "1", line));
             }
         }
     }
-    push_line(diff, paint, "1", &format!("--- {}", header_name(b"a/", file.path)));
-    push_line(diff, paint, "1", &format!("+++ {}", header_name(b"b/", file.path)));
+    push_line(
+        diff,
+        paint,
+        "1",
+        &format!("--- {}", header_name(b"a/", file.path)),
+    );
+    push_line(
+        diff,
+        paint,
+        "1",
+        &format!("+++ {}", header_name(b"b/", file.path)),
+    );
     let documents = Documents::of(file, &lines);
     let mut shift = 0;
     for hunk in hunks(&changes, &documents, &lines) {
@@ -71,12 +91,21 @@ fn render_file(file: &ReportedFile<'_>, (reader, paint): (Reader, Paint), diff: 
 
 /// `Deployment shop/orders: rookout-java (init container agent, volume agent); jmx (...)`.
 fn heading(workload: &WorkloadReport) -> String {
-    let added = workload.policies.iter().filter_map(|met| match &met.outcome {
-        Outcome::Injected(changes) => Some(format!("{} ({})", met.policy, list(changes))),
-        Outcome::TakenOut(changes) => Some(format!("{} taken out ({})", met.policy, list_gone(changes))),
-        Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
-    });
-    one_line(&format!("{}: {}", workload.title(), added.collect::<Vec<_>>().join("; ")))
+    let added = workload
+        .policies
+        .iter()
+        .filter_map(|met| match &met.outcome {
+            Outcome::Injected(changes) => Some(format!("{} ({})", met.policy, list(changes))),
+            Outcome::TakenOut(changes) => {
+                Some(format!("{} taken out ({})", met.policy, list_gone(changes)))
+            }
+            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+        });
+    one_line(&format!(
+        "{}: {}",
+        workload.title(),
+        added.collect::<Vec<_>>().join("; ")
+    ))
 }
 
 /// The lines of the documents that change.
@@ -87,17 +116,29 @@ struct Documents {
 
 impl Documents {
     fn of(file: &ReportedFile<'_>, lines: &Lines<'_>) -> Self {
-        let changed = file.report.workloads.iter().filter(|workload| workload.is_changed());
-        let mut ranges: Vec<Range<usize>> = changed.map(|workload| lines.touched(&workload.document)).collect();
+        let changed = file
+            .report
+            .workloads
+            .iter()
+            .filter(|workload| workload.is_changed());
+        let mut ranges: Vec<Range<usize>> = changed
+            .map(|workload| lines.touched(&workload.document))
+            .collect();
         ranges.sort_by_key(|range| (range.start, range.end));
         ranges.dedup();
-        Documents { ranges, total: lines.len() }
+        Documents {
+            ranges,
+            total: lines.len(),
+        }
     }
 
     /// The lines that may be context of a change: its document, and the `---` behind it.
     fn around(&self, change: &Change, lines: &Lines<'_>) -> Range<usize> {
-        let holds = |range: &&Range<usize>| range.start <= change.old.start && change.old.end <= range.end;
-        let Some(document) = self.ranges.iter().find(holds) else { return change.old.clone() };
+        let holds =
+            |range: &&Range<usize>| range.start <= change.old.start && change.old.end <= range.end;
+        let Some(document) = self.ranges.iter().find(holds) else {
+            return change.old.clone();
+        };
         let is_plain = document.end < self.total && is_plain_separator(lines.get(document.end));
         document.start..document.end + usize::from(is_plain)
     }
@@ -106,9 +147,17 @@ impl Documents {
 /// A new document behind a `---`, which ends with a `---` of its own, is shown before the first of them. That is the same
 /// text, and the `---` behind is context: a hunk without any is put at the end of the file by `git apply`.
 fn put_before_separator(change: &mut Change, lines: &Lines<'_>) {
-    let Some(before) = change.old.start.checked_sub(1).filter(|_| change.old.is_empty()) else { return };
+    let Some(before) = change
+        .old
+        .start
+        .checked_sub(1)
+        .filter(|_| change.old.is_empty())
+    else {
+        return;
+    };
     let separator = lines.get(before);
-    if !is_plain_separator(separator) || change.new.last().is_none_or(|last| last.text != separator) {
+    if !is_plain_separator(separator) || change.new.last().is_none_or(|last| last.text != separator)
+    {
         return;
     }
     change.new.rotate_right(1);
@@ -138,7 +187,10 @@ fn hunks<'c>(changes: &'c [Change], documents: &Documents, lines: &Lines<'_>) ->
                 last.changes.push(change);
                 last.old.end = to;
             }
-            _ => hunks.push(Hunk { changes: vec![change], old: from..to }),
+            _ => hunks.push(Hunk {
+                changes: vec![change],
+                old: from..to,
+            }),
         }
     }
     for hunk in &mut hunks {
@@ -154,7 +206,9 @@ fn may_join(last: &Hunk<'_>, change: &Change, around: &Range<usize>) -> bool {
 }
 
 fn balance(hunk: &mut Hunk<'_>, total: usize) {
-    let (Some(first), Some(last)) = (hunk.changes.first(), hunk.changes.last()) else { return };
+    let (Some(first), Some(last)) = (hunk.changes.first(), hunk.changes.last()) else {
+        return;
+    };
     let behind = hunk.old.end - last.old.end;
     let before = first.old.start - hunk.old.start;
     if hunk.old.end < total && behind < before {
@@ -177,14 +231,25 @@ fn render_hunk(
     let old_len = hunk.old.len();
     let new_len = old_len - go + come;
     let new_start = hunk.old.start.saturating_add_signed(shift);
-    let ranges = format!("@@ -{} +{} @@", range(hunk.old.start, old_len), range(new_start, new_len));
+    let ranges = format!(
+        "@@ -{} +{} @@",
+        range(hunk.old.start, old_len),
+        range(new_start, new_len)
+    );
     let title = one_line(&hunk_title(hunk, file, lines));
     let _ = writeln!(diff, "{} {title}", paint.wrap("36", &ranges));
     let mut line = hunk.old.start;
     for change in &hunk.changes {
-        (line..change.old.start).for_each(|context| push_body(diff, style, ' ', lines.get(context)));
-        change.old.clone().for_each(|gone| push_body(diff, style, '-', lines.get(gone)));
-        change.new.iter().for_each(|new| push_body(diff, style, '+', &new.text));
+        (line..change.old.start)
+            .for_each(|context| push_body(diff, style, ' ', lines.get(context)));
+        change
+            .old
+            .clone()
+            .for_each(|gone| push_body(diff, style, '-', lines.get(gone)));
+        change
+            .new
+            .iter()
+            .for_each(|new| push_body(diff, style, '+', &new.text));
         line = change.old.end;
     }
     (line..hunk.old.end).for_each(|context| push_body(diff, style, ' ', lines.get(context)));
@@ -203,12 +268,21 @@ fn range(start: usize, len: usize) -> String {
 /// The workloads whose edits the hunk holds and the policies that made them.
 fn hunk_title(hunk: &Hunk<'_>, file: &ReportedFile<'_>, lines: &Lines<'_>) -> String {
     let touches = |number: usize| {
-        let Some(edit) = file.report.edits.get(number) else { return false };
-        hunk.changes.iter().filter(|change| change.edits.contains(&number)).any(|change| {
-            let gone = lines.start(change.old.start)..lines.start(change.old.end);
-            let wrote = change.new.iter().flat_map(|line| &line.wrote).any(|(wrote, _)| *wrote == number);
-            wrote || edit.at.start < gone.end && gone.start < edit.at.end
-        })
+        let Some(edit) = file.report.edits.get(number) else {
+            return false;
+        };
+        hunk.changes
+            .iter()
+            .filter(|change| change.edits.contains(&number))
+            .any(|change| {
+                let gone = lines.start(change.old.start)..lines.start(change.old.end);
+                let wrote = change
+                    .new
+                    .iter()
+                    .flat_map(|line| &line.wrote)
+                    .any(|(wrote, _)| *wrote == number);
+                wrote || edit.at.start < gone.end && gone.start < edit.at.end
+            })
     };
     let inside = |workload: &&WorkloadReport| workload.edits.clone().any(touches);
     let titles = file.report.workloads.iter().filter(inside).map(|workload| {
@@ -220,9 +294,13 @@ fn hunk_title(hunk: &Hunk<'_>, file: &ReportedFile<'_>, lines: &Lines<'_>) -> St
 
 /// Lines of whole words, the later ones behind an indentation.
 pub fn folded(width: usize, indent: &str) -> textwrap::Options<'_> {
-    let options = textwrap::Options::new(width).subsequent_indent(indent).break_words(false);
+    let options = textwrap::Options::new(width)
+        .subsequent_indent(indent)
+        .break_words(false);
     // Names and paths stay whole.
-    options.word_separator(WordSeparator::AsciiSpace).word_splitter(WordSplitter::NoHyphenation)
+    options
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
 }
 
 fn push_line(diff: &mut String, paint: Paint, style: &str, line: &str) {

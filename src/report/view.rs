@@ -134,14 +134,23 @@ pub const SCRAPE_PORT: &str = "prometheus.io/port";
 
 /// The port that the annotations which scrape configurations look for name.
 pub fn scraped_port(scrape: Option<&str>, port: Option<&str>) -> Option<u16> {
-    port.filter(|_| scrape == Some("true"))?.parse().ok().filter(|port| *port > 0)
+    port.filter(|_| scrape == Some("true"))?
+        .parse()
+        .ok()
+        .filter(|port| *port > 0)
 }
 
 impl MetricsEndpoint {
     /// Of a workload: its kind, namespace and name.
     pub fn of((kind, namespace, name): (&str, Option<&str>, &str), port: String) -> Self {
-        let parts: Vec<&str> = [Some(kind), namespace, Some(name)].into_iter().flatten().collect();
-        MetricsEndpoint { workload: parts.join("/"), port }
+        let parts: Vec<&str> = [Some(kind), namespace, Some(name)]
+            .into_iter()
+            .flatten()
+            .collect();
+        MetricsEndpoint {
+            workload: parts.join("/"),
+            port,
+        }
     }
 }
 
@@ -160,6 +169,9 @@ fn as_number<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error
 impl WorkloadView {
     /// Init containers, native sidecars and app containers, in the order in which they start.
     pub fn all_containers(&self) -> impl Iterator<Item = &ContainerView> {
-        self.init_containers.iter().chain(&self.sidecars).chain(&self.containers)
+        self.init_containers
+            .iter()
+            .chain(&self.sidecars)
+            .chain(&self.containers)
     }
 }

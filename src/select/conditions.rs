@@ -11,30 +11,56 @@ use crate::report::Skip;
 use super::{No, View, WorkloadFacts};
 
 impl View<'_, '_> {
-    pub(super) fn check_conditions(&self, policy: &Policy, conditions: &[Condition]) -> Result<(), No> {
+    pub(super) fn check_conditions(
+        &self,
+        policy: &Policy,
+        conditions: &[Condition],
+    ) -> Result<(), No> {
         if conditions.is_empty() {
             return Ok(());
         }
-        let facts = WorkloadFacts { workload: self.workload, base: self.base, container: None };
+        let facts = WorkloadFacts {
+            workload: self.workload,
+            base: self.base,
+            container: None,
+        };
         let evaluator = Evaluator::new(&policy.params, &policy.variables, &facts);
         for condition in conditions {
-            let undecided = |fault| No::Undecided(Box::new(self.undecided_condition(policy, condition, fault)));
-            match evaluator.evaluate(&condition.expression).map_err(undecided)? {
+            let undecided =
+                |fault| No::Undecided(Box::new(self.undecided_condition(policy, condition, fault)));
+            match evaluator
+                .evaluate(&condition.expression)
+                .map_err(undecided)?
+            {
                 Outcome::Value(Value::Bool(true)) => {}
                 Outcome::Value(Value::Bool(false)) => {
                     let reason = format!("the condition `{}` does not hold", condition.name);
-                    return Err(No::Skip(Box::new(Skip::because(reason).wanted_at(condition.at.clone()))));
+                    return Err(No::Skip(Box::new(
+                        Skip::because(reason).wanted_at(condition.at.clone()),
+                    )));
                 }
                 Outcome::Value(_) | Outcome::Absent => {
-                    let message = format!("the condition `{}` is neither true nor false", condition.name);
-                    return Err(undecided(Fault::new(Code::BadExpression, message, "make it a comparison")));
+                    let message = format!(
+                        "the condition `{}` is neither true nor false",
+                        condition.name
+                    );
+                    return Err(undecided(Fault::new(
+                        Code::BadExpression,
+                        message,
+                        "make it a comparison",
+                    )));
                 }
             }
         }
         Ok(())
     }
 
-    fn undecided_condition(&self, policy: &Policy, condition: &Condition, fault: Fault) -> Diagnostic {
+    fn undecided_condition(
+        &self,
+        policy: &Policy,
+        condition: &Condition,
+        fault: Fault,
+    ) -> Diagnostic {
         let problem = Diagnostic::error(fault.code, fault.message)
             .at(policy.text.place(condition.at.clone()), "in this condition")
             .at(self.workload.own_place(), "for this workload");

@@ -20,18 +20,41 @@ const OF_OTHER_INJECTORS: &[&str] = &[
 ];
 
 /// The containers that a rule's container-level parts are for, in pod order.
-pub fn choose_containers<'t>(choice: &ContainerChoice, workload: &Workload<'t>, base: &Base) -> Vec<Container<'t>> {
-    let view = View { workload, base, inventory: None };
-    let containers = workload.containers().iter().filter(|container| !base.left_out.contains(&container.node));
-    if let Some(names) = choice.names_from_annotation.as_deref().and_then(|key| view.any_annotation(key)) {
+pub fn choose_containers<'t>(
+    choice: &ContainerChoice,
+    workload: &Workload<'t>,
+    base: &Base,
+) -> Vec<Container<'t>> {
+    let view = View {
+        workload,
+        base,
+        inventory: None,
+    };
+    let containers = workload
+        .containers()
+        .iter()
+        .filter(|container| !base.left_out.contains(&container.node));
+    if let Some(names) = choice
+        .names_from_annotation
+        .as_deref()
+        .and_then(|key| view.any_annotation(key))
+    {
         let names: Vec<&str> = names.split(',').map(str::trim).collect();
-        return containers.filter(|container| names.contains(&container.name)).cloned().collect();
+        return containers
+            .filter(|container| names.contains(&container.name))
+            .cloned()
+            .collect();
     }
-    let mut chosen: Vec<Container<'t>> =
-        containers.filter(|container| view.is_chosen(choice, container)).cloned().collect();
+    let mut chosen: Vec<Container<'t>> = containers
+        .filter(|container| view.is_chosen(choice, container))
+        .cloned()
+        .collect();
     // "First" means the first app container where both lists are included: init containers end before it starts.
     if choice.mode == ContainerMode::First {
-        let at = chosen.iter().position(|container| container.list == ListKey::Containers).unwrap_or(0);
+        let at = chosen
+            .iter()
+            .position(|container| container.list == ListKey::Containers)
+            .unwrap_or(0);
         chosen = chosen.into_iter().skip(at).take(1).collect();
     }
     chosen
@@ -44,22 +67,40 @@ impl View<'_, '_> {
             (ListKey::InitContainers, false) => ContainerList::InitContainers,
             (ListKey::InitContainers, true) => ContainerList::Sidecars,
         };
-        let is_named = choice.names.iter().any(|glob| glob.glob().glob() == container.name);
+        let is_named = choice
+            .names
+            .iter()
+            .any(|glob| glob.glob().glob() == container.name);
         choice.include.contains(&list)
             && (is_named || !OF_OTHER_INJECTORS.contains(&container.name))
             && matches_any(&choice.names, container.name)
             && matches_any(&choice.images, container.image)
-            && !choice.exclude_names.iter().any(|glob| glob.is_match(container.name))
-            && !choice.exclude_images.iter().any(|glob| glob.is_match(container.image))
-            && choice.with_env.iter().all(|name| self.has_env(container, name))
-            && !choice.without_env.iter().any(|name| self.has_env(container, name))
+            && !choice
+                .exclude_names
+                .iter()
+                .any(|glob| glob.is_match(container.name))
+            && !choice
+                .exclude_images
+                .iter()
+                .any(|glob| glob.is_match(container.image))
+            && choice
+                .with_env
+                .iter()
+                .all(|name| self.has_env(container, name))
+            && !choice
+                .without_env
+                .iter()
+                .any(|name| self.has_env(container, name))
     }
 
     /// Whether a container states a variable in its `env`; what `envFrom` brings is not looked at.
     fn has_env(&self, container: &Container<'_>, name: &str) -> bool {
         let tree = self.workload.tree;
-        let Some(env) = tree.get(container.node, "env") else { return false };
+        let Some(env) = tree.get(container.node, "env") else {
+            return false;
+        };
         let is_it = |entry| tree.get(entry, "name").and_then(|own| tree.scalar(own)) == Some(name);
-        tree.items(env).any(|entry| !self.base.left_out.contains(&entry) && is_it(entry))
+        tree.items(env)
+            .any(|entry| !self.base.left_out.contains(&entry) && is_it(entry))
     }
 }

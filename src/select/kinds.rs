@@ -11,16 +11,28 @@ pub fn unknown_kinds(policies: &[Policy], kinds: &PodKinds) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for policy in policies {
         let own = std::iter::once(&policy.selects).chain(&policy.excludes);
-        let of_rules = policy.rules.iter().flat_map(|rule| std::iter::once(&rule.selects).chain(&rule.excludes));
-        own.chain(of_rules).for_each(|filter| check(filter, policy, kinds, &mut problems));
+        let of_rules = policy
+            .rules
+            .iter()
+            .flat_map(|rule| std::iter::once(&rule.selects).chain(&rule.excludes));
+        own.chain(of_rules)
+            .for_each(|filter| check(filter, policy, kinds, &mut problems));
     }
     problems
 }
 
 fn check(filter: &Filter, policy: &Policy, kinds: &PodKinds, problems: &mut Vec<Diagnostic>) {
-    let found = filter.kinds.iter().filter_map(|pattern| problem(pattern, kinds));
-    problems.extend(found.map(|problem| problem.at(policy.text.place(filter.at.clone()), "in this filter")));
-    filter.any.iter().for_each(|one| check(one, policy, kinds, problems));
+    let found = filter
+        .kinds
+        .iter()
+        .filter_map(|pattern| problem(pattern, kinds));
+    problems.extend(
+        found.map(|problem| problem.at(policy.text.place(filter.at.clone()), "in this filter")),
+    );
+    filter
+        .any
+        .iter()
+        .for_each(|one| check(one, policy, kinds, problems));
 }
 
 fn problem(pattern: &KindPattern, kinds: &PodKinds) -> Option<Diagnostic> {
@@ -31,17 +43,23 @@ fn problem(pattern: &KindPattern, kinds: &PodKinds) -> Option<Diagnostic> {
         return None;
     }
     if kinds.has_kind(kind) {
-        let has_group = api_version.is_none_or(|api_version| kinds.find(api_version, kind).is_some());
-        let message = format!("`{}/{kind}` is no kind with a pod template", api_version.unwrap_or_default());
-        return (!has_group)
-            .then(|| Diagnostic::warning(Code::UnknownKind, message).help("no workload can match this"));
+        let has_group =
+            api_version.is_none_or(|api_version| kinds.find(api_version, kind).is_some());
+        let message = format!(
+            "`{}/{kind}` is no kind with a pod template",
+            api_version.unwrap_or_default()
+        );
+        return (!has_group).then(|| {
+            Diagnostic::warning(Code::UnknownKind, message).help("no workload can match this")
+        });
     }
     let message = format!("`{kind}` is no kind with a pod template that podgraft knows");
     let same = kinds.names().find(|known| known.eq_ignore_ascii_case(kind));
     match same.or_else(|| nearest(kind, kinds.names())) {
         Some(near) => Some(Diagnostic::error(Code::UnknownKind, message).help(did_you_mean(near))),
         None => {
-            let help = format!("if it holds pods, say where: --pod-template group/version/{kind}=path");
+            let help =
+                format!("if it holds pods, say where: --pod-template group/version/{kind}=path");
             Some(Diagnostic::warning(Code::UnknownKind, message).help(help))
         }
     }

@@ -28,21 +28,40 @@ impl View<'_, '_> {
         if filter.namespaces.is_empty() && filter.namespace_selector.is_none() {
             return Verdict::Holds;
         }
-        let Some(namespace) = &self.workload.namespace else { return Verdict::Unknown(Unknown::Name) };
+        let Some(namespace) = &self.workload.namespace else {
+            return Verdict::Unknown(Unknown::Name);
+        };
         if !matches_any(&filter.namespaces, namespace) {
             let wanted = list(&filter.namespaces);
             let reason = format!("namespaces wants {wanted}, the workload is in `{namespace}`");
             let hint = near::glob(&filter.namespaces, namespace);
-            return Verdict::Fails(Box::new(Skip::because(reason).found_at(self.own_field("namespace")).hint(hint)));
+            return Verdict::Fails(Box::new(
+                Skip::because(reason)
+                    .found_at(self.own_field("namespace"))
+                    .hint(hint),
+            ));
         }
-        filter.namespace_selector.as_ref().map_or(Verdict::Holds, |selector| self.check_labels(selector, namespace))
+        filter
+            .namespace_selector
+            .as_ref()
+            .map_or(Verdict::Holds, |selector| {
+                self.check_labels(selector, namespace)
+            })
     }
 
     fn check_labels(&self, selector: &LabelSelector, namespace: &str) -> Verdict {
-        let (by_name, by_object): (Vec<&Requirement>, Vec<&Requirement>) =
-            selector.requirements.iter().partition(|requirement| requirement.key == NAME_LABEL);
-        if let Some(failed) = by_name.into_iter().find(|requirement| !requirement.is_met(Some(namespace))) {
-            let reason = format!("namespaceSelector wants {}, the workload is in `{namespace}`", wanted(failed));
+        let (by_name, by_object): (Vec<&Requirement>, Vec<&Requirement>) = selector
+            .requirements
+            .iter()
+            .partition(|requirement| requirement.key == NAME_LABEL);
+        if let Some(failed) = by_name
+            .into_iter()
+            .find(|requirement| !requirement.is_met(Some(namespace)))
+        {
+            let reason = format!(
+                "namespaceSelector wants {}, the workload is in `{namespace}`",
+                wanted(failed)
+            );
             let skip = Skip::because(reason).wanted_at(failed.at.clone());
             return Verdict::Fails(Box::new(skip.found_at(self.own_field("namespace"))));
         }
@@ -55,7 +74,10 @@ impl View<'_, '_> {
             Err(doubt) => return Verdict::Unknown(Unknown::Contradiction(Box::new(doubt))),
         };
         let value = |requirement: &Requirement| labels.get(&requirement.key).map(String::as_str);
-        match by_object.into_iter().find(|requirement| !requirement.is_met(value(requirement))) {
+        match by_object
+            .into_iter()
+            .find(|requirement| !requirement.is_met(value(requirement)))
+        {
             None => Verdict::Holds,
             Some(failed) => {
                 let whose = format!("the Namespace `{namespace}`");
@@ -87,12 +109,20 @@ pub(super) fn does_not_hold(
 ) -> No {
     let (message, help, reason) = match unknown {
         Unknown::Name => (
-            format!("{} states no namespace, and policy `{}` asks for one", workload.title(), policy.identity),
+            format!(
+                "{} states no namespace, and policy `{}` asks for one",
+                workload.title(),
+                policy.identity
+            ),
             STATE_NAMESPACE,
             "the workload's namespace is not known",
         ),
         Unknown::Object => (
-            format!("{}, and policy `{}` asks for its labels or annotations", no_object(workload), policy.identity),
+            format!(
+                "{}, and policy `{}` asks for its labels or annotations",
+                no_object(workload),
+                policy.identity
+            ),
             GIVE_OBJECT,
             "the workload's Namespace object is not known",
         ),
@@ -100,11 +130,17 @@ pub(super) fn does_not_hold(
     };
     let label = match unknown {
         Unknown::Name => "no namespace here, so the policy does not apply",
-        Unknown::Object | Unknown::Contradiction(_) => "so the policy does not apply to this workload",
+        Unknown::Object | Unknown::Contradiction(_) => {
+            "so the policy does not apply to this workload"
+        }
     };
-    let warning = Diagnostic::warning(Code::UnknownNamespace, message).at(workload.own_place(), label);
+    let warning =
+        Diagnostic::warning(Code::UnknownNamespace, message).at(workload.own_place(), label);
     warnings.push(warning.help(help));
-    No::Skip(Box::new(Skip { is_near_miss: true, ..Skip::because(reason) }))
+    No::Skip(Box::new(Skip {
+        is_near_miss: true,
+        ..Skip::because(reason)
+    }))
 }
 
 /// Something else than a positive condition depends on what is not known of a namespace.
@@ -115,16 +151,23 @@ pub(super) fn undecided(
     (what, at): (&str, Option<std::ops::Range<usize>>),
 ) -> No {
     let (fact, help) = match unknown {
-        Unknown::Name => (format!("{} states no namespace", workload.title()), STATE_NAMESPACE),
+        Unknown::Name => (
+            format!("{} states no namespace", workload.title()),
+            STATE_NAMESPACE,
+        ),
         Unknown::Object => (no_object(workload), GIVE_OBJECT),
         Unknown::Contradiction(doubt) => return contradiction(*doubt, workload),
     };
-    let message = format!("{fact}, and {what} of policy `{}` depends on it", policy.identity);
+    let message = format!(
+        "{fact}, and {what} of policy `{}` depends on it",
+        policy.identity
+    );
     let label = match unknown {
         Unknown::Name => "no namespace here",
         Unknown::Object | Unknown::Contradiction(_) => "this workload",
     };
-    let problem = Diagnostic::error(Code::UnknownNamespace, message).at(workload.own_place(), label);
+    let problem =
+        Diagnostic::error(Code::UnknownNamespace, message).at(workload.own_place(), label);
     let problem = match at {
         Some(at) => problem.at(policy.text.place(at), "this decides by namespace"),
         None => problem,
@@ -134,9 +177,16 @@ pub(super) fn undecided(
 
 fn no_object(workload: &Workload<'_>) -> String {
     let namespace = workload.namespace.as_deref().unwrap_or_default();
-    format!("the Namespace `{namespace}` of {} is not among the manifests", workload.title())
+    format!(
+        "the Namespace `{namespace}` of {} is not among the manifests",
+        workload.title()
+    )
 }
 
 fn contradiction(doubt: Doubt, workload: &Workload<'_>) -> No {
-    No::Undecided(Box::new(doubt.into_diagnostic().at(workload.own_place(), "for this workload")))
+    No::Undecided(Box::new(
+        doubt
+            .into_diagnostic()
+            .at(workload.own_place(), "for this workload"),
+    ))
 }

@@ -22,8 +22,10 @@ pub(super) fn is_nearly(wanted: &str, found: &str) -> bool {
     }
     let plain = |text: &str| text.trim().to_lowercase().replace('_', "-");
     let (wanted, found) = (plain(wanted), plain(found));
-    let is_word = |text: &str| text.len() >= SHORTEST && !text.contains(|c: char| c.is_ascii_digit());
-    wanted == found || is_word(&wanted) && is_word(&found) && strsim::osa_distance(&wanted, &found) == 1
+    let is_word =
+        |text: &str| text.len() >= SHORTEST && !text.contains(|c: char| c.is_ascii_digit());
+    wanted == found
+        || is_word(&wanted) && is_word(&found) && strsim::osa_distance(&wanted, &found) == 1
 }
 
 /// The glob without wildcards that a text nearly is.
@@ -44,12 +46,15 @@ impl View<'_, '_> {
         let key = &requirement.key;
         match (requirement.operator, value) {
             (Operator::In, Some(value)) => {
-                let near = requirement.values.iter().find(|wanted| is_nearly(wanted, value))?;
+                let near = requirement
+                    .values
+                    .iter()
+                    .find(|wanted| is_nearly(wanted, value))?;
                 Some(format!("did you mean `{key}: {near}`?"))
             }
-            (Operator::In | Operator::Exists, None) => {
-                self.near_key(key, labels).or_else(|| self.label_elsewhere(requirement, labels))
-            }
+            (Operator::In | Operator::Exists, None) => self
+                .near_key(key, labels)
+                .or_else(|| self.label_elsewhere(requirement, labels)),
             (Operator::NotIn | Operator::DoesNotExist, _) | (Operator::Exists, Some(_)) => None,
         }
     }
@@ -57,7 +62,10 @@ impl View<'_, '_> {
     /// The label stands on the workload where the pod template's counts, or the other way round.
     fn label_elsewhere(&self, requirement: &Requirement, labels: Option<NodeId>) -> Option<String> {
         let of = |metadata| self.texts_of(metadata, "labels");
-        let (own, pod) = (of(self.workload.metadata()), of(self.workload.pod_metadata()));
+        let (own, pod) = (
+            of(self.workload.metadata()),
+            of(self.workload.pod_metadata()),
+        );
         let fits = |labels| requirement.is_met(self.text_under(labels, &requirement.key));
         if fits(own) && labels == pod && own != pod {
             return Some(
@@ -73,7 +81,9 @@ impl View<'_, '_> {
     /// A key of the mapping that is nearly the wanted one.
     pub(super) fn near_key(&self, wanted: &str, mapping: Option<NodeId>) -> Option<String> {
         let tree = self.workload.tree;
-        let mut keys = tree.entries(mapping?).filter_map(|(key, _)| tree.scalar(key));
+        let mut keys = tree
+            .entries(mapping?)
+            .filter_map(|(key, _)| tree.scalar(key));
         let near = keys.find(|key| is_nearly(wanted, key))?;
         Some(format!("there is `{near}`; did you mean `{wanted}`?"))
     }
@@ -81,7 +91,9 @@ impl View<'_, '_> {
     /// An annotation that is nearly the wanted one.
     pub(super) fn near_annotation(&self, wanted: &str) -> Option<String> {
         let holders = [self.workload.pod_metadata(), self.workload.metadata()];
-        holders.iter().find_map(|&metadata| self.near_key(wanted, self.texts_of(metadata, "annotations")))
+        holders
+            .iter()
+            .find_map(|&metadata| self.near_key(wanted, self.texts_of(metadata, "annotations")))
     }
 
     /// `labels` or `annotations`.
@@ -103,7 +115,9 @@ impl View<'_, '_> {
     /// Where an annotation of the pod template, or else of the workload, stands.
     pub(super) fn annotation_span(&self, key: &str) -> Option<Range<usize>> {
         let holders = [self.workload.pod_metadata(), self.workload.metadata()];
-        holders.iter().find_map(|&metadata| self.span_in(self.texts_of(metadata, "annotations"), key))
+        holders
+            .iter()
+            .find_map(|&metadata| self.span_in(self.texts_of(metadata, "annotations"), key))
     }
 }
 
@@ -116,7 +130,10 @@ impl Policy {
         let field = skip.reason.split(' ').next().unwrap_or_default();
         let text = self.text.text.get(filter.at.clone()).unwrap_or_default();
         let key = format!("{field}:");
-        let at = text.find(&key).filter(|_| !field.is_empty()).map(|at| filter.at.start + at);
+        let at = text
+            .find(&key)
+            .filter(|_| !field.is_empty())
+            .map(|at| filter.at.start + at);
         let at = at.map_or(filter.at.clone(), |at| at..at + field.len());
         Box::new(skip.wanted_at(at))
     }
@@ -128,13 +145,23 @@ mod tests {
 
     #[test]
     fn a_slip_of_the_pen_is_near_and_another_word_is_not() {
-        for (wanted, found) in
-            [("java", "Java"), ("java", "jvaa"), ("java", "java "), ("my_app", "my-app"), ("java", "jav")]
-        {
+        for (wanted, found) in [
+            ("java", "Java"),
+            ("java", "jvaa"),
+            ("java", "java "),
+            ("my_app", "my-app"),
+            ("java", "jav"),
+        ] {
             assert_eq!(is_nearly(wanted, found), found != "jav", "{wanted} {found}");
         }
         assert!(is_nearly("enabled", "enable"));
-        for (wanted, found) in [("java", "java"), ("web-1", "web-2"), ("go", "goo"), ("java", "nodejs"), ("v1", "V2")] {
+        for (wanted, found) in [
+            ("java", "java"),
+            ("web-1", "web-2"),
+            ("go", "goo"),
+            ("java", "nodejs"),
+            ("v1", "V2"),
+        ] {
             assert!(!is_nearly(wanted, found), "{wanted} {found}");
         }
     }

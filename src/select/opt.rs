@@ -16,7 +16,11 @@ const NOES: &[&str] = &["false", "disabled", "no", "off", "0"];
 impl View<'_, '_> {
     /// Whether a policy applies by what the workload says. Where both `optIn` and `optOut` hold, the one that stands
     /// nearer to the pod wins; at the same place it is the no.
-    pub(super) fn check_opts(&self, policy: &Policy, warnings: &mut Vec<Diagnostic>) -> Result<(), No> {
+    pub(super) fn check_opts(
+        &self,
+        policy: &Policy,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<(), No> {
         if policy.opt_in.is_none() && policy.opt_out.is_none() {
             return Ok(());
         }
@@ -25,16 +29,25 @@ impl View<'_, '_> {
         let find = |opt: &Option<Opt>| opt.as_ref().and_then(|opt| self.find_word(opt, namespace));
         let (said_in, said_out) = (find(&policy.opt_in), find(&policy.opt_out));
         let says = |said: &Option<(OptFrom, &str)>, opt: &Option<Opt>| {
-            let is_meant = |value: &str| opt.as_ref().is_some_and(|opt| opt.values.iter().any(|one| one == value));
-            said.filter(|(_, value)| is_meant(value)).map(|(from, _)| from)
+            let is_meant = |value: &str| {
+                opt.as_ref()
+                    .is_some_and(|opt| opt.values.iter().any(|one| one == value))
+            };
+            said.filter(|(_, value)| is_meant(value))
+                .map(|(from, _)| from)
         };
-        let (opted_in, opted_out) = (says(&said_in, &policy.opt_in), says(&said_out, &policy.opt_out));
+        let (opted_in, opted_out) = (
+            says(&said_in, &policy.opt_in),
+            says(&said_out, &policy.opt_out),
+        );
         if let (Some(out), Some(opt)) = (opted_out, &policy.opt_out)
             && opted_in.is_none_or(|opted_in| opted_in >= out)
         {
             let value = said_out.map(|(_, value)| value).unwrap_or_default();
             let reason = format!("opted out: {} has {}: {value}", whose(out), key_of(opt));
-            return Err(No::Skip(Box::new(Skip::because(reason).found_at(self.mark_span(out, &opt.mark)))));
+            return Err(No::Skip(Box::new(
+                Skip::because(reason).found_at(self.mark_span(out, &opt.mark)),
+            )));
         }
         let unknown = || self.unknown(&object);
         if let Some(opt) = policy.opt_in.as_ref().filter(|_| opted_in.is_none()) {
@@ -48,16 +61,20 @@ impl View<'_, '_> {
             });
         }
         // What stands nearer to the pod than a Namespace that may say no has decided.
-        let is_open = said_out.is_none() && opted_in.is_none_or(|opted_in| opted_in >= OptFrom::Namespace);
+        let is_open =
+            said_out.is_none() && opted_in.is_none_or(|opted_in| opted_in >= OptFrom::Namespace);
         match unknown() {
-            Some(unknown) if is_open && policy.opt_out.as_ref().is_some_and(asks_namespace) => {
-                Err(undecided(policy, self.workload, unknown, ("the `optOut`", None)))
-            }
+            Some(unknown) if is_open && policy.opt_out.as_ref().is_some_and(asks_namespace) => Err(
+                undecided(policy, self.workload, unknown, ("the `optOut`", None)),
+            ),
             Some(_) | None => Ok(()),
         }
     }
 
-    fn unknown(&self, object: &Result<Option<&NamespaceMeta>, crate::inventory::Doubt>) -> Option<Unknown> {
+    fn unknown(
+        &self,
+        object: &Result<Option<&NamespaceMeta>, crate::inventory::Doubt>,
+    ) -> Option<Unknown> {
         match object {
             Ok(Some(_)) => None,
             Ok(None) if self.workload.namespace.is_none() => Some(Unknown::Name),
@@ -69,17 +86,25 @@ impl View<'_, '_> {
     /// The mark is there with another value.
     fn other_word(&self, opt: &Opt, (from, value): (OptFrom, &str)) -> Skip {
         let wanted = opt.values.join(" or ");
-        let reason = format!("not opted in: {} has {}: {value}, not {wanted}", whose(from), key_of(opt));
+        let reason = format!(
+            "not opted in: {} has {}: {value}, not {wanted}",
+            whose(from),
+            key_of(opt)
+        );
         // Whoever writes the mark with anything but a clear no wants something.
         let is_no = value.is_empty() || NOES.contains(&value.to_ascii_lowercase().as_str());
         let near = opt.values.first().filter(|_| !is_no);
         let hint = near.map(|near| format!("did you mean `{}: \"{near}\"`?", key_of(opt)));
-        Skip::because(reason).found_at(self.mark_span(from, &opt.mark)).hint(hint)
+        Skip::because(reason)
+            .found_at(self.mark_span(from, &opt.mark))
+            .hint(hint)
     }
 
     /// Whether the workload says that it opts in, and not that it opts out, whatever else is the case.
     pub(super) fn opts_in_only(&self, policy: &Policy) -> bool {
-        let Some(opt) = &policy.opt_in else { return false };
+        let Some(opt) = &policy.opt_in else {
+            return false;
+        };
         // A word of the Namespace is meant for all in it, not for this one.
         let said = self.find_word(opt, None);
         let is_yes = said.is_some_and(|(_, value)| opt.values.iter().any(|one| one == value));
@@ -107,15 +132,24 @@ impl View<'_, '_> {
             Mark::Label(key) => ("labels", "annotations", key),
         };
         let holders = [self.workload.pod_metadata(), self.workload.metadata()];
-        let elsewhere = holders.iter().any(|&metadata| self.text_under(self.texts_of(metadata, other), key).is_some());
+        let elsewhere = holders.iter().any(|&metadata| {
+            self.text_under(self.texts_of(metadata, other), key)
+                .is_some()
+        });
         if elsewhere {
             return Some(format!("`{key}` stands in `{other}`: put it in `{own}`"));
         }
-        holders.iter().find_map(|&metadata| self.near_key(key, self.texts_of(metadata, own)))
+        holders
+            .iter()
+            .find_map(|&metadata| self.near_key(key, self.texts_of(metadata, own)))
     }
 
     /// The value of the mark where it decides: at the first place that has it.
-    fn find_word<'n>(&'n self, opt: &Opt, namespace: Option<&'n NamespaceMeta>) -> Option<(OptFrom, &'n str)> {
+    fn find_word<'n>(
+        &'n self,
+        opt: &Opt,
+        namespace: Option<&'n NamespaceMeta>,
+    ) -> Option<(OptFrom, &'n str)> {
         opt.from.iter().find_map(|&from| {
             let value = match from {
                 OptFrom::Pod => self.mark_in(self.workload.pod_metadata(), &opt.mark),

@@ -35,7 +35,11 @@ impl Facts for WorkloadFacts<'_, '_> {
             },
             "container" => match self.container {
                 Some(container) => self.field(container.node, field),
-                None => Err(Fault::new(Code::BadExpression, "no container is chosen here", "use `containers.first`")),
+                None => Err(Fault::new(
+                    Code::BadExpression,
+                    "no container is chosen here",
+                    "use `containers.first`",
+                )),
             },
             "containers" => self.first_container(),
             "object" => self.object().map(Some),
@@ -51,7 +55,11 @@ impl WorkloadFacts<'_, '_> {
         match field {
             "name" if workload.name.ends_with('*') || workload.name.is_empty() => {
                 let help = "give it `metadata.name`, or leave `workload.name` out";
-                Err(Fault::new(Code::BadExpression, format!("{} has no name yet", workload.title()), help))
+                Err(Fault::new(
+                    Code::BadExpression,
+                    format!("{} has no name yet", workload.title()),
+                    help,
+                ))
             }
             "name" => Ok(Some(Value::from(workload.name.as_str()))),
             "kind" => Ok(Some(Value::from(workload.object.kind.as_str()))),
@@ -59,8 +67,12 @@ impl WorkloadFacts<'_, '_> {
             "namespace" => match &workload.namespace {
                 Some(namespace) => Ok(Some(Value::from(namespace.as_str()))),
                 None => {
-                    let message = format!("{} states no namespace, and this depends on it", workload.title());
-                    let help = "say with `--namespace NAME` where these manifests will be installed";
+                    let message = format!(
+                        "{} states no namespace, and this depends on it",
+                        workload.title()
+                    );
+                    let help =
+                        "say with `--namespace NAME` where these manifests will be installed";
                     Err(Fault::new(Code::UnknownNamespace, message, help))
                 }
             },
@@ -87,8 +99,12 @@ impl WorkloadFacts<'_, '_> {
         match value {
             Value::Object(map) => {
                 for (key, inner) in tree.entries(node) {
-                    let Some(key) = tree.scalar(key) else { continue };
-                    let Some(own) = map.get_mut(key) else { continue };
+                    let Some(key) = tree.scalar(key) else {
+                        continue;
+                    };
+                    let Some(own) = map.get_mut(key) else {
+                        continue;
+                    };
                     let had_items = own.as_array().is_some_and(|items| !items.is_empty());
                     self.leave_out(tree.follow(inner), own);
                     let is_emptied = had_items && own.as_array().is_some_and(Vec::is_empty);
@@ -99,7 +115,10 @@ impl WorkloadFacts<'_, '_> {
             }
             Value::Array(items) => {
                 let nodes: Vec<NodeId> = tree.items(node).collect();
-                items.iter_mut().zip(&nodes).for_each(|(item, node)| self.leave_out(*node, item));
+                items
+                    .iter_mut()
+                    .zip(&nodes)
+                    .for_each(|(item, node)| self.leave_out(*node, item));
                 let mut seen = nodes.iter().map(|node| !self.base.left_out.contains(node));
                 items.retain(|_| seen.next().unwrap_or(true));
             }
@@ -110,16 +129,27 @@ impl WorkloadFacts<'_, '_> {
     fn whole_value(&self, node: NodeId) -> Result<Value, Fault> {
         to_value(self.workload.tree, node).map_err(|error| {
             let place = self.workload.place_of(error.at);
-            let message = format!("{} cannot be read here (line {})", self.workload.title(), place.line);
-            Fault::new(Code::BadExpression, message, "expressions need values that every reader of YAML agrees on")
+            let message = format!(
+                "{} cannot be read here (line {})",
+                self.workload.title(),
+                place.line
+            );
+            Fault::new(
+                Code::BadExpression,
+                message,
+                "expressions need values that every reader of YAML agrees on",
+            )
         })
     }
 
     /// A field that is there and not null.
     fn field(&self, mapping: NodeId, field: &str) -> Result<Option<Value>, Fault> {
-        let Some(node) = self.workload.tree.get(mapping, field) else { return Ok(None) };
+        let Some(node) = self.workload.tree.get(mapping, field) else {
+            return Ok(None);
+        };
         let value = self.value(node)?;
-        let is_emptied = value.as_array().is_some_and(Vec::is_empty) && self.workload.tree.items(node).next().is_some();
+        let is_emptied = value.as_array().is_some_and(Vec::is_empty)
+            && self.workload.tree.items(node).next().is_some();
         Ok(Some(value).filter(|value| !value.is_null() && !is_emptied))
     }
 
@@ -128,11 +158,17 @@ impl WorkloadFacts<'_, '_> {
         let node = metadata.and_then(|metadata| self.workload.tree.get(metadata, field));
         let mut value = node.map_or(Ok(Value::Null), |node| self.value(node))?;
         self.leave_out_texts(&mut value, node);
-        Ok(if value.is_object() { value } else { Value::Object(Map::new()) })
+        Ok(if value.is_object() {
+            value
+        } else {
+            Value::Object(Map::new())
+        })
     }
 
     fn leave_out_texts(&self, value: &mut Value, mapping: Option<NodeId>) {
-        let (Some(map), Some(mapping)) = (value.as_object_mut(), mapping) else { return };
+        let (Some(map), Some(mapping)) = (value.as_object_mut(), mapping) else {
+            return;
+        };
         map.retain(|key, _| {
             let node = self.workload.tree.get(mapping, key);
             !key.starts_with(OURS) && node.is_none_or(|node| !self.base.left_out.contains(&node))
@@ -144,7 +180,11 @@ impl WorkloadFacts<'_, '_> {
         let is_seen = |container: &&Container<'_>| {
             container.list == ListKey::Containers && !self.base.left_out.contains(&container.node)
         };
-        containers.iter().find(is_seen).map(|container| self.value(container.node)).transpose()
+        containers
+            .iter()
+            .find(is_seen)
+            .map(|container| self.value(container.node))
+            .transpose()
     }
 
     fn pod_spec(&self) -> Result<Value, Fault> {
@@ -156,7 +196,10 @@ impl WorkloadFacts<'_, '_> {
         let mut object = self.value(workload.object.node)?;
         let template = workload.pod_kind.path.iter().map(String::as_str);
         let template: String = template.flat_map(|key| ["/", key]).collect();
-        for (holder, metadata) in [(String::new(), workload.metadata()), (template.clone(), workload.pod_metadata())] {
+        for (holder, metadata) in [
+            (String::new(), workload.metadata()),
+            (template.clone(), workload.pod_metadata()),
+        ] {
             for field in ["labels", "annotations"] {
                 let node = metadata.and_then(|metadata| workload.tree.get(metadata, field));
                 if let Some(texts) = object.pointer_mut(&format!("{holder}/metadata/{field}")) {

@@ -32,7 +32,11 @@ impl<'e> Part<'e> {
 
 /// The edits that do at once what both do one after the other. `length` is the text's.
 pub fn compose(length: usize, first: &[Edit], second: &[Edit]) -> Vec<Edit> {
-    let mut rest = Rest { parts: parts_of(length, first), next: 0, cut: 0 };
+    let mut rest = Rest {
+        parts: parts_of(length, first),
+        next: 0,
+        cut: 0,
+    };
     let mut result: Vec<Part<'_>> = Vec::new();
     let mut from = 0;
     for edit in second {
@@ -95,7 +99,10 @@ fn to_edits(length: usize, parts: &[Part<'_>]) -> Vec<Edit> {
     let (mut at, mut gone, mut text) = (0, None, String::new());
     let flush = |edits: &mut Vec<Edit>, at: usize, next: usize, text: &mut String| {
         if at < next || !text.is_empty() {
-            edits.push(Edit { at: at..next, text: std::mem::take(text).into() });
+            edits.push(Edit {
+                at: at..next,
+                text: std::mem::take(text).into(),
+            });
         }
     };
     for part in parts {
@@ -108,9 +115,15 @@ fn to_edits(length: usize, parts: &[Part<'_>]) -> Vec<Edit> {
             }
             Part::Gone(range) => {
                 flush(&mut edits, at, range.start, &mut text);
-                match edits.last_mut().filter(|last| gone == Some(last.at.end) && last.at.end == range.start) {
+                match edits
+                    .last_mut()
+                    .filter(|last| gone == Some(last.at.end) && last.at.end == range.start)
+                {
                     Some(last) => last.at.end = range.end,
-                    None => edits.push(Edit { at: range.clone(), text: "".into() }),
+                    None => edits.push(Edit {
+                        at: range.clone(),
+                        text: "".into(),
+                    }),
                 }
                 at = range.end;
                 gone = Some(at);
@@ -128,7 +141,10 @@ mod tests {
 
     #[test]
     fn both_at_once_is_one_after_the_other() {
-        let edit = |at: Range<usize>, text: &str| Edit { at, text: text.into() };
+        let edit = |at: Range<usize>, text: &str| Edit {
+            at,
+            text: text.into(),
+        };
         let first = [edit(1..2, "XY"), edit(4..4, "Z"), edit(6..8, "")];
         let once = splice(b"abcdefgh", &first);
         for start in 0..=once.len() {

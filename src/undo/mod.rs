@@ -63,14 +63,33 @@ pub enum Obstacle {
 ///
 /// # Errors
 /// When there is one that cannot be read, with its place.
-pub fn read_record(tree: &Tree<'_>, object: NodeId) -> Result<Option<Recorded>, (NodeId, Unreadable)> {
-    let annotations = tree.get(object, "metadata").and_then(|metadata| tree.get(metadata, "annotations"));
-    let Some(at) = annotations.and_then(|annotations| tree.get(annotations, RECORD)) else { return Ok(None) };
-    let text = tree.scalar(at).ok_or_else(|| (at, Unreadable::Damaged("it is no text".to_owned())))?;
+pub fn read_record(
+    tree: &Tree<'_>,
+    object: NodeId,
+) -> Result<Option<Recorded>, (NodeId, Unreadable)> {
+    let annotations = tree
+        .get(object, "metadata")
+        .and_then(|metadata| tree.get(metadata, "annotations"));
+    let Some(at) = annotations.and_then(|annotations| tree.get(annotations, RECORD)) else {
+        return Ok(None);
+    };
+    let text = tree
+        .scalar(at)
+        .ok_or_else(|| (at, Unreadable::Damaged("it is no text".to_owned())))?;
     let record = Record::read(text).map_err(|why| (at, why))?;
     let value = to_value(tree, object);
-    let value = value.map_err(|_| (at, Unreadable::Damaged("readers disagree about the object".to_owned())))?;
-    Ok(Some(Recorded { node: object, at, record, value }))
+    let value = value.map_err(|_| {
+        (
+            at,
+            Unreadable::Damaged("readers disagree about the object".to_owned()),
+        )
+    })?;
+    Ok(Some(Recorded {
+        node: object,
+        at,
+        record,
+        value,
+    }))
 }
 
 /// The objects of a document, in order.
@@ -113,7 +132,8 @@ pub fn strip(
             .iter()
             .filter_map(|one| Some((own.iter().position(|node| *node == one.node)?, &one.record)))
             .collect();
-        let (mut further, is_as_it_was) = places::edits_of(&text, kinds, &records).map_err(Obstacle::Wrong)?;
+        let (mut further, is_as_it_was) =
+            places::edits_of(&text, kinds, &records).map_err(Obstacle::Wrong)?;
         let was_last = has_more && places::keep_line_end(&text, &mut further);
         let original = spliced(&text, &further)?;
         if !has_same_values(&text, &original) {
@@ -121,7 +141,10 @@ pub fn strip(
             if !is_as_it_was || was_last {
                 return Ok(Stripped { edits, text, taken });
             }
-            let at = recorded.iter().find(|one| one.record.text.is_some()).map_or(tree.roots()[0], |one| one.at);
+            let at = recorded
+                .iter()
+                .find(|one| one.record.text.is_some())
+                .map_or(tree.roots()[0], |one| one.at);
             return Err(Obstacle::Forged(at));
         }
         text = original;
@@ -131,14 +154,20 @@ pub fn strip(
 }
 
 fn spliced(text: &str, edits: &[Edit]) -> Result<String, Obstacle> {
-    String::from_utf8(splice(text.as_bytes(), edits)).map_err(|_| Obstacle::Wrong("it is not UTF-8".to_owned()))
+    String::from_utf8(splice(text.as_bytes(), edits))
+        .map_err(|_| Obstacle::Wrong("it is not UTF-8".to_owned()))
 }
 
 /// What a record says about text changes no value, whoever wrote the record; items of a list may change places.
 fn has_same_values(undone: &str, original: &str) -> bool {
     let values = |text: &str| -> Option<Vec<Value>> {
         let tree = parse(text).ok()?;
-        Some(tree.roots().iter().map(|&root| loosely(&tree, root)).collect())
+        Some(
+            tree.roots()
+                .iter()
+                .map(|&root| loosely(&tree, root))
+                .collect(),
+        )
     };
     matches!((values(undone), values(original)), (Some(undone), Some(original)) if undone == original)
 }
@@ -148,7 +177,10 @@ fn has_same_values(undone: &str, original: &str) -> bool {
 fn loosely(tree: &Tree<'_>, id: NodeId) -> Value {
     match to_value(tree, id) {
         Ok(value) => in_any_order(value),
-        Err(_) if tree.kind(id).is_collection() => tree.children(id).map(|inner| loosely(tree, inner)).collect(),
+        Err(_) if tree.kind(id).is_collection() => tree
+            .children(id)
+            .map(|inner| loosely(tree, inner))
+            .collect(),
         Err(_) => Value::from(tree.slice(id)),
     }
 }
@@ -156,11 +188,15 @@ fn loosely(tree: &Tree<'_>, id: NodeId) -> Value {
 fn in_any_order(mut value: Value) -> Value {
     match &mut value {
         Value::Array(items) => {
-            items.iter_mut().for_each(|item| *item = in_any_order(item.take()));
+            items
+                .iter_mut()
+                .for_each(|item| *item = in_any_order(item.take()));
             items.sort_by_cached_key(Value::to_string);
         }
         Value::Object(fields) => {
-            fields.values_mut().for_each(|field| *field = in_any_order(field.take()));
+            fields
+                .values_mut()
+                .for_each(|field| *field = in_any_order(field.take()));
             fields.sort_keys();
         }
         _ => {}
@@ -170,7 +206,11 @@ fn in_any_order(mut value: Value) -> Value {
 
 fn depth(value: &Value) -> usize {
     match value {
-        Value::Object(fields) => fields.values().map(depth).max().map_or(0, |inner| inner + 1),
+        Value::Object(fields) => fields
+            .values()
+            .map(depth)
+            .max()
+            .map_or(0, |inner| inner + 1),
         Value::Array(items) => items.iter().map(depth).max().map_or(0, |inner| inner + 1),
         _ => 0,
     }
@@ -183,14 +223,27 @@ fn check(
     (recorded, taken): (&[Recorded], &[Taken]),
 ) -> Result<(), Obstacle> {
     match parse(text) {
-        Err(ParseError { kind: ParseErrorKind::TooDeep, .. }) => {
+        Err(ParseError {
+            kind: ParseErrorKind::TooDeep,
+            ..
+        }) => {
             // What a record says fits into a document, and this object stands too deep in its own for that.
-            let deepest = recorded.iter().zip(taken).max_by_key(|(_, taken)| depth(&taken.value));
-            Err(Obstacle::TooDeep(deepest.map_or(tree.roots()[0], |(one, _)| one.at)))
+            let deepest = recorded
+                .iter()
+                .zip(taken)
+                .max_by_key(|(_, taken)| depth(&taken.value));
+            Err(Obstacle::TooDeep(
+                deepest.map_or(tree.roots()[0], |(one, _)| one.at),
+            ))
         }
-        Err(error) => Err(Obstacle::Wrong(format!("it cannot be parsed ({:?})", error.kind))),
+        Err(error) => Err(Obstacle::Wrong(format!(
+            "it cannot be parsed ({:?})",
+            error.kind
+        ))),
         Ok(output) => verify(&output, tree, drafts, &[]).map_err(|Difference { node, what }| {
-            let at = node.map_or(String::new(), |node| format!(" at `{}`", output.slice(node)));
+            let at = node.map_or(String::new(), |node| {
+                format!(" at `{}`", output.slice(node))
+            });
             Obstacle::Wrong(format!("there is {what}{at}"))
         }),
     }

@@ -19,12 +19,18 @@ struct Region {
 
 fn regions_of(text: &str, kinds: &PodKinds) -> Result<Vec<Region>, String> {
     let tree = parse(text).map_err(|error| format!("it cannot be parsed ({:?})", error.kind))?;
-    let spans: Vec<Range<usize>> = objects_of(&tree, kinds).into_iter().map(|node| tree.span(node)).collect();
+    let spans: Vec<Range<usize>> = objects_of(&tree, kinds)
+        .into_iter()
+        .map(|node| tree.span(node))
+        .collect();
     let next = |at: usize| spans.get(at + 1).map_or(text.len(), |next| next.start);
     Ok(spans
         .iter()
         .enumerate()
-        .map(|(at, own)| Region { own: own.start..own.end.min(next(at)), next: next(at) })
+        .map(|(at, own)| Region {
+            own: own.start..own.end.min(next(at)),
+            next: next(at),
+        })
         .collect())
 }
 
@@ -32,17 +38,25 @@ fn regions_of(text: &str, kinds: &PodKinds) -> Result<Vec<Region>, String> {
 ///
 /// # Errors
 /// When the two do not hold the same objects, in words.
-pub fn places_between(undone: &str, original: &str, kinds: &PodKinds) -> Result<Vec<Option<Texts>>, String> {
+pub fn places_between(
+    undone: &str,
+    original: &str,
+    kinds: &PodKinds,
+) -> Result<Vec<Option<Texts>>, String> {
     let (own, wanted) = (regions_of(undone, kinds)?, regions_of(original, kinds)?);
     if own.len() != wanted.len() {
         return Err("it has another number of objects".to_owned());
     }
-    let head = |text: &str, regions: &[Region]| text[..regions.first().map_or(0, |first| first.own.start)].to_owned();
+    let head = |text: &str, regions: &[Region]| {
+        text[..regions.first().map_or(0, |first| first.own.start)].to_owned()
+    };
     if head(undone, &own) != head(original, &wanted) {
         return Err("what stands before its objects is another".to_owned());
     }
     let pairs = own.into_iter().zip(wanted);
-    Ok(pairs.map(|(own, wanted)| between((undone, &own), (original, &wanted))).collect())
+    Ok(pairs
+        .map(|(own, wanted)| between((undone, &own), (original, &wanted)))
+        .collect())
 }
 
 /// Within the object where that is enough.
@@ -50,7 +64,10 @@ fn between((undone, own): (&str, &Region), (original, wanted): (&str, &Region)) 
     if undone[own.own.end..own.next] == original[wanted.own.end..wanted.next] {
         return differences(&undone[own.own.clone()], &original[wanted.own.clone()]);
     }
-    differences(&undone[own.own.start..own.next], &original[wanted.own.start..wanted.next])
+    differences(
+        &undone[own.own.start..own.next],
+        &original[wanted.own.start..wanted.next],
+    )
 }
 
 fn differences(undone: &str, original: &str) -> Option<Texts> {
@@ -60,21 +77,42 @@ fn differences(undone: &str, original: &str) -> Option<Texts> {
     let old: Vec<&str> = undone.split_inclusive('\n').collect();
     let new: Vec<&str> = original.split_inclusive('\n').collect();
     let changes = capture_diff_slices(Algorithm::Myers, &old, &new);
-    let places = changes.iter().filter(|change| !matches!(change, DiffOp::Equal { .. })).map(|change| {
-        let (is, was) = (old[change.old_range()].concat(), new[change.new_range()].concat());
-        trimmed(change.old_range().start, &is, &was)
-    });
-    Some(Texts { of: digest_of_bytes(undone.as_bytes()), places: places.collect() })
+    let places = changes
+        .iter()
+        .filter(|change| !matches!(change, DiffOp::Equal { .. }))
+        .map(|change| {
+            let (is, was) = (
+                old[change.old_range()].concat(),
+                new[change.new_range()].concat(),
+            );
+            trimmed(change.old_range().start, &is, &was)
+        });
+    Some(Texts {
+        of: digest_of_bytes(undone.as_bytes()),
+        places: places.collect(),
+    })
 }
 
 /// Without what both begin and end with.
 fn trimmed(line: usize, is: &str, was: &str) -> TextPlace {
-    let same = is.char_indices().zip(was.chars()).find(|((_, one), other)| one != other);
+    let same = is
+        .char_indices()
+        .zip(was.chars())
+        .find(|((_, one), other)| one != other);
     let start = same.map_or(is.len().min(was.len()), |((at, _), _)| at);
     let (is, was) = (&is[start..], &was[start..]);
-    let twins = is.chars().rev().zip(was.chars().rev()).take_while(|(one, other)| one == other);
+    let twins = is
+        .chars()
+        .rev()
+        .zip(was.chars().rev())
+        .take_while(|(one, other)| one == other);
     let end: usize = twins.map(|(one, _)| one.len_utf8()).sum();
-    (line, start, is[..is.len() - end].to_owned(), was[..was.len() - end].to_owned())
+    (
+        line,
+        start,
+        is[..is.len() - end].to_owned(),
+        was[..was.len() - end].to_owned(),
+    )
 }
 
 /// The edits that the records' places are on a text, and whether every object is as it was when they were noted. Where
@@ -87,16 +125,26 @@ pub(super) fn edits_of(
     let regions = regions_of(text, kinds)?;
     let (mut edits, mut are_as_they_were) = (Vec::new(), true);
     for (at, record) in records {
-        let (Some(region), Some(texts)) = (regions.get(*at), &record.text) else { continue };
+        let (Some(region), Some(texts)) = (regions.get(*at), &record.text) else {
+            continue;
+        };
         let own = &text[region.own.start..region.next];
-        let is_as_it_was =
-            [&text[region.own.clone()], own].iter().any(|own| digest_of_bytes(own.as_bytes()) == texts.of);
+        let is_as_it_was = [&text[region.own.clone()], own]
+            .iter()
+            .any(|own| digest_of_bytes(own.as_bytes()) == texts.of);
         are_as_they_were &= is_as_it_was;
         for place in &texts.places {
-            let found = if is_as_it_was { offset_of(own, place) } else { only_place_of(own, place) };
+            let found = if is_as_it_was {
+                offset_of(own, place)
+            } else {
+                only_place_of(own, place)
+            };
             edits.extend(found.map(|offset| {
                 let start = region.own.start + offset;
-                Edit { at: start..start + place.2.len(), text: place.3.as_str().into() }
+                Edit {
+                    at: start..start + place.2.len(),
+                    text: place.3.as_str().into(),
+                }
             }));
         }
     }
@@ -108,10 +156,17 @@ pub(super) fn edits_of(
 /// Makes edits that take a text's last line end leave it. Whether there are any.
 pub(super) fn keep_line_end(text: &str, edits: &mut Vec<Edit>) -> bool {
     let line_end = if text.ends_with("\r\n") { "\r\n" } else { "\n" };
-    let Some(last) = edits.last_mut().filter(|last| text.ends_with('\n') && last.at.end == text.len()) else {
+    let Some(last) = edits
+        .last_mut()
+        .filter(|last| text.ends_with('\n') && last.at.end == text.len())
+    else {
         return false;
     };
-    let before = if last.text.is_empty() { &text[..last.at.start] } else { &*last.text };
+    let before = if last.text.is_empty() {
+        &text[..last.at.start]
+    } else {
+        &*last.text
+    };
     if before.ends_with('\n') {
         return false;
     }

@@ -29,35 +29,63 @@ pub enum Place {
 /// The first character of a text that readers disagree about. Looks at bytes only, so it holds for text that no parser
 /// has read yet.
 pub fn find_doubt(text: &str, place: Place) -> Option<Doubt> {
-    let first = if place == Place::Start && text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let first = if place == Place::Start && text.starts_with('\u{feff}') {
+        '\u{feff}'.len_utf8()
+    } else {
+        0
+    };
     let bytes = text.as_bytes();
     let is_lone = |&at: &usize| bytes.get(at + 1) != Some(&b'\n');
     let carriage_return = memchr::memchr_iter(b'\r', bytes).find(is_lone).map(|at| Doubt {
         at: at..at + 1,
         what: "a carriage return without a line feed is a line break to YAML but not to other tools",
     });
-    let character = if bytes.is_ascii() { None } else { find_character(text, first) };
-    carriage_return.into_iter().chain(character).chain(find_half_separator(bytes)).min_by_key(|doubt| doubt.at.start)
+    let character = if bytes.is_ascii() {
+        None
+    } else {
+        find_character(text, first)
+    };
+    carriage_return
+        .into_iter()
+        .chain(character)
+        .chain(find_half_separator(bytes))
+        .min_by_key(|doubt| doubt.at.start)
 }
 
 /// `---x` at the start of a line is text to YAML, an error to kubectl (apimachinery's `YAMLReader`), and to Helm the end of
 /// a document (`releaseutil.SplitManifests`).
 fn find_half_separator(bytes: &[u8]) -> Option<Doubt> {
     let begins_line = |&at: &usize| at == 0 || bytes[at - 1] == b'\n';
-    let goes_on = |&at: &usize| bytes.get(at + 3).is_some_and(|byte| !byte.is_ascii_whitespace());
-    let mut found = memchr::memmem::find_iter(bytes, b"---").filter(begins_line).filter(goes_on);
-    found.next().map(|at| Doubt { at: at..at + 4, what: "a line that begins with `---` is text to some readers only" })
+    let goes_on = |&at: &usize| {
+        bytes
+            .get(at + 3)
+            .is_some_and(|byte| !byte.is_ascii_whitespace())
+    };
+    let mut found = memchr::memmem::find_iter(bytes, b"---")
+        .filter(begins_line)
+        .filter(goes_on);
+    found.next().map(|at| Doubt {
+        at: at..at + 4,
+        what: "a line that begins with `---` is text to some readers only",
+    })
 }
 
 fn find_character(text: &str, first: usize) -> Option<Doubt> {
-    let (at, char, what) = text[first..].char_indices().find_map(|(at, char)| Some((at, char, doubtful(char)?)))?;
-    Some(Doubt { at: first + at..first + at + char.len_utf8(), what })
+    let (at, char, what) = text[first..]
+        .char_indices()
+        .find_map(|(at, char)| Some((at, char, doubtful(char)?)))?;
+    Some(Doubt {
+        at: first + at..first + at + char.len_utf8(),
+        what,
+    })
 }
 
 /// A line of a quoted text that begins in column 0: YAML 1.2 wants it indented (6.1), older readers take it, and to a
 /// tool that looks at lines it is a key of the document.
 fn find_quoted_in_column_0(tree: &Tree<'_>) -> Option<Doubt> {
-    let quoted = tree.ids().filter(|&id| matches!(tree.kind(id), Kind::SingleQuoted | Kind::DoubleQuoted));
+    let quoted = tree
+        .ids()
+        .filter(|&id| matches!(tree.kind(id), Kind::SingleQuoted | Kind::DoubleQuoted));
     quoted.into_iter().find_map(|id| {
         let span = tree.span(id);
         let begins = |&(at, _): &(usize, &str)| {
@@ -66,7 +94,10 @@ fn find_quoted_in_column_0(tree: &Tree<'_>) -> Option<Doubt> {
         };
         let (at, _) = tree.slice(id).match_indices('\n').find(begins)?;
         let start = span.start + at + 1;
-        Some(Doubt { at: start..start + 1, what: "a line of a quoted text begins in column 0" })
+        Some(Doubt {
+            at: start..start + 1,
+            what: "a line of a quoted text begins in column 0",
+        })
     })
 }
 
@@ -75,7 +106,9 @@ fn doubtful(char: char) -> Option<&'static str> {
         '\u{85}' => Some("U+0085 is a line break to YAML 1.1 but not to YAML 1.2"),
         '\u{2028}' => Some("U+2028 is a line break to YAML 1.1 but not to YAML 1.2"),
         '\u{2029}' => Some("U+2029 is a line break to YAML 1.1 but not to YAML 1.2"),
-        '\u{feff}' => Some("a byte order mark inside a file is text to some readers and an error to others"),
+        '\u{feff}' => {
+            Some("a byte order mark inside a file is text to some readers and an error to others")
+        }
         _ => None,
     }
 }
@@ -89,7 +122,10 @@ pub fn find_doubt_in_tree(tree: &Tree<'_>) -> Option<Doubt> {
         find_quoted_in_column_0(tree),
         find_block_scalar_in_doubt(tree),
     ];
-    doubts.into_iter().flatten().min_by_key(|doubt| doubt.at.start)
+    doubts
+        .into_iter()
+        .flatten()
+        .min_by_key(|doubt| doubt.at.start)
 }
 
 /// YAML 1.2 lets a document that is a block scalar have its lines at the first column, libyaml takes a `#` there for a
@@ -97,23 +133,36 @@ pub fn find_doubt_in_tree(tree: &Tree<'_>) -> Option<Doubt> {
 fn find_block_scalar_in_doubt(tree: &Tree<'_>) -> Option<Doubt> {
     let is_at_first_column = |&&root: &&NodeId| {
         let is_block = matches!(tree.kind(root), Kind::Literal | Kind::Folded);
-        is_block && tree.slice(root).lines().skip(1).any(|line| !line.is_empty() && !line.starts_with(' '))
+        is_block
+            && tree
+                .slice(root)
+                .lines()
+                .skip(1)
+                .any(|line| !line.is_empty() && !line.starts_with(' '))
     };
-    tree.roots.iter().find(is_at_first_column).map(|&root| Doubt {
-        at: tree.span(root),
-        what: "a block scalar without indentation has other lines to YAML 1.1",
-    })
+    tree.roots
+        .iter()
+        .find(is_at_first_column)
+        .map(|&root| Doubt {
+            at: tree.span(root),
+            what: "a block scalar without indentation has other lines to YAML 1.1",
+        })
 }
 
 /// YAML 1.2 lets a name run to the next blank or bracket, go-yaml ends it at these characters too.
 fn find_name_in_doubt(tree: &Tree<'_>) -> Option<Doubt> {
-    let mut anchors = tree.properties.iter().filter_map(|properties| properties.anchor.clone());
-    anchors.find(|at| tree.text[at.start as usize..at.end as usize].contains(['?', ':', '%', '@', '`'])).map(|at| {
-        Doubt {
+    let mut anchors = tree
+        .properties
+        .iter()
+        .filter_map(|properties| properties.anchor.clone());
+    anchors
+        .find(|at| {
+            tree.text[at.start as usize..at.end as usize].contains(['?', ':', '%', '@', '`'])
+        })
+        .map(|at| Doubt {
             at: at.start as usize..at.end as usize,
             what: "an anchor's name with `:`, `?`, `%`, `@` or a backtick ends there to YAML 1.1",
-        }
-    })
+        })
 }
 
 /// In brackets go-yaml takes every `?` and a leading `:` as an indicator, and a `:` before a bracket or comma as text;
@@ -141,10 +190,14 @@ fn find_flow_scalar_in_doubt(tree: &Tree<'_>) -> Option<Doubt> {
 
 /// `[? ]` is a pair without key and value to YAML 1.2; what stands behind the `?` decides whether others see text.
 fn find_explicit_key_in_brackets(tree: &Tree<'_>) -> Option<Doubt> {
-    let is_explicit = |&id: &NodeId| tree.kind(id) == Kind::FlowMapping && tree.slice(id).starts_with('?');
+    let is_explicit =
+        |&id: &NodeId| tree.kind(id) == Kind::FlowMapping && tree.slice(id).starts_with('?');
     tree.ids().find(is_explicit).map(|id| {
         let start = tree.span(id).start;
-        Doubt { at: start..start + 1, what: "a `?` in brackets is text to some readers and an indicator to others" }
+        Doubt {
+            at: start..start + 1,
+            what: "a `?` in brackets is text to some readers and an indicator to others",
+        }
     })
 }
 
@@ -177,7 +230,13 @@ mod tests {
     fn a_line_that_begins_like_a_separator_is_in_doubt() {
         assert_eq!(at("k: {\n---}\n", Place::Inside), Some(5..9));
         assert_eq!(at("----\n", Place::Inside), Some(0..4));
-        assert_eq!(at("---\na: --- b\n--- # c\n---\r\n---\tx\n a: |\n ---x\n---", Place::Start), None);
+        assert_eq!(
+            at(
+                "---\na: --- b\n--- # c\n---\r\n---\tx\n a: |\n ---x\n---",
+                Place::Start
+            ),
+            None
+        );
     }
 
     fn slice(text: &str) -> Option<&str> {

@@ -53,16 +53,23 @@ fn parse_error(error: &ScanError, text: &str) -> ParseError {
         ErrorKind::RecursionLimitExceeded => (char_end, ParseErrorKind::TooDeep),
         other => (char_end, ParseErrorKind::Syntax(other.to_string())),
     };
-    ParseError { at: start..end, kind }
+    ParseError {
+        at: start..end,
+        kind,
+    }
 }
 
 /// A name ends at a blank, a line end or a flow indicator (YAML 1.2.2, 6.9.2).
 fn alias_end(text: &str, start: usize) -> usize {
-    text[start..].find([' ', '\t', '\n', '\r', ',', '[', ']', '{', '}']).map_or(text.len(), |length| start + length)
+    text[start..]
+        .find([' ', '\t', '\n', '\r', ',', '[', ']', '{', '}'])
+        .map_or(text.len(), |length| start + length)
 }
 
 fn to_range(span: &Span) -> Range<u32> {
-    let range = span.byte_range().expect("a parser over a str knows byte offsets");
+    let range = span
+        .byte_range()
+        .expect("a parser over a str knows byte offsets");
     offset(range.start)..offset(range.end)
 }
 
@@ -91,16 +98,34 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(text: &'a str) -> Self {
-        Builder { tree: Tree::empty(text), open: Vec::new(), anchors: BTreeMap::new(), cursor: 0 }
+        Builder {
+            tree: Tree::empty(text),
+            open: Vec::new(),
+            anchors: BTreeMap::new(),
+            cursor: 0,
+        }
     }
 
-    fn event(&mut self, event: Event<'a>, span: &Span, anchor: Option<Anchor>) -> Result<(), ParseError> {
+    fn event(
+        &mut self,
+        event: Event<'a>,
+        span: &Span,
+        anchor: Option<Anchor>,
+    ) -> Result<(), ParseError> {
         match event {
             Event::Scalar(value, style, _, tag) => self.scalar(&value, style, span, anchor, tag),
-            Event::SequenceStart(StructureStyle::Block, _, tag) => self.start(Kind::BlockSequence, span, anchor, tag),
-            Event::SequenceStart(StructureStyle::Flow, _, tag) => self.start(Kind::FlowSequence, span, anchor, tag),
-            Event::MappingStart(StructureStyle::Block, _, tag) => self.start(Kind::BlockMapping, span, anchor, tag),
-            Event::MappingStart(StructureStyle::Flow, _, tag) => self.start(Kind::FlowMapping, span, anchor, tag),
+            Event::SequenceStart(StructureStyle::Block, _, tag) => {
+                self.start(Kind::BlockSequence, span, anchor, tag)
+            }
+            Event::SequenceStart(StructureStyle::Flow, _, tag) => {
+                self.start(Kind::FlowSequence, span, anchor, tag)
+            }
+            Event::MappingStart(StructureStyle::Block, _, tag) => {
+                self.start(Kind::BlockMapping, span, anchor, tag)
+            }
+            Event::MappingStart(StructureStyle::Flow, _, tag) => {
+                self.start(Kind::FlowMapping, span, anchor, tag)
+            }
             Event::SequenceEnd | Event::MappingEnd => self.end(span),
             Event::Alias(target) => self.alias(target, span)?,
             // The span of a document that begins without `---` is its first token's, which may be a block scalar's.
@@ -116,7 +141,13 @@ impl<'a> Builder<'a> {
         self.cursor = self.cursor.max(at as usize);
     }
 
-    fn start(&mut self, kind: Kind, span: &Span, anchor: Option<Anchor>, tag: Option<Cow<'_, Tag>>) {
+    fn start(
+        &mut self,
+        kind: Kind,
+        span: &Span,
+        anchor: Option<Anchor>,
+        tag: Option<Cow<'_, Tag>>,
+    ) {
         self.pass_indicator();
         self.pass_properties(span, anchor.as_ref());
         let mut range = to_range(span);
@@ -125,7 +156,8 @@ impl<'a> Builder<'a> {
         }
         self.move_to(range.start);
         // A pair without braces in a flow sequence, `[a: b]`, begins at its key or `?`: nothing to pass yet.
-        let has_bracket = matches!(self.byte_at(range.start as usize), Some(b'[' | b'{')) && !range.is_empty();
+        let has_bracket =
+            matches!(self.byte_at(range.start as usize), Some(b'[' | b'{')) && !range.is_empty();
         if kind.is_flow() && has_bracket {
             self.move_to(range.end);
         }
@@ -134,7 +166,9 @@ impl<'a> Builder<'a> {
     }
 
     fn end(&mut self, span: &Span) {
-        let Some(Open { id, .. }) = self.open.pop() else { return };
+        let Some(Open { id, .. }) = self.open.pop() else {
+            return;
+        };
         let range = to_range(span);
         let is_flow = self.tree.kind(id).is_flow();
         // The end of a pair without braces has an empty span at the next token.
@@ -149,11 +183,18 @@ impl<'a> Builder<'a> {
 
     fn alias(&mut self, target: usize, span: &Span) -> Result<(), ParseError> {
         let range = to_range(span);
-        let target = *self.anchors.get(&target).expect("the parser refuses an alias without an anchor");
+        let target = *self
+            .anchors
+            .get(&target)
+            .expect("the parser refuses an alias without an anchor");
         if self.open.iter().any(|open| open.id == target) {
             // No value can be made of it: go-yaml says "value contains itself".
-            let kind = ParseErrorKind::Syntax("an alias inside the node that its anchor names".to_owned());
-            return Err(ParseError { at: range.start as usize..range.end as usize, kind });
+            let kind =
+                ParseErrorKind::Syntax("an alias inside the node that its anchor names".to_owned());
+            return Err(ParseError {
+                at: range.start as usize..range.end as usize,
+                kind,
+            });
         }
         self.pass_indicator();
         self.move_to(range.end);
@@ -175,11 +216,17 @@ impl<'a> Builder<'a> {
         let has_indicator = self.pass_indicator();
         let has_properties = self.pass_properties(span, anchor.as_ref());
         let (kind, range) = match style {
-            ScalarStyle::Plain if raw.is_empty() && self.open.is_empty() && !has_properties => return,
+            ScalarStyle::Plain if raw.is_empty() && self.open.is_empty() && !has_properties => {
+                return;
+            }
             ScalarStyle::Plain if raw.is_empty() => {
                 let is_placed = has_indicator || has_properties || !self.is_in_key();
                 // A key that is not written and has no `?`: where its `:` stands.
-                let at = if is_placed { offset(self.cursor) } else { raw.start };
+                let at = if is_placed {
+                    offset(self.cursor)
+                } else {
+                    raw.start
+                };
                 (Kind::Absent, at..at)
             }
             ScalarStyle::Plain => (Kind::Plain, raw),
@@ -191,7 +238,11 @@ impl<'a> Builder<'a> {
         self.move_to(range.end);
         let id = self.push(kind, range, anchor, tag, span);
         let is_block = matches!(kind, Kind::Literal | Kind::Folded);
-        let value = if is_block { self.without_invented_line_end(id, value) } else { value };
+        let value = if is_block {
+            self.without_invented_line_end(id, value)
+        } else {
+            value
+        };
         let is_verbatim = kind == Kind::Absent || self.tree.scalar(id) == Some(value);
         if !is_verbatim {
             self.tree.nodes[id.0 as usize].extra = offset(self.tree.decoded.len());
@@ -213,9 +264,16 @@ impl<'a> Builder<'a> {
             self.tree.roots.push(id);
         }
         if has_properties {
-            let tag_start = span.tag_start().and_then(|mark| mark.byte_offset()).map(offset);
+            let tag_start = span
+                .tag_start()
+                .and_then(|mark| mark.byte_offset())
+                .map(offset);
             let anchor_start = anchor.as_ref().map(|(_, range)| range.start);
-            let start = tag_start.into_iter().chain(anchor_start).min().unwrap_or(range.start);
+            let start = tag_start
+                .into_iter()
+                .chain(anchor_start)
+                .min()
+                .unwrap_or(range.start);
             self.tree.properties.push(Properties {
                 node: id,
                 start,
@@ -241,7 +299,9 @@ impl<'a> Builder<'a> {
     /// Moves behind the indicator that stands in front of the next node, and says whether there is one: a flow item
     /// may have none, nor need a key have a `?`, nor a key without a value a `:`.
     fn pass_indicator(&mut self) -> bool {
-        let Some(open) = self.open.last_mut() else { return false };
+        let Some(open) = self.open.last_mut() else {
+            return false;
+        };
         let is_first = open.children == 0;
         open.children += 1;
         let is_key = open.children % 2 == 1;
@@ -257,7 +317,11 @@ impl<'a> Builder<'a> {
             }
             Kind::FlowMapping => self.pass(b':'),
             Kind::BlockMapping => self.pass_block_colon(),
-            Kind::Plain | Kind::SingleQuoted | Kind::DoubleQuoted | Kind::Literal | Kind::Folded => false,
+            Kind::Plain
+            | Kind::SingleQuoted
+            | Kind::DoubleQuoted
+            | Kind::Literal
+            | Kind::Folded => false,
             Kind::Absent | Kind::Alias => false,
         }
     }
@@ -283,17 +347,25 @@ impl<'a> Builder<'a> {
         let bytes = self.tree.text.as_bytes();
         let at = self.next_token();
         let is_same_line = line_start(bytes, 0, at) <= self.cursor;
-        let is_indicator = matches!(self.byte_at(at + 1), None | Some(b' ' | b'\t' | b'\r' | b'\n'));
+        let is_indicator = matches!(
+            self.byte_at(at + 1),
+            None | Some(b' ' | b'\t' | b'\r' | b'\n')
+        );
         is_indicator && (is_same_line || self.column(at) == self.parent_column()) && self.pass(b':')
     }
 
     /// Whether the node that is being read is a mapping's key.
     fn is_in_key(&self) -> bool {
-        self.open.last().is_some_and(|open| self.tree.kind(open.id).is_mapping() && open.children % 2 == 1)
+        self.open
+            .last()
+            .is_some_and(|open| self.tree.kind(open.id).is_mapping() && open.children % 2 == 1)
     }
 
     fn pass_properties(&mut self, span: &Span, anchor: Option<&Anchor>) -> bool {
-        let tag_end = span.tag_span().and_then(|tag| tag.byte_range()).map_or(0, |range| range.end);
+        let tag_end = span
+            .tag_span()
+            .and_then(|tag| tag.byte_range())
+            .map_or(0, |range| range.end);
         let anchor_end = anchor.map_or(0, |(_, range)| range.end as usize);
         let end = tag_end.max(anchor_end);
         self.cursor = self.cursor.max(end);
@@ -316,7 +388,9 @@ impl<'a> Builder<'a> {
                     Some(length) => at += length,
                     None => return bytes.len(),
                 },
-                _ if self.open.is_empty() && bytes[at..].starts_with("\u{feff}".as_bytes()) => at += "\u{feff}".len(),
+                _ if self.open.is_empty() && bytes[at..].starts_with("\u{feff}".as_bytes()) => {
+                    at += "\u{feff}".len()
+                }
                 b'.' if self.open.is_empty() && self.is_document_end(at) => at += "...".len(),
                 _ => return at,
             }
@@ -327,15 +401,20 @@ impl<'a> Builder<'a> {
     fn is_document_end(&self, at: usize) -> bool {
         let is_at_line_start = at == 0 || self.byte_at(at - 1).is_some_and(is_line_end);
         let line = &self.tree.text.as_bytes()[at..];
-        is_at_line_start && line.starts_with(b"...") && matches!(line.get(3), None | Some(b' ' | b'\t' | b'\r' | b'\n'))
+        is_at_line_start
+            && line.starts_with(b"...")
+            && matches!(line.get(3), None | Some(b' ' | b'\t' | b'\r' | b'\n'))
     }
 
     /// From the `|` or `>` to the end of the last content line; with `+` to the end of the last blank line.
     fn block_scalar(&self, raw: &Range<u32>) -> Range<u32> {
         let bytes = self.tree.text.as_bytes();
         let start = self.next_token();
-        let header =
-            start + bytes[start..].iter().take_while(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count();
+        let header = start
+            + bytes[start..]
+                .iter()
+                .take_while(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
+                .count();
         let content = line_after(bytes, start);
         // The raw end may lie in the indentation of the next token's line, or in blanks without a line end at the end
         // of the text: such a line is not ours.
@@ -348,8 +427,13 @@ impl<'a> Builder<'a> {
         };
         let is_ours = is_content(&bytes[last_line..raw_end], indent);
         let end = if is_ours { raw_end } else { last_line };
-        let kept = indicators.contains(&b'+').then_some(end).filter(|&end| end > content);
-        let end = kept.or_else(|| last_content(bytes, content..end, indent)).unwrap_or(header);
+        let kept = indicators
+            .contains(&b'+')
+            .then_some(end)
+            .filter(|&end| end > content);
+        let end = kept
+            .or_else(|| last_content(bytes, content..end, indent))
+            .unwrap_or(header);
         offset(start)..offset(end)
     }
 
@@ -357,7 +441,8 @@ impl<'a> Builder<'a> {
     /// 8.1.1.2, `b-chomped-last`), libyaml and go-yaml do not.
     fn without_invented_line_end<'v>(&self, id: NodeId, value: &'v str) -> &'v str {
         let slice = self.tree.slice(id);
-        let has_line_end = slice.ends_with(is_line_end_char) || self.tree.span(id).end < self.tree.text.len();
+        let has_line_end =
+            slice.ends_with(is_line_end_char) || self.tree.span(id).end < self.tree.text.len();
         let has_lines = slice.contains(is_line_end_char);
         match value.strip_suffix('\n') {
             Some(_) if !has_lines => "",
@@ -369,12 +454,17 @@ impl<'a> Builder<'a> {
     /// The column at which the innermost block collection begins: an indentation indicator counts from there
     /// (YAML 1.2.2, 8.1.1.1). A sequence at its parent's indentation has the same column as the parent.
     fn parent_column(&self) -> usize {
-        self.open.last().map_or(0, |open| self.column(self.tree.node(open.id).start as usize))
+        self.open.last().map_or(0, |open| {
+            self.column(self.tree.node(open.id).start as usize)
+        })
     }
 
     fn column(&self, at: usize) -> usize {
         let line = line_start(self.tree.text.as_bytes(), 0, at);
-        self.tree.text[line..at].trim_start_matches('\u{feff}').chars().count()
+        self.tree.text[line..at]
+            .trim_start_matches('\u{feff}')
+            .chars()
+            .count()
     }
 }
 
@@ -393,16 +483,24 @@ fn line_start(bytes: &[u8], floor: usize, at: usize) -> usize {
 
 /// The start of the line after the one that `at` is in.
 fn line_after(bytes: &[u8], at: usize) -> usize {
-    let Some(length) = memchr::memchr2(b'\n', b'\r', &bytes[at..]) else { return bytes.len() };
+    let Some(length) = memchr::memchr2(b'\n', b'\r', &bytes[at..]) else {
+        return bytes.len();
+    };
     let end = at + length;
-    if bytes[end..].starts_with(b"\r\n") { end + 2 } else { end + 1 }
+    if bytes[end..].starts_with(b"\r\n") {
+        end + 2
+    } else {
+        end + 1
+    }
 }
 
 /// The indentation of the first line that has more than spaces (YAML 1.2.2, 8.1.1.1).
 fn first_indent(bytes: &[u8]) -> usize {
     let mut lines = bytes.split(|&byte| is_line_end(byte));
     let spaces = |line: &[u8]| line.iter().take_while(|&&byte| byte == b' ').count();
-    lines.find_map(|line| (spaces(line) < line.len()).then(|| spaces(line))).unwrap_or(usize::MAX)
+    lines
+        .find_map(|line| (spaces(line) < line.len()).then(|| spaces(line)))
+        .unwrap_or(usize::MAX)
 }
 
 /// In a block scalar a line of more spaces than the indentation is content (YAML 1.2.2, 8.1.2).

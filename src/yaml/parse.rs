@@ -39,20 +39,39 @@ pub fn parse(text: &str) -> Result<Tree<'_>, ParseError> {
 
 /// Parses a text if it is one document of the plain YAML that programs write; `None` says nothing about the text.
 pub fn parse_fast(text: &str) -> Option<Tree<'_>> {
-    if is_too_long(text) { None } else { fast::parse(text) }
+    if is_too_long(text) {
+        None
+    } else {
+        fast::parse(text)
+    }
 }
 
 /// Parses a text like [`parse_fast`], but for what stands in the `spec` of a pod template, where that can be passed over:
 /// it becomes a mapping without entries, of which [`Tree::was_asked_for_unread`] says whether anybody looked at it.
 pub fn parse_outline(text: &str) -> Option<Outline<'_>> {
-    if is_too_long(text) { None } else { fast::parse_outline(text) }
+    if is_too_long(text) {
+        None
+    } else {
+        fast::parse_outline(text)
+    }
 }
 
 /// Parses a text that came from a parsed one by changes: bytes of the old text, in order, and how many stand there
 /// instead. What lies between the changes is taken over from the old tree where that makes no difference.
-pub fn parse_again<'t>(old: &Tree<'_>, text: &'t str, changes: &[Change]) -> Result<Tree<'t>, ParseError> {
-    let again = if old.is_plain && !is_too_long(text) { fast::parse_again(old, text, changes) } else { None };
-    debug_assert!(again.is_none() || again == parse_fast(text), "what is taken over is what is there");
+pub fn parse_again<'t>(
+    old: &Tree<'_>,
+    text: &'t str,
+    changes: &[Change],
+) -> Result<Tree<'t>, ParseError> {
+    let again = if old.is_plain && !is_too_long(text) {
+        fast::parse_again(old, text, changes)
+    } else {
+        None
+    };
+    debug_assert!(
+        again.is_none() || again == parse_fast(text),
+        "what is taken over is what is there"
+    );
     again.map_or_else(|| parse(text), Ok)
 }
 
@@ -63,11 +82,18 @@ fn is_too_long(text: &str) -> bool {
 /// Parses all documents of a text with the complete parser: also the oracle for tests of [`parse_fast`].
 pub fn parse_with_granit(text: &str) -> Result<Tree<'_>, ParseError> {
     if is_too_long(text) {
-        return Err(ParseError { at: 0..0, kind: ParseErrorKind::TooLong });
+        return Err(ParseError {
+            at: 0..0,
+            kind: ParseErrorKind::TooLong,
+        });
     }
     if let Some((at, char)) = find_unprintable(text) {
-        let kind = ParseErrorKind::Syntax(format!("the control character U+{:04X}", u32::from(char)));
-        return Err(ParseError { at: at..at + char.len_utf8(), kind });
+        let kind =
+            ParseErrorKind::Syntax(format!("the control character U+{:04X}", u32::from(char)));
+        return Err(ParseError {
+            at: at..at + char.len_utf8(),
+            kind,
+        });
     }
     granit::parse(text)
 }
@@ -75,12 +101,16 @@ pub fn parse_with_granit(text: &str) -> Result<Tree<'_>, ParseError> {
 /// The first character that YAML does not allow anywhere (1.2.2, 5.1). To the parser a NUL is the end of the text, and
 /// go-yaml refuses the others, as YAML says, in quotes too.
 fn find_unprintable(text: &str) -> Option<(usize, char)> {
-    let is_suspect = |byte: &u8| (*byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r')) || *byte >= 0x7f;
+    let is_suspect =
+        |byte: &u8| (*byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r')) || *byte >= 0x7f;
     let first = text.bytes().position(|byte| is_suspect(&byte))?;
     let is_unprintable = |char: char| match char {
         '\t' | '\n' | '\r' | '\u{85}' => false,
         '\u{fffe}' | '\u{ffff}' => true,
         _ => char.is_control(),
     };
-    text[first..].char_indices().find(|&(_, char)| is_unprintable(char)).map(|(at, char)| (first + at, char))
+    text[first..]
+        .char_indices()
+        .find(|&(_, char)| is_unprintable(char))
+        .map(|(at, char)| (first + at, char))
 }

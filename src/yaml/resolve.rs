@@ -24,7 +24,8 @@ pub struct Entry {
 impl Tree<'_> {
     /// The value that a reader finds under the key, aliases followed; `None` when there is none or the node is no mapping.
     pub fn get(&self, mapping: NodeId, key: &str) -> Option<NodeId> {
-        self.entry(mapping, key).map(|entry| self.follow(entry.value))
+        self.entry(mapping, key)
+            .map(|entry| self.follow(entry.value))
     }
 
     /// The entry that a reader finds under the key.
@@ -40,9 +41,14 @@ impl Tree<'_> {
             let node = self.node(key_node);
             let length = (node.end - node.start) as usize;
             // Most keys differ in length already, and none of the others is a merge key.
-            let may_be_key = length == key.len() || node.kind != Kind::Plain || node.extra != VERBATIM;
+            let may_be_key =
+                length == key.len() || node.kind != Kind::Plain || node.extra != VERBATIM;
             if may_be_key && self.is_text(key_node, key) {
-                return Some(Entry { key: key_node, value, is_merged: false });
+                return Some(Entry {
+                    key: key_node,
+                    value,
+                    is_merged: false,
+                });
             }
             if length == "<<".len() && self.is_merge_key(key_node) {
                 merged = Some(value);
@@ -54,26 +60,41 @@ impl Tree<'_> {
     /// The entry that a merge key's value brings.
     fn merged_entry(&self, value: NodeId, key: &str, through: &mut Vec<NodeId>) -> Option<Entry> {
         let source = self.follow(value);
-        let sources = if self.kind(source).is_sequence() { self.children(source).collect() } else { vec![source] };
-        let found = sources.into_iter().map(|one| self.follow(one)).find_map(|one| {
-            if through.len() >= MAX_MERGES || through.contains(&one) {
-                return None;
-            }
-            through.push(one);
-            self.entry_within(one, key, through)
-        });
-        found.map(|found| Entry { is_merged: true, ..found })
+        let sources = if self.kind(source).is_sequence() {
+            self.children(source).collect()
+        } else {
+            vec![source]
+        };
+        let found = sources
+            .into_iter()
+            .map(|one| self.follow(one))
+            .find_map(|one| {
+                if through.len() >= MAX_MERGES || through.contains(&one) {
+                    return None;
+                }
+                through.push(one);
+                self.entry_within(one, key, through)
+            });
+        found.map(|found| Entry {
+            is_merged: true,
+            ..found
+        })
     }
 
     /// Whether a key is the merge key: a plain `<<`, without a tag or with its own.
     pub fn is_merge_key(&self, key: NodeId) -> bool {
         let is_merge = self.node(key).kind == Kind::Plain && self.slice(key) == "<<";
-        is_merge && self.tag(key).is_none_or(|tag| tag == "tag:yaml.org,2002:merge")
+        is_merge
+            && self
+                .tag(key)
+                .is_none_or(|tag| tag == "tag:yaml.org,2002:merge")
     }
 
     /// Whether a merge key of the mapping brings a key, whether or not the mapping has its own.
     pub fn is_brought_by_merge(&self, mapping: NodeId, key: &str) -> bool {
-        let mut merges = self.entries(mapping).filter(|(key, _)| self.is_merge_key(*key));
+        let mut merges = self
+            .entries(mapping)
+            .filter(|(key, _)| self.is_merge_key(*key));
         merges.any(|(_, value)| self.merged_entry(value, key, &mut Vec::new()).is_some())
     }
 
@@ -83,7 +104,10 @@ impl Tree<'_> {
         for (key, value) in self.entries(mapping) {
             if !self.is_merge_key(key) {
                 before.extend(self.scalar(key));
-            } else if before.iter().any(|name| self.merged_entry(value, name, &mut Vec::new()).is_some()) {
+            } else if before
+                .iter()
+                .any(|name| self.merged_entry(value, name, &mut Vec::new()).is_some())
+            {
                 return Some(key);
             }
         }
@@ -118,7 +142,11 @@ impl Tree<'_> {
     /// The items of a sequence, aliases followed; empty for anything else.
     pub fn items(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         let id = self.follow(id);
-        let end = if self.kind(id).is_sequence() { id } else { NodeId(u32::MAX) };
+        let end = if self.kind(id).is_sequence() {
+            id
+        } else {
+            NodeId(u32::MAX)
+        };
         let children = (end == id).then(|| self.children(id));
         children.into_iter().flatten().map(|item| self.follow(item))
     }
@@ -127,26 +155,40 @@ impl Tree<'_> {
     pub fn duplicate_key(&self, mapping: NodeId) -> Option<NodeId> {
         let keys = self.look_at_keys(mapping);
         if keys.are_distinct {
-            return if keys.may_merge { self.late_merge(mapping) } else { None };
+            return if keys.may_merge {
+                self.late_merge(mapping)
+            } else {
+                None
+            };
         }
-        let keys: Vec<(NodeId, &str)> =
-            self.entries(mapping).filter_map(|(key, _)| Some((key, self.scalar(key)?))).collect();
+        let keys: Vec<(NodeId, &str)> = self
+            .entries(mapping)
+            .filter_map(|(key, _)| Some((key, self.scalar(key)?)))
+            .collect();
         if keys.len() <= 32 {
             let twin = |at: usize| keys[..at].iter().any(|(_, text)| *text == keys[at].1);
             let second = (1..keys.len()).find(|&at| twin(at)).map(|at| keys[at].0);
             return second.or_else(|| self.late_merge(mapping));
         }
         let mut seen = std::collections::BTreeSet::new();
-        let second = keys.into_iter().find(|(_, text)| !seen.insert(*text)).map(|(key, _)| key);
+        let second = keys
+            .into_iter()
+            .find(|(_, text)| !seen.insert(*text))
+            .map(|(key, _)| key);
         second.or_else(|| self.late_merge(mapping))
     }
 
     /// What is certain of the keys, seen at a small price: different texts where each has a hash of its own.
     fn look_at_keys(&self, mapping: NodeId) -> Keys {
         let mut seen = [0_u64; HASHES / 64];
-        let mut keys = Keys { are_distinct: true, may_merge: false };
+        let mut keys = Keys {
+            are_distinct: true,
+            may_merge: false,
+        };
         for (key, _) in self.entries(mapping) {
-            let Some(text) = self.scalar(key) else { continue };
+            let Some(text) = self.scalar(key) else {
+                continue;
+            };
             keys.may_merge |= text == "<<";
             let hash = small_hash(text.as_bytes());
             let (word, bit) = (&mut seen[hash / 64], 1 << (hash % 64));
@@ -171,10 +213,18 @@ fn small_hash(text: &[u8]) -> usize {
     let (first, last) = match (text.first_chunk::<8>(), text.last_chunk::<8>()) {
         (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
         _ => match (text.first_chunk::<4>(), text.last_chunk::<4>()) {
-            (Some(first), Some(last)) => (u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last))),
-            _ => (text.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)), 0),
+            (Some(first), Some(last)) => (
+                u64::from(u32::from_le_bytes(*first)),
+                u64::from(u32::from_le_bytes(*last)),
+            ),
+            _ => (
+                text.iter()
+                    .fold(0, |word, &byte| word << 8 | u64::from(byte)),
+                0,
+            ),
         },
     };
-    let mixed = (first ^ last.rotate_left(17) ^ (text.len() as u64) << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (first ^ last.rotate_left(17) ^ (text.len() as u64) << 56)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 53) as usize
 }

@@ -15,10 +15,14 @@ pub fn resolve(text: &str) -> Value {
 
 /// [`resolve`] for what is no string.
 pub fn resolve_typed(text: &str) -> Option<Value> {
-    let Some(&first) = text.as_bytes().first() else { return Some(Value::Null) };
+    let Some(&first) = text.as_bytes().first() else {
+        return Some(Value::Null);
+    };
     match first {
         b'~' | b'n' | b'N' if is_null(text) => Some(Value::Null),
-        b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' => bool_word(text).map(Value::Bool),
+        b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' => {
+            bool_word(text).map(Value::Bool)
+        }
         b'0'..=b'9' | b'+' | b'-' | b'.' => number(text).map(Value::Number),
         _ => None,
     }
@@ -31,8 +35,12 @@ pub fn is_null(text: &str) -> bool {
 
 fn bool_word(text: &str) -> Option<bool> {
     match text {
-        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "true" | "True" | "TRUE" => Some(true),
-        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" | "false" | "False" | "FALSE" => Some(false),
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "true" | "True" | "TRUE" => {
+            Some(true)
+        }
+        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" | "false" | "False" | "FALSE" => {
+            Some(false)
+        }
         _ => None,
     }
 }
@@ -40,7 +48,11 @@ fn bool_word(text: &str) -> Option<bool> {
 fn number(text: &str) -> Option<Number> {
     // go-yaml hands what begins with a dot to Go's reader of floats, for which a `_` stands between digits.
     if text.starts_with('.')
-        && !text.split('_').skip(1).zip(text.split('_')).all(|(behind, before)| stand_between(before, behind))
+        && !text
+            .split('_')
+            .skip(1)
+            .zip(text.split('_'))
+            .all(|(behind, before)| stand_between(before, behind))
     {
         return None;
     }
@@ -57,7 +69,8 @@ fn number(text: &str) -> Option<Number> {
 
 /// Whether two parts of a text have digits where they meet.
 fn stand_between(before: &str, behind: &str) -> bool {
-    before.ends_with(|char: char| char.is_ascii_digit()) && behind.starts_with(|char: char| char.is_ascii_digit())
+    before.ends_with(|char: char| char.is_ascii_digit())
+        && behind.starts_with(|char: char| char.is_ascii_digit())
 }
 
 /// Go's `strconv.ParseInt(text, 0, 64)`, then `ParseUint`: base by prefix, a leading zero is octal.
@@ -67,7 +80,10 @@ fn integer(text: &str) -> Option<Number> {
         b'+' => (false, &text[1..]),
         _ => (false, text),
     };
-    if let Some(binary) = text.strip_prefix("0b").filter(|binary| binary.starts_with(['-', '+'])) {
+    if let Some(binary) = text
+        .strip_prefix("0b")
+        .filter(|binary| binary.starts_with(['-', '+']))
+    {
         // go-yaml v2 cuts the prefix off and reads the rest by itself, sign and all.
         return i64::from_str_radix(binary, 2).ok().map(Number::from);
     }
@@ -91,13 +107,19 @@ fn integer(text: &str) -> Option<Number> {
 
 /// A number as the key that kubectl makes of it: Go's `strconv.FormatFloat(number, 'g', -1, 32)` for a float.
 pub fn number_as_key(number: &Number) -> String {
-    let Some(float) = number.as_f64().filter(|_| number.is_f64()) else { return number.to_string() };
+    let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
+        return number.to_string();
+    };
     let float = float as f32;
     let shortest = format!("{float:e}");
     let (digits, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     match exponent.parse::<i32>().unwrap_or(0) {
         -4..6 => format!("{float}"),
-        large => format!("{digits}e{}{:02}", if large < 0 { '-' } else { '+' }, large.unsigned_abs()),
+        large => format!(
+            "{digits}e{}{:02}",
+            if large < 0 { '-' } else { '+' },
+            large.unsigned_abs()
+        ),
     }
 }
 
@@ -125,7 +147,9 @@ fn is_float(text: &str) -> bool {
 /// Measured elsewhere on 27,389 candidates against go-yaml v2 and v3, sigs.k8s.io/yaml and PyYAML: none read wrongly.
 pub fn is_plain_safe(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let starts_well = bytes.first().is_some_and(|&byte| byte.is_ascii_alphabetic() || byte == b'/' || byte == b'_');
+    let starts_well = bytes
+        .first()
+        .is_some_and(|&byte| byte.is_ascii_alphabetic() || byte == b'/' || byte == b'_');
     if !starts_well || bytes.len() > 256 || is_word_of_a_type(text) {
         return false;
     }
@@ -138,12 +162,17 @@ pub fn is_plain_safe(text: &str) -> bool {
 
 /// Whether a key may be written without quotes in flow style: a bare identifier, nothing that any flow syntax uses.
 pub fn is_flow_key_safe(text: &str) -> bool {
-    is_plain_safe(text) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    is_plain_safe(text)
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 fn is_word_of_a_type(text: &str) -> bool {
-    const WORDS: [&str; 13] =
-        ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nil", "nan", "inf", "infinity"];
+    const WORDS: [&str; 13] = [
+        "y", "n", "yes", "no", "on", "off", "true", "false", "null", "nil", "nan", "inf",
+        "infinity",
+    ];
     text.len() <= 8 && WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
@@ -158,7 +187,13 @@ pub fn double_quoted(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
             '\r' => quoted.push_str("\\r"),
-            '\0'..='\u{1f}' | '\u{7f}'..='\u{a0}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+            '\0'..='\u{1f}'
+            | '\u{7f}'..='\u{a0}'
+            | '\u{2028}'
+            | '\u{2029}'
+            | '\u{feff}'
+            | '\u{fffe}'
+            | '\u{ffff}' => {
                 quoted.push_str(&format!("\\u{:04x}", u32::from(char)));
             }
             _ => quoted.push(char),
@@ -172,12 +207,17 @@ pub fn double_quoted(text: &str) -> String {
 pub fn is_literal_safe(text: &str) -> bool {
     let control = |char: char| {
         char != '\n'
-            && (char.is_control() || matches!(char, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'))
+            && (char.is_control()
+                || matches!(
+                    char,
+                    '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+                ))
     };
     if !text.contains('\n') || text.chars().any(control) || text.starts_with([' ', '\n']) {
         return false;
     }
-    text.split('\n').all(|line| line.is_empty() || !line.bytes().all(|byte| byte == b' '))
+    text.split('\n')
+        .all(|line| line.is_empty() || !line.bytes().all(|byte| byte == b' '))
 }
 
 #[cfg(test)]
@@ -189,12 +229,19 @@ mod tests {
     fn numbers_are_those_of_go() {
         let resolved = |text: &str| resolve_typed(text);
         assert_eq!(resolved(".0_1"), Some(serde_json::json!(0.01)));
-        assert_eq!((resolved("._1"), resolved(".1_"), resolved(".1__0")), (None, None, None));
+        assert_eq!(
+            (resolved("._1"), resolved(".1_"), resolved(".1__0")),
+            (None, None, None)
+        );
         assert_eq!(resolved("0b-11"), Some(serde_json::json!(-3)));
         assert_eq!(resolved("0o-7"), None);
-        for (text, key) in
-            [("1.0", "1"), ("1e6", "1e+06"), ("0.00001", "1e-05"), ("1.5", "1.5"), ("100000.0", "100000")]
-        {
+        for (text, key) in [
+            ("1.0", "1"),
+            ("1e6", "1e+06"),
+            ("0.00001", "1e-05"),
+            ("1.5", "1.5"),
+            ("100000.0", "100000"),
+        ] {
             let number = number(text).expect("it is one");
             assert_eq!(number_as_key(&number), key, "{text}");
         }
@@ -237,18 +284,27 @@ mod tests {
     #[test]
     fn a_string_that_some_reader_would_type_is_never_plain() {
         for text in [
-            "", "yes", "Off", "null", "1", "1:30", "-x", "a: b", "a:", "a b", "#a", "a,b", "0x1f", ".5", "~", "=",
-            "NaN",
+            "", "yes", "Off", "null", "1", "1:30", "-x", "a: b", "a:", "a b", "#a", "a,b", "0x1f",
+            ".5", "~", "=", "NaN",
         ] {
             assert!(!is_plain_safe(text), "{text}");
         }
-        for text in ["agent", "/rookout", "docker.io/rookout/agent:latest", "status.podIP", "http://a.b:4318"] {
+        for text in [
+            "agent",
+            "/rookout",
+            "docker.io/rookout/agent:latest",
+            "status.podIP",
+            "http://a.b:4318",
+        ] {
             assert!(is_plain_safe(text), "{text}");
         }
     }
 
     #[test]
     fn quotes_are_json_and_keep_what_is_not_ascii() {
-        assert_eq!(double_quoted("a\"\\\n\u{1}ü😀"), "\"a\\\"\\\\\\n\\u0001ü😀\"");
+        assert_eq!(
+            double_quoted("a\"\\\n\u{1}ü😀"),
+            "\"a\\\"\\\\\\n\\u0001ü😀\""
+        );
     }
 }

@@ -50,7 +50,10 @@ impl<'a> Chunks<'a> {
     /// The next chunk, when somebody has found already where it ends.
     pub fn cut(&mut self, end: usize) -> Chunk<'a> {
         let start = std::mem::replace(&mut self.start, end);
-        Chunk { start, text: &self.text[start..self.start] }
+        Chunk {
+            start,
+            text: &self.text[start..self.start],
+        }
     }
 
     /// Several chunks as one piece: the fewest that have together as many bytes, at least one, or all that are left.
@@ -59,13 +62,19 @@ impl<'a> Chunks<'a> {
             return None;
         }
         let start = self.start;
-        let mut end = next_separator(self.text, start.saturating_add(bytes.max(1)).min(self.text.len()));
+        let mut end = next_separator(
+            self.text,
+            start.saturating_add(bytes.max(1)).min(self.text.len()),
+        );
         // A `%` directive belongs to the document whose `---` follows it.
         while end < self.text.len() && ends_in_directive(&self.text[start..end]) {
             end = next_separator(self.text, end + 1);
         }
         self.start = end;
-        Some(Chunk { start, text: &self.text[start..end] })
+        Some(Chunk {
+            start,
+            text: &self.text[start..end],
+        })
     }
 }
 
@@ -75,7 +84,8 @@ pub fn last_boundary(text: &[u8]) -> Option<usize> {
     let mut end = text.len();
     while let Some(found) = LAST_SEPARATOR.rfind(&text[..end]) {
         let line = found + 1;
-        if line + 3 < text.len() && is_separator(&text[line..]) && !ends_in_directive(&text[..line]) {
+        if line + 3 < text.len() && is_separator(&text[line..]) && !ends_in_directive(&text[..line])
+        {
             return Some(line);
         }
         end = found + 3;
@@ -111,7 +121,11 @@ pub fn is_separator(line: &[u8]) -> bool {
 fn ends_in_directive(chunk: &[u8]) -> bool {
     let lines = chunk.rsplit(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let mut content = lines.skip_while(|line| line.is_empty() || line.starts_with(b"#"));
-    content.next().is_some_and(|line| line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).starts_with(b"%"))
+    content.next().is_some_and(|line| {
+        line.strip_prefix(b"\xef\xbb\xbf")
+            .unwrap_or(line)
+            .starts_with(b"%")
+    })
 }
 
 #[cfg(test)]
@@ -119,12 +133,17 @@ mod tests {
     use super::*;
 
     fn cut(text: &str) -> Vec<&str> {
-        chunks(text.as_bytes()).map(|chunk| std::str::from_utf8(chunk.text).unwrap()).collect()
+        chunks(text.as_bytes())
+            .map(|chunk| std::str::from_utf8(chunk.text).unwrap())
+            .collect()
     }
 
     #[test]
     fn a_chunk_keeps_its_own_separator() {
-        assert_eq!(cut("a: 1\n---\nb: 2\n--- # c\nc: 3"), ["a: 1\n", "---\nb: 2\n", "--- # c\nc: 3"]);
+        assert_eq!(
+            cut("a: 1\n---\nb: 2\n--- # c\nc: 3"),
+            ["a: 1\n", "---\nb: 2\n", "--- # c\nc: 3"]
+        );
         assert_eq!(cut("---\na: 1\n---\n"), ["---\na: 1\n", "---\n"]);
         assert_eq!(cut("---"), ["---"]);
         assert!(cut("").is_empty());
@@ -139,12 +158,18 @@ mod tests {
     #[test]
     fn a_run_ends_where_a_chunk_ends() {
         let text = b"a: 1\n---\nb: 2\n%YAML 1.1\n---\nc: 3\n---\nd: 4";
-        let ends: Vec<usize> = chunks(text).map(|chunk| chunk.start + chunk.text.len()).collect();
+        let ends: Vec<usize> = chunks(text)
+            .map(|chunk| chunk.start + chunk.text.len())
+            .collect();
         for bytes in 0..text.len() + 9 {
             let mut rest = chunks(text);
-            let runs: Vec<usize> =
-                std::iter::from_fn(|| rest.next_run(bytes)).map(|run| run.start + run.text.len()).collect();
-            assert!(runs.iter().all(|end| ends.contains(end)), "{bytes}: {runs:?} of {ends:?}");
+            let runs: Vec<usize> = std::iter::from_fn(|| rest.next_run(bytes))
+                .map(|run| run.start + run.text.len())
+                .collect();
+            assert!(
+                runs.iter().all(|end| ends.contains(end)),
+                "{bytes}: {runs:?} of {ends:?}"
+            );
             assert_eq!(runs.last(), Some(&text.len()));
         }
     }
@@ -154,18 +179,28 @@ mod tests {
         let text = b"a: 1\n---\nb: 2\n%YAML 1.1\n---\nc: |\n  ---\n---x\n--- # d\nd: 4\n---\n";
         let starts: Vec<usize> = chunks(text).map(|chunk| chunk.start).collect();
         for end in 0..=text.len() {
-            let known = starts.iter().copied().filter(|&start| start > 0 && start + 3 < end).max();
+            let known = starts
+                .iter()
+                .copied()
+                .filter(|&start| start > 0 && start + 3 < end)
+                .max();
             assert_eq!(last_boundary(&text[..end]), known, "{end}");
         }
     }
 
     #[test]
     fn a_directive_stays_with_its_document() {
-        assert_eq!(cut("%YAML 1.1\n# c\n---\na: 1\n---\nb: 1\n"), ["%YAML 1.1\n# c\n---\na: 1\n", "---\nb: 1\n"]);
+        assert_eq!(
+            cut("%YAML 1.1\n# c\n---\na: 1\n---\nb: 1\n"),
+            ["%YAML 1.1\n# c\n---\na: 1\n", "---\nb: 1\n"]
+        );
     }
 
     #[test]
     fn carriage_returns_and_tabs_may_follow_the_dashes() {
-        assert_eq!(cut("a: 1\r\n---\r\nb: 2\r\n---\tx\n"), ["a: 1\r\n", "---\r\nb: 2\r\n", "---\tx\n"]);
+        assert_eq!(
+            cut("a: 1\r\n---\r\nb: 2\r\n---\tx\n"),
+            ["a: 1\r\n", "---\r\nb: 2\r\n", "---\tx\n"]
+        );
     }
 }

@@ -222,7 +222,8 @@ impl<'a> Tree<'a> {
     /// All nodes in document order.
     pub fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
         self.ask(0, u32::MAX);
-        let end = u32::try_from(self.nodes.len()).expect("a text under 4 GiB has fewer nodes than bytes");
+        let end =
+            u32::try_from(self.nodes.len()).expect("a text under 4 GiB has fewer nodes than bytes");
         (0..end).map(NodeId)
     }
 
@@ -269,21 +270,41 @@ impl<'a> Tree<'a> {
     pub fn children(&self, id: NodeId) -> Children<'_, 'a> {
         let node = self.node(id);
         self.ask(id.0, id.0 + 1);
-        let end = if node.kind.is_collection() { node.after } else { id.0 + 1 };
-        Children { tree: self, next: id.0 + 1, end }
+        let end = if node.kind.is_collection() {
+            node.after
+        } else {
+            id.0 + 1
+        };
+        Children {
+            tree: self,
+            next: id.0 + 1,
+            end,
+        }
     }
 
     /// The key and value of every entry of a mapping, as written: aliases and `<<` are not followed.
     pub fn entries(&self, id: NodeId) -> Entries<'_, 'a> {
         self.ask(id.0, id.0 + 1);
-        let end = if self.kind(id).is_mapping() { self.node(id).after } else { id.0 + 1 };
-        Entries(Children { tree: self, next: id.0 + 1, end })
+        let end = if self.kind(id).is_mapping() {
+            self.node(id).after
+        } else {
+            id.0 + 1
+        };
+        Entries(Children {
+            tree: self,
+            next: id.0 + 1,
+            end,
+        })
     }
 
     /// The target of an alias (never an alias itself), or the node as it is.
     pub fn follow(&self, id: NodeId) -> NodeId {
         let node = self.node(id);
-        if node.kind == Kind::Alias { NodeId(node.extra) } else { id }
+        if node.kind == Kind::Alias {
+            NodeId(node.extra)
+        } else {
+            id
+        }
     }
 
     /// A scalar's value as text, before any typing: quotes, escapes and folding undone. `None` for collections;
@@ -299,16 +320,27 @@ impl<'a> Tree<'a> {
         }
         let span = node.start as usize..node.end as usize;
         let quoted = matches!(node.kind, Kind::SingleQuoted | Kind::DoubleQuoted);
-        Some(if quoted { &self.text[span.start + 1..span.end - 1] } else { &self.text[span] })
+        Some(if quoted {
+            &self.text[span.start + 1..span.end - 1]
+        } else {
+            &self.text[span]
+        })
     }
 
     /// Whether a node and all that it holds was taken over, unread, from a node of the tree that this one was made from:
     /// same bytes, same nodes.
     pub fn is_taken_from(&self, id: NodeId, original: NodeId) -> bool {
-        let Some(at) = self.taken.partition_point(|taken| taken.to <= id).checked_sub(1) else { return false };
+        let Some(at) = self
+            .taken
+            .partition_point(|taken| taken.to <= id)
+            .checked_sub(1)
+        else {
+            return false;
+        };
         let taken = self.taken[at];
         let place = id.0 - taken.to.0;
-        self.node(id).after <= taken.to.0 + taken.count && original.0.checked_sub(taken.from.0) == Some(place)
+        self.node(id).after <= taken.to.0 + taken.count
+            && original.0.checked_sub(taken.from.0) == Some(place)
     }
 
     /// Whether an alias of the document points at the node.
@@ -320,7 +352,10 @@ impl<'a> Tree<'a> {
         if !self.node(id).has_properties {
             return None;
         }
-        let at = self.properties.binary_search_by_key(&id, |properties| properties.node).ok()?;
+        let at = self
+            .properties
+            .binary_search_by_key(&id, |properties| properties.node)
+            .ok()?;
         Some(&self.properties[at])
     }
 
@@ -331,7 +366,8 @@ impl<'a> Tree<'a> {
 
     /// Where the node begins with its properties.
     pub fn start_with_properties(&self, id: NodeId) -> usize {
-        self.properties_of(id).map_or(self.node(id).start, |properties| properties.start) as usize
+        self.properties_of(id)
+            .map_or(self.node(id).start, |properties| properties.start) as usize
     }
 }
 
@@ -339,8 +375,13 @@ impl<'a> Tree<'a> {
 /// whatever has anchors, tags or aliases.
 pub fn is_same_text(one: &Tree<'_>, at: NodeId, other: &Tree<'_>, other_at: NodeId) -> bool {
     let nodes = |tree: &Tree<'_>, id: NodeId| id.0 as usize..tree.node(id).after as usize;
-    let (ours, theirs) = (&one.nodes[nodes(one, at)], &other.nodes[nodes(other, other_at)]);
-    let (Some(first), Some(other_first)) = (ours.first(), theirs.first()) else { return false };
+    let (ours, theirs) = (
+        &one.nodes[nodes(one, at)],
+        &other.nodes[nodes(other, other_at)],
+    );
+    let (Some(first), Some(other_first)) = (ours.first(), theirs.first()) else {
+        return false;
+    };
     let (start, other_start) = (first.start, other_first.start);
     let is_same = |(own, their): (&Node, &Node)| {
         own.kind == their.kind
@@ -351,9 +392,12 @@ pub fn is_same_text(one: &Tree<'_>, at: NodeId, other: &Tree<'_>, other_at: Node
             && own.end.wrapping_sub(own.start) == their.end.wrapping_sub(their.start)
             && own.after - at.0 == their.after - other_at.0
             && (own.extra == VERBATIM) == (their.extra == VERBATIM)
-            && (own.extra == VERBATIM || one.decoded[own.extra as usize] == other.decoded[their.extra as usize])
+            && (own.extra == VERBATIM
+                || one.decoded[own.extra as usize] == other.decoded[their.extra as usize])
     };
-    ours.len() == theirs.len() && one.slice(at) == other.slice(other_at) && ours.iter().zip(theirs).all(is_same)
+    ours.len() == theirs.len()
+        && one.slice(at) == other.slice(other_at)
+        && ours.iter().zip(theirs).all(is_same)
 }
 
 /// See [`Tree::children`].

@@ -60,7 +60,11 @@ impl Path {
 
     /// The last key with the indices behind it: `args[0]`. Empty for the root.
     pub fn name(&self) -> String {
-        let from = self.0.iter().rposition(|step| matches!(step, Step::Key(_))).unwrap_or(0);
+        let from = self
+            .0
+            .iter()
+            .rposition(|step| matches!(step, Step::Key(_)))
+            .unwrap_or(0);
         Path(self.0[from..].to_vec()).to_string()
     }
 
@@ -124,7 +128,12 @@ pub enum ValueErrorKind {
 
 /// The value of a node: aliases and merge keys followed, scalars typed as `kubectl` types them.
 pub fn to_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueError> {
-    Reader { tree, expanded: 0, alias_depth: 0 }.value(node, 0)
+    Reader {
+        tree,
+        expanded: 0,
+        alias_depth: 0,
+    }
+    .value(node, 0)
 }
 
 /// Where a path's end stands in the text.
@@ -138,7 +147,10 @@ pub struct Found {
 
 /// The place of a path, or of the longest beginning of it that is there. Aliases and merge keys are followed.
 pub fn find(tree: &Tree<'_>, root: NodeId, path: &Path) -> Found {
-    let mut found = Found { key: None, value: root };
+    let mut found = Found {
+        key: None,
+        value: root,
+    };
     for step in &path.0 {
         let next = match step {
             Step::Key(key) => find_key(tree, tree.follow(found.value), key, &mut BTreeSet::new()),
@@ -154,24 +166,40 @@ pub fn find(tree: &Tree<'_>, root: NodeId, path: &Path) -> Found {
 }
 
 /// Each mapping is searched once, so that merge keys that name each other many times cost no more.
-fn find_key(tree: &Tree<'_>, mapping: NodeId, wanted: &str, seen: &mut BTreeSet<NodeId>) -> Option<Found> {
+fn find_key(
+    tree: &Tree<'_>,
+    mapping: NodeId,
+    wanted: &str,
+    seen: &mut BTreeSet<NodeId>,
+) -> Option<Found> {
     // A chain of merge keys longer than any nesting is hostile; `to_value` refuses it with its reason.
     if !tree.kind(mapping).is_mapping() || seen.len() > MAX_DEPTH || !seen.insert(mapping) {
         return None;
     }
-    let is_wanted = |key: NodeId| !tree.is_merge_key(key) && key_text(tree, key).as_deref() == Some(wanted);
+    let is_wanted =
+        |key: NodeId| !tree.is_merge_key(key) && key_text(tree, key).as_deref() == Some(wanted);
     if let Some((key, value)) = tree.entries(mapping).find(|&(key, _)| is_wanted(key)) {
-        return Some(Found { key: Some(key), value });
+        return Some(Found {
+            key: Some(key),
+            value,
+        });
     }
-    let merged = tree.entries(mapping).filter(|&(key, _)| tree.is_merge_key(key));
-    merged.flat_map(|(_, value)| merge_sources(tree, value)).find_map(|source| find_key(tree, source, wanted, seen))
+    let merged = tree
+        .entries(mapping)
+        .filter(|&(key, _)| tree.is_merge_key(key));
+    merged
+        .flat_map(|(_, value)| merge_sources(tree, value))
+        .find_map(|source| find_key(tree, source, wanted, seen))
 }
 
 /// The mappings that a value of `<<` names.
 fn merge_sources(tree: &Tree<'_>, value: NodeId) -> Vec<NodeId> {
     let value = tree.follow(value);
     if tree.kind(value).is_sequence() {
-        return tree.children(value).map(|source| tree.follow(source)).collect();
+        return tree
+            .children(value)
+            .map(|source| tree.follow(source))
+            .collect();
     }
     vec![value]
 }
@@ -189,10 +217,16 @@ pub fn key_text(tree: &Tree<'_>, key: NodeId) -> Option<String> {
 
 /// The value of a scalar node by its style and tag.
 pub fn scalar_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueErrorKind> {
-    let Some(text) = tree.scalar(node) else { return Err(ValueErrorKind::BadKey) };
+    let Some(text) = tree.scalar(node) else {
+        return Err(ValueErrorKind::BadKey);
+    };
     let is_plain = matches!(tree.kind(node), Kind::Plain | Kind::Absent);
     let Some(tag) = tree.tag(node) else {
-        return Ok(if is_plain { scalar::resolve(text) } else { Value::String(text.to_owned()) });
+        return Ok(if is_plain {
+            scalar::resolve(text)
+        } else {
+            Value::String(text.to_owned())
+        });
     };
     let short = tag.strip_prefix("tag:yaml.org,2002:").unwrap_or(tag);
     let wrong = || ValueErrorKind::BadTag(short.to_owned());
@@ -200,9 +234,11 @@ pub fn scalar_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueErrorKi
     match (short, resolved) {
         ("str" | "!", _) => Ok(Value::String(text.to_owned())),
         ("int", value @ Value::Number(_)) if !value.is_f64() => Ok(value),
-        ("float", Value::Number(number)) => {
-            number.as_f64().and_then(Number::from_f64).map(Value::Number).ok_or_else(wrong)
-        }
+        ("float", Value::Number(number)) => number
+            .as_f64()
+            .and_then(Number::from_f64)
+            .map(Value::Number)
+            .ok_or_else(wrong),
         ("bool", value @ Value::Bool(_)) | ("null", value @ Value::Null) => Ok(value),
         _ => Err(wrong()),
     }
@@ -218,7 +254,10 @@ struct Reader<'t, 'a> {
 
 impl Reader<'_, '_> {
     fn error<T>(&self, node: NodeId, kind: ValueErrorKind) -> Result<T, ValueError> {
-        Err(ValueError { at: self.tree.span(node), kind })
+        Err(ValueError {
+            at: self.tree.span(node),
+            kind,
+        })
     }
 
     fn value(&mut self, node: NodeId, depth: usize) -> Result<Value, ValueError> {
@@ -239,12 +278,22 @@ impl Reader<'_, '_> {
             return scalar_value(self.tree, node).or_else(|kind| self.error(node, kind));
         }
         self.check_collection_tag(node)?;
-        if kind.is_mapping() { self.mapping(node, depth).map(Value::Object) } else { self.sequence(node, depth) }
+        if kind.is_mapping() {
+            self.mapping(node, depth).map(Value::Object)
+        } else {
+            self.sequence(node, depth)
+        }
     }
 
     fn check_collection_tag(&self, node: NodeId) -> Result<(), ValueError> {
-        let Some(tag) = self.tree.tag(node) else { return Ok(()) };
-        let wanted = if self.tree.kind(node).is_mapping() { "map" } else { "seq" };
+        let Some(tag) = self.tree.tag(node) else {
+            return Ok(());
+        };
+        let wanted = if self.tree.kind(node).is_mapping() {
+            "map"
+        } else {
+            "seq"
+        };
         let short = tag.strip_prefix("tag:yaml.org,2002:").unwrap_or(tag);
         if short == wanted || short == "!" {
             return Ok(());
@@ -271,20 +320,28 @@ impl Reader<'_, '_> {
 
     fn sequence(&mut self, node: NodeId, depth: usize) -> Result<Value, ValueError> {
         let tree = self.tree;
-        tree.children(node).map(|entry| self.value(entry, depth + 1)).collect()
+        tree.children(node)
+            .map(|entry| self.value(entry, depth + 1))
+            .collect()
     }
 
     fn mapping(&mut self, node: NodeId, depth: usize) -> Result<Map<String, Value>, ValueError> {
         let tree = self.tree;
         let mut keys: Vec<(String, NodeId)> = Vec::new();
-        for (key, _) in tree.entries(node).filter(|&(key, _)| !tree.is_merge_key(key)) {
+        for (key, _) in tree
+            .entries(node)
+            .filter(|&(key, _)| !tree.is_merge_key(key))
+        {
             keys.push((self.key(key)?, key));
         }
         self.check_duplicates(&keys)?;
         if tree.has_merge_key(node)
             && let Some(late) = tree.duplicate_key(node)
         {
-            return self.error(late, ValueErrorKind::DuplicateKey("<<".to_owned(), tree.span(node)));
+            return self.error(
+                late,
+                ValueErrorKind::DuplicateKey("<<".to_owned(), tree.span(node)),
+            );
         }
         let mut own = keys.into_iter();
         let explicit: Vec<String> = own.as_slice().iter().map(|(key, _)| key.clone()).collect();
@@ -293,7 +350,9 @@ impl Reader<'_, '_> {
             if tree.is_merge_key(key) {
                 self.merge(value, &explicit, &mut map, depth)?;
             } else {
-                let (name, _) = own.next().expect("every key that is no merge was read above");
+                let (name, _) = own
+                    .next()
+                    .expect("every key that is no merge was read above");
                 map.insert(name, self.value(value, depth + 1)?);
             }
         }
@@ -313,11 +372,15 @@ impl Reader<'_, '_> {
     fn check_duplicates(&self, keys: &[(String, NodeId)]) -> Result<(), ValueError> {
         let mut sorted: Vec<&(String, NodeId)> = keys.iter().collect();
         sorted.sort();
-        let twice = sorted.windows(2).filter(|pair| pair[0].0 == pair[1].0).min_by_key(|pair| pair[1].1);
+        let twice = sorted
+            .windows(2)
+            .filter(|pair| pair[0].0 == pair[1].0)
+            .min_by_key(|pair| pair[1].1);
         match twice {
-            Some(pair) => {
-                self.error(pair[1].1, ValueErrorKind::DuplicateKey(pair[0].0.clone(), self.tree.span(pair[0].1)))
-            }
+            Some(pair) => self.error(
+                pair[1].1,
+                ValueErrorKind::DuplicateKey(pair[0].0.clone(), self.tree.span(pair[0].1)),
+            ),
             None => Ok(()),
         }
     }
@@ -332,8 +395,11 @@ impl Reader<'_, '_> {
     ) -> Result<(), ValueError> {
         let is_alias = self.tree.kind(value) == Kind::Alias;
         let target = if is_alias { self.enter(value)? } else { value };
-        let sources: Vec<NodeId> =
-            if self.tree.kind(target).is_sequence() { self.tree.children(target).collect() } else { vec![value] };
+        let sources: Vec<NodeId> = if self.tree.kind(target).is_sequence() {
+            self.tree.children(target).collect()
+        } else {
+            vec![value]
+        };
         for source in sources {
             let Value::Object(merged) = self.value(source, depth + 1)? else {
                 return self.error(source, ValueErrorKind::BadMerge);
@@ -376,18 +442,39 @@ mod tests {
 
     #[test]
     fn standard_tags_are_honoured_and_others_refused() {
-        assert_eq!(value("[!!str 1, !!int '2', !!bool yes, !!float 1, ! 5]").unwrap(), json!(["1", 2, true, 1.0, "5"]));
-        assert_eq!(value("a: !!binary aGk="), Err(ValueErrorKind::BadTag("binary".into())));
-        assert_eq!(value("a: !secret x"), Err(ValueErrorKind::BadTag("!secret".into())));
-        assert_eq!(value("a: !!int x"), Err(ValueErrorKind::BadTag("int".into())));
-        assert_eq!(value("!!seq {a: 1}"), Err(ValueErrorKind::BadTag("seq".into())));
+        assert_eq!(
+            value("[!!str 1, !!int '2', !!bool yes, !!float 1, ! 5]").unwrap(),
+            json!(["1", 2, true, 1.0, "5"])
+        );
+        assert_eq!(
+            value("a: !!binary aGk="),
+            Err(ValueErrorKind::BadTag("binary".into()))
+        );
+        assert_eq!(
+            value("a: !secret x"),
+            Err(ValueErrorKind::BadTag("!secret".into()))
+        );
+        assert_eq!(
+            value("a: !!int x"),
+            Err(ValueErrorKind::BadTag("int".into()))
+        );
+        assert_eq!(
+            value("!!seq {a: 1}"),
+            Err(ValueErrorKind::BadTag("seq".into()))
+        );
     }
 
     #[test]
     fn a_duplicate_key_is_an_error_at_the_second() {
         let tree = parse("a: 1\nb: 2\n\"a\": 3\n").unwrap();
         let error = to_value(&tree, tree.roots()[0]).unwrap_err();
-        assert_eq!(error, ValueError { at: 10..13, kind: ValueErrorKind::DuplicateKey("a".into(), 0..1) });
+        assert_eq!(
+            error,
+            ValueError {
+                at: 10..13,
+                kind: ValueErrorKind::DuplicateKey("a".into(), 0..1)
+            }
+        );
     }
 
     #[test]
@@ -412,7 +499,9 @@ mod tests {
         let mut text = String::from("a0: &a0 {x: 1}\n");
         for level in 1..200 {
             let before = level - 1;
-            text.push_str(&format!("a{level}: &a{level} {{<<: [*a{before}, *a{before}]}}\n"));
+            text.push_str(&format!(
+                "a{level}: &a{level} {{<<: [*a{before}, *a{before}]}}\n"
+            ));
         }
         let tree = parse(&text).unwrap();
         let found = find(&tree, tree.roots()[0], &Path::of(&["a199", "nothing"]));

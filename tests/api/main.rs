@@ -11,11 +11,21 @@ use std::path::{Path, PathBuf};
 fn pairs() -> Vec<(PathBuf, PathBuf)> {
     let entries = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).expect("testdata is readable");
-        entries.map(|entry| entry.expect("the entry is readable").path()).collect()
+        entries
+            .map(|entry| entry.expect("the entry is readable").path())
+            .collect()
     };
-    let cases = entries(Path::new("testdata/cases")).iter().flat_map(|area| entries(area)).collect::<Vec<_>>();
+    let cases = entries(Path::new("testdata/cases"))
+        .iter()
+        .flat_map(|area| entries(area))
+        .collect::<Vec<_>>();
     let case = |folder: &PathBuf| {
-        ["yaml", "json"].map(|end| (folder.join(format!("input.{end}")), folder.join(format!("expected.{end}"))))
+        ["yaml", "json"].map(|end| {
+            (
+                folder.join(format!("input.{end}")),
+                folder.join(format!("expected.{end}")),
+            )
+        })
     };
     let mut pairs: Vec<_> = cases.iter().flat_map(case).collect();
     let builtins = entries(Path::new("testdata/builtins")).into_iter();

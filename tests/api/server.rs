@@ -37,12 +37,21 @@ struct Verdict {
 /// The judge's verdicts on the objects of each text; `None` without a judge.
 fn judge(texts: &[String]) -> Option<Vec<Vec<Verdict>>> {
     let Ok(judge) = env::var("PODGRAFT_API_SERVER") else {
-        eprintln!("SKIPPED: PODGRAFT_API_SERVER is not set; `.ci/run` builds the judge of tests/server");
+        eprintln!(
+            "SKIPPED: PODGRAFT_API_SERVER is not set; `.ci/run` builds the judge of tests/server"
+        );
         return None;
     };
-    let mut child = Command::new(judge).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the judge runs");
+    let mut child = Command::new(judge)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the judge runs");
     let mut stdin = child.stdin.take().expect("it is a pipe");
-    let lines: Vec<String> = texts.iter().map(|text| serde_json::to_string(text).expect("a text is JSON")).collect();
+    let lines: Vec<String> = texts
+        .iter()
+        .map(|text| serde_json::to_string(text).expect("a text is JSON"))
+        .collect();
     let writer = std::thread::spawn(move || {
         for line in lines {
             writeln!(stdin, "{line}").expect("the judge reads");
@@ -50,7 +59,10 @@ fn judge(texts: &[String]) -> Option<Vec<Vec<Verdict>>> {
     });
     let answers = BufReader::new(child.stdout.take().expect("it is a pipe")).lines();
     let verdicts: Vec<Vec<Verdict>> = answers
-        .map(|line| serde_json::from_str(&line.expect("the judge answers")).expect("an answer is a list of verdicts"))
+        .map(|line| {
+            serde_json::from_str(&line.expect("the judge answers"))
+                .expect("an answer is a list of verdicts")
+        })
         .collect();
     writer.join().expect("all was read");
     assert!(child.wait().expect("the judge ends").success());
@@ -73,11 +85,15 @@ fn compare(names: &[String], inputs: &[String], outputs: &[String]) -> Option<Co
     for ((name, before), after) in names.iter().zip(&before).zip(&after) {
         let mut known: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for verdict in before {
-            known.entry(&verdict.object).or_default().extend(verdict.faults.iter().map(String::as_str));
+            known
+                .entry(&verdict.object)
+                .or_default()
+                .extend(verdict.faults.iter().map(String::as_str));
         }
         for verdict in after {
             let known = known.get(verdict.object.as_str());
-            let is_new = |fault: &&String| !known.is_some_and(|known| known.contains(fault.as_str()));
+            let is_new =
+                |fault: &&String| !known.is_some_and(|known| known.contains(fault.as_str()));
             let found: Vec<_> = verdict.faults.iter().filter(is_new).collect();
             assert!(found.is_empty(), "{name}: {}: {found:#?}", verdict.object);
             counts.objects += 1;
@@ -92,12 +108,20 @@ fn compare(names: &[String], inputs: &[String], outputs: &[String]) -> Option<Co
 fn golden_outputs_have_no_fault_that_the_input_had_not() {
     let text = |path: &Path| fs::read_to_string(path).expect("the file is readable");
     let pairs = pairs();
-    let names: Vec<_> = pairs.iter().map(|(_, output)| output.display().to_string()).collect();
+    let names: Vec<_> = pairs
+        .iter()
+        .map(|(_, output)| output.display().to_string())
+        .collect();
     let inputs: Vec<_> = pairs.iter().map(|(input, _)| text(input)).collect();
     let outputs: Vec<_> = pairs.iter().map(|(_, output)| text(output)).collect();
-    let Some(counts) = compare(&names, &inputs, &outputs) else { return };
+    let Some(counts) = compare(&names, &inputs, &outputs) else {
+        return;
+    };
     eprintln!("golden outputs: {counts:?}");
-    assert!(counts.objects > 480 && counts.unknown < 40 && counts.wrong_before < 20, "{counts:?}");
+    assert!(
+        counts.objects > 480 && counts.unknown < 40 && counts.wrong_before < 20,
+        "{counts:?}"
+    );
 }
 
 /// A policy for every workload, with a value for each parameter that wants one.
@@ -106,7 +130,12 @@ fn for_all_workloads(name: &str, text: &str) -> Vec<Policy> {
     let widened = documents.into_iter().map(|mut policy| {
         let spec = policy["spec"].as_object_mut().expect("a policy has a spec");
         spec.remove("match");
-        for param in spec.get_mut("params").and_then(Value::as_array_mut).into_iter().flatten() {
+        for param in spec
+            .get_mut("params")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             if param["required"] == json!(true) {
                 param["default"] = json!("registry.example.com/agent:1.0.0");
                 param["required"] = json!(false);
@@ -115,16 +144,33 @@ fn for_all_workloads(name: &str, text: &str) -> Vec<Policy> {
         policy.to_string()
     });
     let text = widened.collect::<Vec<_>>().join("\n---\n");
-    let (policies, problems) = read(vec![PolicyFile { name: name.into(), text }], &[]);
-    assert!(problems.iter().all(|problem| !problem.is_error()), "{name}: {problems:?}");
+    let (policies, problems) = read(
+        vec![PolicyFile {
+            name: name.into(),
+            text,
+        }],
+        &[],
+    );
+    assert!(
+        problems.iter().all(|problem| !problem.is_error()),
+        "{name}: {problems:?}"
+    );
     policies
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("the folder is readable");
-    let mut paths: Vec<_> = entries.map(|entry| entry.expect("the entry is readable").path()).collect();
+    let mut paths: Vec<_> = entries
+        .map(|entry| entry.expect("the entry is readable").path())
+        .collect();
     paths.sort();
-    let in_folders = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
+    let in_folders = |path: PathBuf| {
+        if path.is_dir() {
+            files(&path)
+        } else {
+            vec![path]
+        }
+    };
     paths.into_iter().flat_map(in_folders).collect()
 }
 
@@ -134,18 +180,35 @@ fn real_manifests_have_no_fault_that_they_had_not() {
         eprintln!("SKIPPED: PODGRAFT_API_SERVER is not set, or {CORPUS} is not there");
         return;
     }
-    let mut sets: Vec<_> =
-        BUILTINS.iter().map(|builtin| for_all_workloads(builtin.name, &builtin.file().text)).collect();
-    for path in ["testdata/corpus/policy.yaml", "testdata/mutation/companions.yaml"] {
-        sets.push(for_all_workloads(path, &fs::read_to_string(path).expect("the policy is there")));
+    let mut sets: Vec<_> = BUILTINS
+        .iter()
+        .map(|builtin| for_all_workloads(builtin.name, &builtin.file().text))
+        .collect();
+    for path in [
+        "testdata/corpus/policy.yaml",
+        "testdata/mutation/companions.yaml",
+    ] {
+        sets.push(for_all_workloads(
+            path,
+            &fs::read_to_string(path).expect("the policy is there"),
+        ));
     }
     let (mut names, mut inputs, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
     for path in files(Path::new(CORPUS)) {
-        let Ok(input) = fs::read_to_string(&path) else { continue };
+        let Ok(input) = fs::read_to_string(&path) else {
+            continue;
+        };
         for policies in &sets {
             let name = path.display().to_string();
-            let report = graft(&name.as_str().into(), input.as_bytes(), policies, &Options::default());
-            if report.edits.is_empty() || report.diagnostics.iter().any(|problem| problem.is_error()) {
+            let report = graft(
+                &name.as_str().into(),
+                input.as_bytes(),
+                policies,
+                &Options::default(),
+            );
+            if report.edits.is_empty()
+                || report.diagnostics.iter().any(|problem| problem.is_error())
+            {
                 continue;
             }
             let output = splice(input.as_bytes(), &report.edits);
@@ -175,9 +238,19 @@ fn the_judge_sees_what_the_api_server_refuses() {
         "unheardOf: true",
     ];
     let texts: Vec<_> = right.iter().chain(&wrong).map(|spec| pod(spec)).collect();
-    let Some(verdicts) = judge(&texts) else { return };
+    let Some(verdicts) = judge(&texts) else {
+        return;
+    };
     for ((verdicts, text), number) in verdicts.iter().zip(&texts).zip(0..) {
-        assert!(verdicts.len() == 1 && verdicts[0].object == "Pod/<nil>/a" && !verdicts[0].unknown, "{text}");
-        assert_eq!(verdicts[0].faults.is_empty(), number < right.len(), "{text}: {:?}", verdicts[0].faults);
+        assert!(
+            verdicts.len() == 1 && verdicts[0].object == "Pod/<nil>/a" && !verdicts[0].unknown,
+            "{text}"
+        );
+        assert_eq!(
+            verdicts[0].faults.is_empty(),
+            number < right.len(),
+            "{text}: {:?}",
+            verdicts[0].faults
+        );
     }
 }

@@ -26,7 +26,10 @@ const TEMPLATES: &[&str] = &[
 
 /// What happens to an object on its way through the types: paths that get lost or change, or why it does not decode.
 fn judge(object: &Value) -> BTreeSet<String> {
-    let kind = (object["apiVersion"].as_str().unwrap_or_default(), object["kind"].as_str().unwrap_or_default());
+    let kind = (
+        object["apiVersion"].as_str().unwrap_or_default(),
+        object["kind"].as_str().unwrap_or_default(),
+    );
     match kind {
         ("apps/v1", "Deployment") => through::<Deployment>(object),
         ("apps/v1", "StatefulSet") => through::<StatefulSet>(object),
@@ -38,9 +41,14 @@ fn judge(object: &Value) -> BTreeSet<String> {
         ("v1", "PodTemplate") => through::<PodTemplate>(object),
         ("v1", "ReplicationController") => through::<ReplicationController>(object),
         _ => {
-            let templates = TEMPLATES.iter().filter_map(|pointer| object.pointer(pointer));
+            let templates = TEMPLATES
+                .iter()
+                .filter_map(|pointer| object.pointer(pointer));
             let holds_pods = |template: &&Value| template.pointer("/spec/containers").is_some();
-            templates.filter(holds_pods).flat_map(through::<PodTemplateSpec>).collect()
+            templates
+                .filter(holds_pods)
+                .flat_map(through::<PodTemplateSpec>)
+                .collect()
         }
     }
 }
@@ -61,15 +69,24 @@ fn through<T: DeserializeOwned + Serialize>(object: &Value) -> BTreeSet<String> 
 
 /// The API server takes numbers for quantities (`cpu: 1`), the types only texts.
 fn with_quantities(value: &Value) -> Value {
-    let as_text = |value: &Value| if value.is_number() { Value::String(value.to_string()) } else { value.clone() };
+    let as_text = |value: &Value| {
+        if value.is_number() {
+            Value::String(value.to_string())
+        } else {
+            value.clone()
+        }
+    };
     match value {
         Value::Array(entries) => entries.iter().map(with_quantities).collect(),
         Value::Object(fields) => {
             let field = |(key, value): (&String, &Value)| {
                 let value = match (key.as_str(), value) {
-                    ("limits" | "requests" | "overhead", Value::Object(amounts)) => {
-                        Value::Object(amounts.iter().map(|(name, amount)| (name.clone(), as_text(amount))).collect())
-                    }
+                    ("limits" | "requests" | "overhead", Value::Object(amounts)) => Value::Object(
+                        amounts
+                            .iter()
+                            .map(|(name, amount)| (name.clone(), as_text(amount)))
+                            .collect(),
+                    ),
                     ("sizeLimit" | "divisor", amount) => as_text(amount),
                     (_, other) => with_quantities(other),
                 };
@@ -105,7 +122,9 @@ fn compare(before: &Value, after: &Value, path: &str, lost: &mut BTreeSet<String
         (Value::Array(before), Value::Array(after)) if before.len() == after.len() => {
             for (number, (value, other)) in before.iter().zip(after).enumerate() {
                 // An index would differ between input and output.
-                let name = value["name"].as_str().map_or_else(|| number.to_string(), str::to_owned);
+                let name = value["name"]
+                    .as_str()
+                    .map_or_else(|| number.to_string(), str::to_owned);
                 compare(value, other, &format!("{path}/{name}"), lost);
             }
         }
@@ -118,12 +137,16 @@ fn compare(before: &Value, after: &Value, path: &str, lost: &mut BTreeSet<String
 fn objects(text: &str) -> Option<Vec<Value>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).ok()?;
     let mut objects = Vec::new();
-    documents.into_iter().for_each(|document| flatten(document, &mut objects));
+    documents
+        .into_iter()
+        .for_each(|document| flatten(document, &mut objects));
     Some(objects)
 }
 
 fn flatten(value: Value, objects: &mut Vec<Value>) {
-    let is_list = value["kind"].as_str().is_some_and(|kind| kind.ends_with("List"));
+    let is_list = value["kind"]
+        .as_str()
+        .is_some_and(|kind| kind.ends_with("List"));
     match value {
         Value::Object(mut fields) if is_list => {
             if let Some(Value::Array(items)) = fields.remove("items") {
@@ -136,7 +159,11 @@ fn flatten(value: Value, objects: &mut Vec<Value>) {
 
 fn identity(object: &Value) -> (String, String, String) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    (text(&object["kind"]), text(&object["metadata"]["namespace"]), text(&object["metadata"]["name"]))
+    (
+        text(&object["kind"]),
+        text(&object["metadata"]["namespace"]),
+        text(&object["metadata"]["name"]),
+    )
 }
 
 #[test]
@@ -149,15 +176,29 @@ fn every_workload_of_the_outputs_passes_the_types_of_the_api() {
             continue;
         };
         for object in &after {
-            let known: BTreeSet<String> =
-                before.iter().filter(|other| identity(other) == identity(object)).flat_map(judge).collect();
-            let found: Vec<_> = judge(object).into_iter().filter(|fault| !known.contains(fault)).collect();
-            assert!(found.is_empty(), "{}: {:?}: {found:#?}", output.display(), identity(object));
+            let known: BTreeSet<String> = before
+                .iter()
+                .filter(|other| identity(other) == identity(object))
+                .flat_map(judge)
+                .collect();
+            let found: Vec<_> = judge(object)
+                .into_iter()
+                .filter(|fault| !known.contains(fault))
+                .collect();
+            assert!(
+                found.is_empty(),
+                "{}: {:?}: {found:#?}",
+                output.display(),
+                identity(object)
+            );
             workloads += 1;
         }
     }
     eprintln!("{workloads} objects decoded, {unread} files not read by the other reader");
-    assert!(workloads > 200 && unread < 20, "{workloads} decoded, {unread} unread");
+    assert!(
+        workloads > 200 && unread < 20,
+        "{workloads} decoded, {unread} unread"
+    );
 }
 
 #[test]
@@ -169,8 +210,20 @@ fn the_judge_sees_what_the_api_refuses() {
         judge(&objects(&text).expect("it is YAML")[0])
     };
     assert!(deployment("{name: a, image: b, resources: {limits: {cpu: 1}}}").is_empty());
-    assert!(deployment("{name: a, imag: b}").iter().any(|fault| fault.ends_with("/containers/a/imag is unknown")));
-    assert!(deployment("{name: a, ports: [{containerPort: '80'}]}").iter().any(|fault| fault.contains("decode")));
-    assert!(deployment("{name: a, env: [{name: A, value: 1}]}").iter().any(|fault| fault.contains("decode")));
+    assert!(
+        deployment("{name: a, imag: b}")
+            .iter()
+            .any(|fault| fault.ends_with("/containers/a/imag is unknown"))
+    );
+    assert!(
+        deployment("{name: a, ports: [{containerPort: '80'}]}")
+            .iter()
+            .any(|fault| fault.contains("decode"))
+    );
+    assert!(
+        deployment("{name: a, env: [{name: A, value: 1}]}")
+            .iter()
+            .any(|fault| fault.contains("decode"))
+    );
     assert!(deployment("{name: a, volumeMounts: [{name: v}]}").len() < 2);
 }

@@ -52,17 +52,23 @@ impl Place {
 
     pub fn write(&self, name: impl AsRef<Path>, text: impl AsRef<[u8]>) {
         let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("it is in the folder")).expect("the folder can be made");
+        fs::create_dir_all(path.parent().expect("it is in the folder"))
+            .expect("the folder can be made");
         fs::write(path, text).expect("the file can be written");
     }
 
     pub fn read(&self, name: impl AsRef<Path>) -> String {
-        String::from_utf8(fs::read(self.path(name)).expect("the file is there")).expect("it is text")
+        String::from_utf8(fs::read(self.path(name)).expect("the file is there"))
+            .expect("it is text")
     }
 
     pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
-        command.args(args).current_dir(self.0.path()).env("LC_ALL", "C").stdin(Stdio::null());
+        command
+            .args(args)
+            .current_dir(self.0.path())
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null());
         command
     }
 
@@ -71,14 +77,25 @@ impl Place {
     }
 
     pub fn apply_in_place<S: AsRef<OsStr>>(&self, paths: &[S]) -> Output {
-        let args: Vec<&OsStr> = IN_PLACE.iter().map(OsStr::new).chain(paths.iter().map(AsRef::as_ref)).collect();
+        let args: Vec<&OsStr> = IN_PLACE
+            .iter()
+            .map(OsStr::new)
+            .chain(paths.iter().map(AsRef::as_ref))
+            .collect();
         self.run(&args)
     }
 
     /// The hidden files of the program, which must not stay.
     pub fn leftovers(&self) -> Vec<PathBuf> {
-        let entries = walkdir::WalkDir::new(self.0.path()).into_iter().map(|entry| entry.expect("it can be read"));
-        let hidden = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(".podgraft-tmp"));
+        let entries = walkdir::WalkDir::new(self.0.path())
+            .into_iter()
+            .map(|entry| entry.expect("it can be read"));
+        let hidden = entries.filter(|entry| {
+            entry
+                .file_name()
+                .to_string_lossy()
+                .ends_with(".podgraft-tmp")
+        });
         hidden.map(walkdir::DirEntry::into_path).collect()
     }
 
@@ -86,7 +103,11 @@ impl Place {
     pub fn mount(&self, name: &str, args: &[&str]) -> Option<Mount> {
         let target = self.path(name);
         fs::create_dir_all(&target).expect("the folder can be made");
-        let mounted = Command::new("mount").args(args).arg(&target).stderr(Stdio::null()).status();
+        let mounted = Command::new("mount")
+            .args(args)
+            .arg(&target)
+            .stderr(Stdio::null())
+            .status();
         if mounted.is_ok_and(|status| status.success()) {
             return Some(Mount(target));
         }
@@ -101,7 +122,11 @@ pub struct Mount(PathBuf);
 impl Drop for Mount {
     fn drop(&mut self) {
         let unmounted = Command::new("umount").arg(&self.0).status();
-        assert!(unmounted.is_ok_and(|status| status.success()), "{} stays mounted", self.0.display());
+        assert!(
+            unmounted.is_ok_and(|status| status.success()),
+            "{} stays mounted",
+            self.0.display()
+        );
     }
 }
 
@@ -118,6 +143,13 @@ pub fn assert_exit(output: &Output, code: i32) {
 #[track_caller]
 pub fn assert_refused(output: &Output, words: &str) {
     assert_exit(output, 2);
-    assert!(output.stdout.is_empty(), "a refused run must give nothing out");
-    assert!(stderr(output).contains(words), "`{words}` is missing in\n{}", stderr(output));
+    assert!(
+        output.stdout.is_empty(),
+        "a refused run must give nothing out"
+    );
+    assert!(
+        stderr(output).contains(words),
+        "`{words}` is missing in\n{}",
+        stderr(output)
+    );
 }

@@ -12,7 +12,10 @@ use crate::common::{IN_PLACE, Place, assert_exit, assert_refused, deployment, st
 const FILES: usize = 60;
 
 fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    std::env::var(variable)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(default)
 }
 
 /// The old and the new bytes of every file.
@@ -26,24 +29,40 @@ impl Files {
     fn make(place: &Place) -> Self {
         let name = |number: usize| format!("m/{}/{number}.yaml", number % 7);
         // Files of many sizes: a write of the larger ones takes some time.
-        let text = |number: usize| deployment(&format!("w{number}")) + &"# filler\n".repeat(number * number % 300);
-        let old: BTreeMap<String, String> = (0..FILES).map(|number| (name(number), text(number))).collect();
-        let files = Files { old, new: BTreeMap::new() };
+        let text = |number: usize| {
+            deployment(&format!("w{number}")) + &"# filler\n".repeat(number * number % 300)
+        };
+        let old: BTreeMap<String, String> = (0..FILES)
+            .map(|number| (name(number), text(number)))
+            .collect();
+        let files = Files {
+            old,
+            new: BTreeMap::new(),
+        };
         files.restore(place);
         assert_exit(&place.apply_in_place(&["m"]), 0);
-        let new = files.old.keys().map(|name| (name.clone(), place.read(name))).collect();
+        let new = files
+            .old
+            .keys()
+            .map(|name| (name.clone(), place.read(name)))
+            .collect();
         Files { new, ..files }
     }
 
     fn restore(&self, place: &Place) {
-        self.old.iter().for_each(|(name, text)| place.write(name, text));
+        self.old
+            .iter()
+            .for_each(|(name, text)| place.write(name, text));
     }
 
     /// The number of files that are new; none is anything but old or new.
     fn count_new(&self, place: &Place) -> usize {
         let is_new = |(name, old): (&String, &String)| {
             let now = place.read(name);
-            assert!(now == *old || now == self.new[name], "{name} is neither the old file nor the new one");
+            assert!(
+                now == *old || now == self.new[name],
+                "{name} is neither the old file nor the new one"
+            );
             now == self.new[name]
         };
         self.old.iter().filter(|&file| is_new(file)).count()
@@ -52,8 +71,9 @@ impl Files {
 
 /// Moments of a run: somewhere in it, or soon after its first hidden file is there.
 fn wait(place: &Place, number: u64, random: u64, whole: Duration) {
-    let up_to =
-        |most: u128| Duration::from_micros(u64::try_from(u128::from(random) % most.max(1)).expect("it is short"));
+    let up_to = |most: u128| {
+        Duration::from_micros(u64::try_from(u128::from(random) % most.max(1)).expect("it is short"))
+    };
     if number.is_multiple_of(2) {
         return thread::sleep(up_to(whole.as_micros()));
     }
@@ -71,13 +91,19 @@ fn a_killed_run_leaves_every_file_old_or_new_and_the_next_run_does_the_rest() {
     assert_exit(&place.apply_in_place(&["m"]), 0);
     let whole = started.elapsed();
     let kills = number("KILLS", 200);
-    let (mut before, mut midway, mut after, mut left, mut random) = (0, 0, 0, 0, number("SEED", 1) | 1 << 40);
+    let (mut before, mut midway, mut after, mut left, mut random) =
+        (0, 0, 0, 0, number("SEED", 1) | 1 << 40);
     for number in 0..kills {
         files.restore(&place);
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        let mut run = place.command(&IN_PLACE).arg("m").stderr(Stdio::null()).spawn().expect("the program runs");
+        let mut run = place
+            .command(&IN_PLACE)
+            .arg("m")
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program runs");
         wait(&place, number, random, whole);
         run.kill().expect("it can be killed");
         run.wait().expect("it has ended");
@@ -91,7 +117,9 @@ fn a_killed_run_leaves_every_file_old_or_new_and_the_next_run_does_the_rest() {
         assert_eq!(files.count_new(&place), FILES);
         assert_eq!(place.leftovers(), Vec::<PathBuf>::new());
     }
-    eprintln!("{kills} kills: {before} before, {midway} during, {after} after the renaming; {left} hidden files swept");
+    eprintln!(
+        "{kills} kills: {before} before, {midway} during, {after} after the renaming; {left} hidden files swept"
+    );
 }
 
 #[test]
@@ -101,16 +129,34 @@ fn two_runs_at_once_lose_nothing() {
     let mut refused = 0;
     for _ in 0..10 {
         files.restore(&place);
-        let spawn = || place.command(&IN_PLACE).arg("m").stderr(Stdio::piped()).spawn().expect("the program runs");
+        let spawn = || {
+            place
+                .command(&IN_PLACE)
+                .arg("m")
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("the program runs")
+        };
         for run in [spawn(), spawn(), spawn()] {
             let output = run.wait_with_output().expect("it ends");
-            let is_clear = ["another podgraft is writing", "changed by somebody else", "cannot be read"]
-                .iter()
-                .any(|words| stderr(&output).contains(words));
-            assert!(output.status.code() == Some(0) || output.status.code() == Some(2) && is_clear, "{output:?}");
+            let is_clear = [
+                "another podgraft is writing",
+                "changed by somebody else",
+                "cannot be read",
+            ]
+            .iter()
+            .any(|words| stderr(&output).contains(words));
+            assert!(
+                output.status.code() == Some(0) || output.status.code() == Some(2) && is_clear,
+                "{output:?}"
+            );
             refused += usize::from(output.status.code() == Some(2));
         }
-        assert_eq!(files.count_new(&place), FILES, "one of the runs does its work");
+        assert_eq!(
+            files.count_new(&place),
+            FILES,
+            "one of the runs does its work"
+        );
         assert!(place.leftovers().is_empty());
     }
     eprintln!("{refused} of 30 runs were refused");
@@ -122,19 +168,36 @@ fn a_file_that_changes_during_the_run_keeps_the_change() {
     place.write("a.yaml", deployment("a"));
     place.write("b.yaml", deployment("b"));
     assert!(
-        std::process::Command::new("mkfifo").arg(place.path("slow.yaml")).status().is_ok_and(|made| made.success())
+        std::process::Command::new("mkfifo")
+            .arg(place.path("slow.yaml"))
+            .status()
+            .is_ok_and(|made| made.success())
     );
     // The first file is read before the pipe; what comes out of the pipe holds the run up until the edit is done.
     let mut command = place.command(&["apply", "-q", "-i", "-p", "slow.yaml", "a.yaml", "b.yaml"]);
-    let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program runs");
-    let mut pipe = fs::OpenOptions::new().write(true).open(place.path("slow.yaml")).expect("the program reads it");
+    let run = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let mut pipe = fs::OpenOptions::new()
+        .write(true)
+        .open(place.path("slow.yaml"))
+        .expect("the program reads it");
     let edited = deployment("a") + "# an edit by hand\n";
     place.write("a.yaml", &edited);
-    std::io::Write::write_all(&mut pipe, place.read("policy.yaml").as_bytes()).expect("the program reads it");
+    std::io::Write::write_all(&mut pipe, place.read("policy.yaml").as_bytes())
+        .expect("the program reads it");
     drop(pipe);
     let output = run.wait_with_output().expect("it ends");
-    assert_refused(&output, "`a.yaml` was changed by somebody else during the run");
-    assert_eq!((place.read("a.yaml"), place.read("b.yaml")), (edited, deployment("b")));
+    assert_refused(
+        &output,
+        "`a.yaml` was changed by somebody else during the run",
+    );
+    assert_eq!(
+        (place.read("a.yaml"), place.read("b.yaml")),
+        (edited, deployment("b"))
+    );
     assert!(place.leftovers().is_empty());
 }
 
@@ -142,12 +205,23 @@ fn a_file_that_changes_during_the_run_keeps_the_change() {
 fn more_files_are_replaced_than_may_be_open() {
     let place = Place::new();
     for number in 0..200 {
-        place.write(format!("m/{}/{number}.yaml", number % 50), deployment(&format!("w{number}")));
+        place.write(
+            format!("m/{}/{number}.yaml", number % 50),
+            deployment(&format!("w{number}")),
+        );
     }
     let limited = format!("ulimit -n 64; exec \"$0\" {} m", IN_PLACE.join(" "));
     let mut shell = std::process::Command::new("sh");
     let program = env!("CARGO_BIN_EXE_podgraft");
-    let output = shell.args(["-c", &limited, program]).current_dir(place.path("")).output().expect("there is a shell");
+    let output = shell
+        .args(["-c", &limited, program])
+        .current_dir(place.path(""))
+        .output()
+        .expect("there is a shell");
     assert_exit(&output, 0);
-    assert!((0..200).all(|number| place.read(format!("m/{}/{number}.yaml", number % 50)).contains("AGENT")));
+    assert!((0..200).all(|number| {
+        place
+            .read(format!("m/{}/{number}.yaml", number % 50))
+            .contains("AGENT")
+    }));
 }

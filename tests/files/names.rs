@@ -27,7 +27,11 @@ fn odd_names_are_read_and_replaced() {
     }
     assert_exit(&place.apply_in_place(&["m"]), 0);
     for name in &names {
-        assert!(place.read(place.path("m").join(name)).contains("AGENT"), "{}", name.display());
+        assert!(
+            place.read(place.path("m").join(name)).contains("AGENT"),
+            "{}",
+            name.display()
+        );
     }
     assert!(place.leftovers().is_empty());
 }
@@ -46,7 +50,10 @@ fn a_name_of_the_longest_length_is_replaced_or_refused_by_name() {
 #[test]
 fn no_name_reaches_the_terminal_as_a_control_sequence() {
     let place = Place::new();
-    place.write(place.path("m").join(OsStr::from_bytes(b"\x1b[31mred.yaml")), "kind: Pod\nx: [\n");
+    place.write(
+        place.path("m").join(OsStr::from_bytes(b"\x1b[31mred.yaml")),
+        "kind: Pod\nx: [\n",
+    );
     let output = place.run(&["apply", "-p", "policy.yaml", "m"]);
     assert_exit(&output, 2);
     assert!(!stderr(&output).contains('\u{1b}'), "{:?}", stderr(&output));
@@ -56,12 +63,25 @@ fn no_name_reaches_the_terminal_as_a_control_sequence() {
 fn no_text_of_a_manifest_reaches_the_terminal_as_a_control_sequence() {
     let place = Place::new();
     let name = "\"\\e]0;title\\a\\u009b31m\"";
-    place.write("a.yaml", deployment("a").replace("name: a}", &format!("name: {name}}}")));
+    place.write(
+        "a.yaml",
+        deployment("a").replace("name: a}", &format!("name: {name}}}")),
+    );
     place.write("b.yaml", "kind: Pod\nx: \"\u{1b}[31m\n");
-    place.write("c.yaml", format!("apiVersion: v1\nkind: {name}\nspec: {{containers: [{{name: a, image: b}}]}}\n"));
-    for args in [&["apply", "-p", "policy.yaml", "a.yaml", "c.yaml"][..], &["apply", "-p", "policy.yaml", "b.yaml"]] {
+    place.write(
+        "c.yaml",
+        format!("apiVersion: v1\nkind: {name}\nspec: {{containers: [{{name: a, image: b}}]}}\n"),
+    );
+    for args in [
+        &["apply", "-p", "policy.yaml", "a.yaml", "c.yaml"][..],
+        &["apply", "-p", "policy.yaml", "b.yaml"],
+    ] {
         let output = place.run(args);
         let is_control = |char: char| char.is_control() && char != '\n';
-        assert!(!stderr(&output).contains(is_control), "{:?}", stderr(&output));
+        assert!(
+            !stderr(&output).contains(is_control),
+            "{:?}",
+            stderr(&output)
+        );
     }
 }

@@ -8,8 +8,10 @@ use crate::common::{Place, assert_exit, assert_refused, deployment};
 
 /// Runs it as a user whom permissions bind; `None`, said aloud, where that is not possible.
 fn apply_as_nobody(place: &Place, path: &str) -> Option<Output> {
-    let is_root =
-        place.path("policy.yaml").metadata().is_ok_and(|file| std::os::unix::fs::MetadataExt::uid(&file) == 0);
+    let is_root = place
+        .path("policy.yaml")
+        .metadata()
+        .is_ok_and(|file| std::os::unix::fs::MetadataExt::uid(&file) == 0);
     if !is_root {
         return Some(place.apply_in_place(&[path]));
     }
@@ -17,9 +19,22 @@ fn apply_as_nobody(place: &Place, path: &str) -> Option<Output> {
     // Nobody may not look into the folder of the build, but reads a copy.
     fs::copy(env!("CARGO_BIN_EXE_podgraft"), place.path("program")).unwrap();
     let mut command = Command::new("setpriv");
-    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "./program", "apply", "-q", "-i"]);
-    let output = command.args(["-p", "policy.yaml", path]).current_dir(place.path("")).output();
-    let output = output.ok().filter(|output| matches!(output.status.code(), Some(0 | 2)));
+    command.args([
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "./program",
+        "apply",
+        "-q",
+        "-i",
+    ]);
+    let output = command
+        .args(["-p", "policy.yaml", path])
+        .current_dir(place.path(""))
+        .output();
+    let output = output
+        .ok()
+        .filter(|output| matches!(output.status.code(), Some(0 | 2)));
     if output.is_none() {
         eprintln!("SKIPPED: root is bound by no permission, and `setpriv` cannot drop it");
     }
@@ -39,7 +54,9 @@ fn a_file_without_permission_to_read_or_write_is_refused() {
     if std::os::unix::fs::MetadataExt::uid(&place.path("m").metadata().unwrap()) != 0 {
         set_mode(&place, "m/b.yaml", 0);
     }
-    let Some(output) = apply_as_nobody(&place, "m") else { return };
+    let Some(output) = apply_as_nobody(&place, "m") else {
+        return;
+    };
     assert_refused(&output, "`m/b.yaml` cannot be read: Permission denied");
     assert_eq!(place.read("m/a.yaml"), deployment("a"));
 }
@@ -50,7 +67,9 @@ fn a_folder_without_permission_to_write_is_refused() {
     place.write("m/a.yaml", deployment("a"));
     set_mode(&place, "m/a.yaml", 0o666);
     set_mode(&place, "m", 0o555);
-    let Some(output) = apply_as_nobody(&place, "m") else { return };
+    let Some(output) = apply_as_nobody(&place, "m") else {
+        return;
+    };
     set_mode(&place, "m", 0o755);
     assert_refused(&output, "`m/a.yaml` cannot be written: Permission denied");
     assert_eq!(place.read("m/a.yaml"), deployment("a"));
@@ -78,9 +97,17 @@ fn links_are_written_through_inside_the_folder_and_left_alone_outside() {
     symlink(".", place.path("m/loop")).unwrap();
     assert_exit(&place.apply_in_place(&["m"]), 0);
     assert!(place.read("m/real/a.yaml").contains("AGENT"));
-    assert!(fs::symlink_metadata(place.path("m/a.yaml")).unwrap().is_symlink());
+    assert!(
+        fs::symlink_metadata(place.path("m/a.yaml"))
+            .unwrap()
+            .is_symlink()
+    );
     assert_eq!(place.read("outside.yaml"), deployment("outside"));
-    assert!(fs::symlink_metadata(place.path("m/out.yaml")).unwrap().is_symlink());
+    assert!(
+        fs::symlink_metadata(place.path("m/out.yaml"))
+            .unwrap()
+            .is_symlink()
+    );
 }
 
 #[test]
@@ -88,7 +115,10 @@ fn a_link_to_nothing_is_refused() {
     let place = Place::new();
     place.write("m/a.yaml", deployment("a"));
     symlink("nowhere.yaml", place.path("m/b.yaml")).unwrap();
-    assert_refused(&place.apply_in_place(&["m/b.yaml"]), "`m/b.yaml` cannot be read");
+    assert_refused(
+        &place.apply_in_place(&["m/b.yaml"]),
+        "`m/b.yaml` cannot be read",
+    );
     assert_refused(&place.apply_in_place(&["m"]), "`m/b.yaml` cannot be read");
     assert_eq!(place.read("m/a.yaml"), deployment("a"));
 }
@@ -96,16 +126,25 @@ fn a_link_to_nothing_is_refused() {
 #[test]
 fn a_pipe_is_read_and_never_replaced() {
     let place = Place::new();
-    for args in
-        [&["apply", "-q", "-p", "policy.yaml", "p.yaml"][..], &["apply", "-q", "-i", "-p", "policy.yaml", "p.yaml"]]
-    {
+    for args in [
+        &["apply", "-q", "-p", "policy.yaml", "p.yaml"][..],
+        &["apply", "-q", "-i", "-p", "policy.yaml", "p.yaml"],
+    ] {
         let made = Command::new("mkfifo").arg(place.path("p.yaml")).status();
         assert!(made.is_ok_and(|status| status.success()));
-        let run = place.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let run = place
+            .command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         place.write("p.yaml", deployment("piped"));
         let output = run.wait_with_output().unwrap();
         if args.contains(&"-i") {
-            assert_refused(&output, "`p.yaml` is no regular file and cannot be replaced");
+            assert_refused(
+                &output,
+                "`p.yaml` is no regular file and cannot be replaced",
+            );
         } else {
             assert_exit(&output, 0);
             assert!(String::from_utf8_lossy(&output.stdout).contains("AGENT"));
@@ -120,7 +159,12 @@ fn a_pipe_in_a_folder_does_not_hold_the_run_up() {
     place.write("m/a.yaml", deployment("a"));
     // One where a manifest could be, one where a killed run's hidden file would be.
     for name in ["m/p.yaml", "m/.a.yaml.podgraft-tmp"] {
-        assert!(Command::new("mkfifo").arg(place.path(name)).status().is_ok_and(|status| status.success()));
+        assert!(
+            Command::new("mkfifo")
+                .arg(place.path(name))
+                .status()
+                .is_ok_and(|status| status.success())
+        );
     }
     assert_exit(&place.apply_in_place(&["m"]), 0);
     assert!(place.read("m/a.yaml").contains("AGENT"));
@@ -132,7 +176,10 @@ fn a_folder_in_the_way_of_a_hidden_name_is_an_error() {
     let place = Place::new();
     place.write("m/a.yaml", deployment("a"));
     place.write("m/.a.yaml.podgraft-tmp/precious", "keep me");
-    assert_refused(&place.apply_in_place(&["m"]), "`m/a.yaml` cannot be written");
+    assert_refused(
+        &place.apply_in_place(&["m"]),
+        "`m/a.yaml` cannot be written",
+    );
     assert_eq!(place.read("m/a.yaml"), deployment("a"));
     assert_eq!(place.read("m/.a.yaml.podgraft-tmp/precious"), "keep me");
 }
@@ -152,19 +199,49 @@ fn a_hidden_name_that_is_a_hard_link_is_not_written_through() {
 fn a_report_takes_the_place_of_nothing_that_the_run_reads() {
     let place = Place::new();
     place.write("m/a.yaml", deployment("a"));
-    place.write("context/c.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n");
+    place.write(
+        "context/c.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n",
+    );
     let policy = place.read("policy.yaml");
     let config = "apiVersion: podgraft.dev/v1alpha1\nkind: Config\npolicies: [policy.yaml]\n";
     place.write("podgraft.yaml", config);
     symlink("m/a.yaml", place.path("link.yaml")).unwrap();
     fs::hard_link(place.path("m/a.yaml"), place.path("hard.yaml")).unwrap();
-    let reports = ["m/a.yaml", "link.yaml", "hard.yaml", "./m/../policy.yaml", "context/c.yaml", "podgraft.yaml"];
+    let reports = [
+        "m/a.yaml",
+        "link.yaml",
+        "hard.yaml",
+        "./m/../policy.yaml",
+        "context/c.yaml",
+        "podgraft.yaml",
+    ];
     for report in reports {
-        for command in
-            [&["apply", "-i"][..], &["apply"], &["diff"], &["check"], &["explain"], &["apply", "-o", "json-patch"]]
-        {
-            let args = [command, &["-p", "policy.yaml", "--context", "context", "--report", report, "m"]].concat();
-            assert_refused(&place.run(&args), &format!("`{report}` is read by this run and would be overwritten"));
+        for command in [
+            &["apply", "-i"][..],
+            &["apply"],
+            &["diff"],
+            &["check"],
+            &["explain"],
+            &["apply", "-o", "json-patch"],
+        ] {
+            let args = [
+                command,
+                &[
+                    "-p",
+                    "policy.yaml",
+                    "--context",
+                    "context",
+                    "--report",
+                    report,
+                    "m",
+                ],
+            ]
+            .concat();
+            assert_refused(
+                &place.run(&args),
+                &format!("`{report}` is read by this run and would be overwritten"),
+            );
         }
         assert_eq!(place.read("m/a.yaml"), deployment("a"));
         assert_eq!(place.read("policy.yaml"), policy);
@@ -173,11 +250,30 @@ fn a_report_takes_the_place_of_nothing_that_the_run_reads() {
     }
     // What fails before anything is read takes nothing with it.
     place.write("podgraft.yaml", "kind: [\n");
-    assert_exit(&place.run(&["apply", "-p", "policy.yaml", "--report", "podgraft.yaml", "m"]), 2);
+    assert_exit(
+        &place.run(&[
+            "apply",
+            "-p",
+            "policy.yaml",
+            "--report",
+            "podgraft.yaml",
+            "m",
+        ]),
+        2,
+    );
     assert_eq!(place.read("podgraft.yaml"), "kind: [\n");
     place.write("old.yaml", &policy);
-    let args =
-        ["diff", "--no-config", "-p", "policy.yaml", "--against-policy", "old.yaml", "--report", "old.yaml", "m"];
+    let args = [
+        "diff",
+        "--no-config",
+        "-p",
+        "policy.yaml",
+        "--against-policy",
+        "old.yaml",
+        "--report",
+        "old.yaml",
+        "m",
+    ];
     assert_refused(&place.run(&args), "`old.yaml` is read by this run");
     assert_eq!(place.read("old.yaml"), policy);
     assert!(place.leftovers().is_empty());
@@ -188,12 +284,36 @@ fn a_report_takes_the_place_of_an_earlier_one_and_of_no_result() {
     let place = Place::new();
     place.write("m/a.yaml", deployment("a"));
     for _ in 0..2 {
-        assert_exit(&place.run(&["apply", "-q", "-p", "policy.yaml", "--report", "m/report.json", "m"]), 0);
+        assert_exit(
+            &place.run(&[
+                "apply",
+                "-q",
+                "-p",
+                "policy.yaml",
+                "--report",
+                "m/report.json",
+                "m",
+            ]),
+            0,
+        );
         assert!(place.read("m/report.json").contains("\"kind\": \"Report\""));
     }
-    let args = ["apply", "-q", "-p", "policy.yaml", "--output-dir", "out", "--report", "out/a.yaml", "m"];
+    let args = [
+        "apply",
+        "-q",
+        "-p",
+        "policy.yaml",
+        "--output-dir",
+        "out",
+        "--report",
+        "out/a.yaml",
+        "m",
+    ];
     for _ in 0..2 {
-        assert_refused(&place.run(&args), "the report and `m/a.yaml` would both be written to");
+        assert_refused(
+            &place.run(&args),
+            "the report and `m/a.yaml` would both be written to",
+        );
         fs::create_dir_all(place.path("out")).unwrap();
     }
 }
@@ -205,7 +325,10 @@ fn a_folder_of_results_takes_the_place_of_nothing_that_the_run_reads() {
     place.write("m/z.yaml", deployment("z"));
     let policy = place.read("policy.yaml");
     let args = ["apply", "-q", "-p", "policy.yaml", "--output-dir", ".", "m"];
-    assert_refused(&place.run(&args), "`./policy.yaml` is read by this run and would be overwritten");
+    assert_refused(
+        &place.run(&args),
+        "`./policy.yaml` is read by this run and would be overwritten",
+    );
     assert_eq!(place.read("policy.yaml"), policy);
     assert!(!place.path("z.yaml").exists());
 }
@@ -216,7 +339,15 @@ fn a_folder_of_results_is_written_whole_or_not_at_all() {
     for name in ["m/a.yaml", "m/b.yaml", "m/sub/c.yaml"] {
         place.write(name, deployment("a"));
     }
-    let args = ["apply", "-q", "-p", "policy.yaml", "--output-dir", "out", "m"];
+    let args = [
+        "apply",
+        "-q",
+        "-p",
+        "policy.yaml",
+        "--output-dir",
+        "out",
+        "m",
+    ];
     let refused = |words: &str| {
         assert_refused(&place.run(&args), words);
         assert!(!place.path("out/a.yaml").exists());
@@ -240,6 +371,18 @@ fn a_folder_of_results_is_written_whole_or_not_at_all() {
     assert!(place.read("real/other/c.yaml").contains("AGENT"));
     place.write("n/x/a.yaml", deployment("x"));
     place.write("o/x", deployment("x"));
-    let args = ["apply", "-q", "-p", "policy.yaml", "--output-dir", "both", "n", "o/x"];
-    assert_refused(&place.run(&args), "`both/x` would be both a file and a folder of the results");
+    let args = [
+        "apply",
+        "-q",
+        "-p",
+        "policy.yaml",
+        "--output-dir",
+        "both",
+        "n",
+        "o/x",
+    ];
+    assert_refused(
+        &place.run(&args),
+        "`both/x` would be both a file and a folder of the results",
+    );
 }

@@ -7,8 +7,7 @@ use crate::common::{Place, assert_exit, deployment, stderr};
 const ODD: &str = r"\e]0;t\a\u009b31m\u202e\u2066\u061c\u200e\u200f\u2028\u2029\N\r\n::error::x";
 
 fn is_unsafe(char: char) -> bool {
-    let is_mark =
-        matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_mark = matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     is_mark || char.is_control() && char != '\n'
 }
 
@@ -16,20 +15,42 @@ fn is_unsafe(char: char) -> bool {
 fn place() -> Place {
     let place = Place::new();
     let odd = |word: &str| format!("\"{word}{ODD}\"");
-    let named = |text: String, name: &str| text.replace("name: a}", &format!("name: {name}, namespace: {name}}}"));
-    let changed = named(deployment("a"), &odd("n")).replace("name: app\n", &format!("name: {}\n", odd("c")));
+    let named = |text: String, name: &str| {
+        text.replace("name: a}", &format!("name: {name}, namespace: {name}}}"))
+    };
+    let changed =
+        named(deployment("a"), &odd("n")).replace("name: app\n", &format!("name: {}\n", odd("c")));
     place.write("changed.yaml", changed.replace("app:1", &odd("i")));
     let wrong = format!(
         "name: app\n        ports: [{{containerPort: {0}}}]\n        env: [{{name: AGENT, value: {0}}}]\n",
         odd("p")
     );
-    place.write("wrong.yaml", named(deployment("a"), &odd("n")).replace("name: app\n", &wrong));
+    place.write(
+        "wrong.yaml",
+        named(deployment("a"), &odd("n")).replace("name: app\n", &wrong),
+    );
     let unknown = "spec: {template: {spec: {containers: [{name: a, image: b}]}}}";
-    place.write("unknown.yaml", format!("apiVersion: {0}\nkind: {0}\nmetadata: {{name: {0}}}\n{unknown}\n", odd("k/")));
-    let (label, missed) =
-        (odd("l"), deployment("a").replace("    spec:\n", "    metadata: {labels: {app: LABEL}}\n    spec:\n"));
-    place.write("missed.yaml", named(missed, &odd("n")).replace("LABEL", &label));
-    let policy = place.read("policy.yaml").replace("  inject:", "  match: {labels: {app: l}}\n  inject:");
+    place.write(
+        "unknown.yaml",
+        format!(
+            "apiVersion: {0}\nkind: {0}\nmetadata: {{name: {0}}}\n{unknown}\n",
+            odd("k/")
+        ),
+    );
+    let (label, missed) = (
+        odd("l"),
+        deployment("a").replace(
+            "    spec:\n",
+            "    metadata: {labels: {app: LABEL}}\n    spec:\n",
+        ),
+    );
+    place.write(
+        "missed.yaml",
+        named(missed, &odd("n")).replace("LABEL", &label),
+    );
+    let policy = place
+        .read("policy.yaml")
+        .replace("  inject:", "  match: {labels: {app: l}}\n  inject:");
     place.write("choosy.yaml", policy);
     place
 }
@@ -37,7 +58,12 @@ fn place() -> Place {
 #[track_caller]
 fn assert_safe(shown: &str, what: &[&str]) {
     assert!(!shown.contains(is_unsafe), "{what:?}: {shown:?}");
-    assert!(!shown.lines().any(|line| line.trim_start().starts_with("::error::")), "{what:?}: a command: {shown}");
+    assert!(
+        !shown
+            .lines()
+            .any(|line| line.trim_start().starts_with("::error::")),
+        "{what:?}: a command: {shown}"
+    );
 }
 
 #[test]
@@ -79,7 +105,10 @@ fn no_form_for_people_has_what_a_terminal_obeys() {
             }
         }
     }
-    assert!(has_escape > 60, "the names are shown, as escapes: {has_escape}");
+    assert!(
+        has_escape > 60,
+        "the names are shown, as escapes: {has_escape}"
+    );
 }
 
 #[test]
@@ -96,9 +125,11 @@ fn tables_and_workflow_commands_have_none_either() {
         let shown = String::from_utf8(place.run(&args).stdout).unwrap();
         assert_safe(&shown, &args);
         // Nothing begins a line but podgraft's own commands.
-        assert!(
-            shown.lines().all(|line| ["::error ", "::warning ", "::notice "].iter().any(|own| line.starts_with(own)))
-        );
+        assert!(shown.lines().all(|line| {
+            ["::error ", "::warning ", "::notice "]
+                .iter()
+                .any(|own| line.starts_with(own))
+        }));
     }
 }
 
@@ -106,13 +137,21 @@ fn tables_and_workflow_commands_have_none_either() {
 fn a_patch_has_its_headings_escaped_and_its_lines_as_they_are() {
     let place = place();
     let raw = "\u{202e}\u{200f}";
-    place.write("raw.yaml", place.read("changed.yaml") + &format!("        workingDir: '/{raw}'\n"));
+    place.write(
+        "raw.yaml",
+        place.read("changed.yaml") + &format!("        workingDir: '/{raw}'\n"),
+    );
     let output = place.run(&["diff", "-q", "-p", "policy.yaml", "raw.yaml"]);
     let shown = String::from_utf8(output.stdout).unwrap();
-    let (headings, body): (Vec<&str>, Vec<&str>) =
-        shown.lines().partition(|line| ["# ", "@@ ", "--- ", "+++ "].iter().any(|own| line.starts_with(own)));
+    let (headings, body): (Vec<&str>, Vec<&str>) = shown.lines().partition(|line| {
+        ["# ", "@@ ", "--- ", "+++ "]
+            .iter()
+            .any(|own| line.starts_with(own))
+    });
     assert!(headings.len() >= 4, "{shown}");
-    headings.iter().for_each(|heading| assert_safe(heading, &["diff"]));
+    headings
+        .iter()
+        .for_each(|heading| assert_safe(heading, &["diff"]));
     assert!(body.iter().any(|line| line.contains(raw)), "{shown}");
 }
 
@@ -120,11 +159,32 @@ fn a_patch_has_its_headings_escaped_and_its_lines_as_they_are() {
 fn what_people_write_is_shown_as_it_is() {
     let place = Place::new();
     let name = "größe-名前-👩\u{200d}💻";
-    place.write("a.yaml", deployment("a").replace("name: app\n", &format!("name: {name}\n")));
-    let output = place.run(&["apply", "-p", "policy.yaml", "--diagnostics", "short", "a.yaml"]);
+    place.write(
+        "a.yaml",
+        deployment("a").replace("name: app\n", &format!("name: {name}\n")),
+    );
+    let output = place.run(&[
+        "apply",
+        "-p",
+        "policy.yaml",
+        "--diagnostics",
+        "short",
+        "a.yaml",
+    ]);
     assert!(stderr(&output).contains(name), "{}", stderr(&output));
-    let output = place.run(&["apply", "-p", "policy.yaml", "--diagnostics", "json", "a.yaml"]);
-    assert!(stderr(&output).contains("größe-名前"), "{}", stderr(&output));
+    let output = place.run(&[
+        "apply",
+        "-p",
+        "policy.yaml",
+        "--diagnostics",
+        "json",
+        "a.yaml",
+    ]);
+    assert!(
+        stderr(&output).contains("größe-名前"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -132,20 +192,41 @@ fn very_long_values_are_shown_by_their_beginning() {
     let place = Place::new();
     place.write("a.yaml", deployment("a"));
     let long = "a".repeat(100_000);
-    let params = format!("  params: [{{name: x, default: \"{long}\", pattern: \"b+\"}}]\n  inject:");
-    place.write("param.yaml", place.read("policy.yaml").replace("  inject:", &params));
+    let params =
+        format!("  params: [{{name: x, default: \"{long}\", pattern: \"b+\"}}]\n  inject:");
+    place.write(
+        "param.yaml",
+        place.read("policy.yaml").replace("  inject:", &params),
+    );
     // As long as a glob may be.
-    let selects = format!("  match: {{annotations: {{x: \"*{}*\"}}}}\n  inject:", &long[..4_000]);
-    place.write("select.yaml", place.read("policy.yaml").replace("  inject:", &selects));
+    let selects = format!(
+        "  match: {{annotations: {{x: \"*{}*\"}}}}\n  inject:",
+        &long[..4_000]
+    );
+    place.write(
+        "select.yaml",
+        place.read("policy.yaml").replace("  inject:", &selects),
+    );
     for (policy, words) in [("param.yaml", "does not"), ("select.yaml", "wants x: *aaa")] {
         for form in ["text", "short", "json"] {
-            let shown = stderr(&place.run(&["apply", "-p", policy, "--diagnostics", form, "a.yaml"]));
-            assert!(shown.len() < 3_000, "{policy} {form}: {} bytes", shown.len());
-            assert!(form == "json" || shown.replace("\n  │ ", " ").contains(words), "{shown}");
+            let shown =
+                stderr(&place.run(&["apply", "-p", policy, "--diagnostics", form, "a.yaml"]));
+            assert!(
+                shown.len() < 3_000,
+                "{policy} {form}: {} bytes",
+                shown.len()
+            );
+            assert!(
+                form == "json" || shown.replace("\n  │ ", " ").contains(words),
+                "{shown}"
+            );
         }
         for command in [&["explain"][..], &["check"], &["check", "-o", "github"]] {
             let output = place.run(&[command, &["-p", policy, "a.yaml"]].concat());
-            assert!(output.stdout.len() + output.stderr.len() < 3_000, "{policy} {command:?}");
+            assert!(
+                output.stdout.len() + output.stderr.len() < 3_000,
+                "{policy} {command:?}"
+            );
         }
     }
 }

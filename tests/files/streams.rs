@@ -21,19 +21,37 @@ fn a_flood_of_errors_is_bounded() {
     let output = place.run(&["apply", "-p", "policy.yaml", "m"]);
     assert_exit(&output, 2);
     assert!(output.stdout.is_empty());
-    assert!(output.stderr.len() < MOST_STDERR, "{} bytes", output.stderr.len());
-    assert!(stderr(&output).contains("3000 errors; nothing was written"), "{}", stderr(&output));
+    assert!(
+        output.stderr.len() < MOST_STDERR,
+        "{} bytes",
+        output.stderr.len()
+    );
+    assert!(
+        stderr(&output).contains("3000 errors; nothing was written"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
 fn a_report_on_very_many_workloads_is_bounded() {
     let place = Place::new();
-    let many: Vec<String> = (0..20_000).map(|number| deployment(&format!("w{number}"))).collect();
+    let many: Vec<String> = (0..20_000)
+        .map(|number| deployment(&format!("w{number}")))
+        .collect();
     place.write("a.yaml", many.join("---\n"));
     let output = place.run(&["apply", "-p", "policy.yaml", "a.yaml"]);
     assert_exit(&output, 0);
-    assert!(output.stderr.len() < MOST_STDERR, "{} bytes", output.stderr.len());
-    assert!(stderr(&output).contains("20000 injected"), "{}", stderr(&output));
+    assert!(
+        output.stderr.len() < MOST_STDERR,
+        "{} bytes",
+        output.stderr.len()
+    );
+    assert!(
+        stderr(&output).contains("20000 injected"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -41,7 +59,10 @@ fn an_error_of_one_file_keeps_all_of_the_others_from_stdout() {
     let place = Place::new();
     place.write("m/a.yaml", deployment("a"));
     place.write("m/z.yaml", broken(1));
-    for args in [["apply", "-p", "policy.yaml", "m"], ["diff", "-p", "policy.yaml", "m"]] {
+    for args in [
+        ["apply", "-p", "policy.yaml", "m"],
+        ["diff", "-p", "policy.yaml", "m"],
+    ] {
         let output = place.run(&args);
         assert_exit(&output, 2);
         assert!(output.stdout.is_empty());
@@ -88,7 +109,12 @@ fn run_over(place: &Place, command: &str, policy: &str, input: &str) -> Output {
     let mut words: Vec<&str> = command.split(' ').collect();
     if is_host(command) {
         let stdin = fs::File::open(place.path(input)).unwrap();
-        return place.command(&words).env("PODGRAFT_POLICY", policy).stdin(stdin).output().unwrap();
+        return place
+            .command(&words)
+            .env("PODGRAFT_POLICY", policy)
+            .stdin(stdin)
+            .output()
+            .unwrap();
     }
     if takes_policy(command) {
         words.extend(["-p", policy]);
@@ -101,7 +127,10 @@ fn run_over(place: &Place, command: &str, policy: &str, input: &str) -> Output {
 #[test]
 fn stdout_is_empty_under_every_error_of_every_command() {
     let place = Place::new();
-    place.write("bad-policy.yaml", place.read("policy.yaml").replace("inject:", "injekt:"));
+    place.write(
+        "bad-policy.yaml",
+        place.read("policy.yaml").replace("inject:", "injekt:"),
+    );
     let good = deployment("a");
     place.write("good.yaml", &good);
     let texts: [(&str, Vec<u8>); 6] = [
@@ -109,13 +138,25 @@ fn stdout_is_empty_under_every_error_of_every_command() {
         ("no UTF-8", [good.as_bytes(), b"# \xff\n"].concat()),
         ("NUL", [good.as_bytes(), b"\0\n"].concat()),
         ("UTF-16", b"\xff\xfek\0".to_vec()),
-        ("not rendered", good.replace("name: app", "name: {{ .Values.name }}").into()),
+        (
+            "not rendered",
+            good.replace("name: app", "name: {{ .Values.name }}").into(),
+        ),
         ("too deep", format!("{good}x: {}\n", "[".repeat(300)).into()),
     ];
     for command in COMMANDS {
         let refused = |what: &str, output: Output| {
-            assert_eq!(output.status.code(), Some(2), "{command}, {what}: {}", stderr(&output));
-            assert!(output.stdout.is_empty(), "{command}, {what}: {}", String::from_utf8_lossy(&output.stdout));
+            assert_eq!(
+                output.status.code(),
+                Some(2),
+                "{command}, {what}: {}",
+                stderr(&output)
+            );
+            assert!(
+                output.stdout.is_empty(),
+                "{command}, {what}: {}",
+                String::from_utf8_lossy(&output.stdout)
+            );
             assert!(!output.stderr.is_empty(), "{command}, {what} says nothing");
         };
         for (what, text) in &texts {
@@ -123,11 +164,20 @@ fn stdout_is_empty_under_every_error_of_every_command() {
             refused(what, run_over(&place, command, "policy.yaml", "a.yaml"));
         }
         if takes_policy(command) {
-            refused("no file", run_over(&place, command, "policy.yaml", "not-there.yaml"));
+            refused(
+                "no file",
+                run_over(&place, command, "policy.yaml", "not-there.yaml"),
+            );
         }
         if takes_policy(command) || *command == "post-render" {
-            refused("a bad policy", run_over(&place, command, "bad-policy.yaml", "good.yaml"));
-            refused("no policy", run_over(&place, command, "not-there.yaml", "good.yaml"));
+            refused(
+                "a bad policy",
+                run_over(&place, command, "bad-policy.yaml", "good.yaml"),
+            );
+            refused(
+                "no policy",
+                run_over(&place, command, "not-there.yaml", "good.yaml"),
+            );
         }
         let usage: Vec<&str> = command.split(' ').chain(["--no-such-flag"]).collect();
         refused("wrong usage", place.run(&usage));
@@ -149,7 +199,12 @@ fn a_closed_pipe_is_silent_for_every_command() {
         (&["policy", "list"], 0),
     ];
     for (args, exit) in commands {
-        let mut child = place.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = place
+            .command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         assert_exit(&output, exit);
@@ -180,22 +235,76 @@ fn the_report_is_the_old_one_or_the_new_one() {
     place.write("a.yaml", deployment("a"));
     place.write("r.json", "old");
     place.write(".r.json.podgraft-tmp", "half of one that was killed");
-    let args = ["apply", "-q", "--report", "r.json", "-p", "policy.yaml", "a.yaml"];
+    let args = [
+        "apply",
+        "-q",
+        "--report",
+        "r.json",
+        "-p",
+        "policy.yaml",
+        "a.yaml",
+    ];
     assert_exit(&place.run(&args), 0);
-    assert!(place.read("r.json").starts_with('{'), "{}", place.read("r.json"));
+    assert!(
+        place.read("r.json").starts_with('{'),
+        "{}",
+        place.read("r.json")
+    );
     assert!(place.leftovers().is_empty());
     // A link stays one, and what is no file is written to.
     std::os::unix::fs::symlink("r.json", place.path("link.json")).unwrap();
     place.write("r.json", "old");
-    assert_exit(&place.run(&["apply", "-q", "--report", "link.json", "-p", "policy.yaml", "a.yaml"]), 0);
+    assert_exit(
+        &place.run(&[
+            "apply",
+            "-q",
+            "--report",
+            "link.json",
+            "-p",
+            "policy.yaml",
+            "a.yaml",
+        ]),
+        0,
+    );
     assert!(place.path("link.json").is_symlink() && place.read("r.json").starts_with('{'));
-    let output = place.run(&["diff", "-q", "--report", "/dev/stderr", "-p", "policy.yaml", "a.yaml"]);
+    let output = place.run(&[
+        "diff",
+        "-q",
+        "--report",
+        "/dev/stderr",
+        "-p",
+        "policy.yaml",
+        "a.yaml",
+    ]);
     assert_exit(&output, 1);
-    assert!(stderr(&output).contains("\"verdict\""), "{}", stderr(&output));
-    let Some(_mount) = place.mount("small", &["-t", "tmpfs", "-o", "size=16k", "tmpfs"]) else { return };
+    assert!(
+        stderr(&output).contains("\"verdict\""),
+        "{}",
+        stderr(&output)
+    );
+    let Some(_mount) = place.mount("small", &["-t", "tmpfs", "-o", "size=16k", "tmpfs"]) else {
+        return;
+    };
     place.write("small/r.json", "old");
-    place.write("many.yaml", (0..200).map(|number| deployment(&number.to_string())).collect::<Vec<_>>().join("---\n"));
-    assert_exit(&place.run(&["apply", "-q", "--report", "small/r.json", "-p", "policy.yaml", "many.yaml"]), 2);
+    place.write(
+        "many.yaml",
+        (0..200)
+            .map(|number| deployment(&number.to_string()))
+            .collect::<Vec<_>>()
+            .join("---\n"),
+    );
+    assert_exit(
+        &place.run(&[
+            "apply",
+            "-q",
+            "--report",
+            "small/r.json",
+            "-p",
+            "policy.yaml",
+            "many.yaml",
+        ]),
+        2,
+    );
     assert_eq!(place.read("small/r.json"), "old");
     assert!(place.leftovers().is_empty());
 }

@@ -34,12 +34,26 @@ impl Site {
 #[test]
 fn generate_prints_what_apply_prints() {
     let site = Site::new();
-    let wanted = site.place.podgraft(&["apply", "-q", "-p", "agent.yaml", "app"]).output().unwrap();
+    let wanted = site
+        .place
+        .podgraft(&["apply", "-q", "-p", "agent.yaml", "app"])
+        .output()
+        .unwrap();
     for parameters in [None, Some("null"), Some(""), Some("[]")] {
-        let env: Vec<(&str, &str)> = parameters.map(|text| ("ARGOCD_APP_PARAMETERS", text)).into_iter().collect();
-        assert_eq!(succeeded(&site.generate(&env)), succeeded(&wanted), "{parameters:?}");
+        let env: Vec<(&str, &str)> = parameters
+            .map(|text| ("ARGOCD_APP_PARAMETERS", text))
+            .into_iter()
+            .collect();
+        assert_eq!(
+            succeeded(&site.generate(&env)),
+            succeeded(&wanted),
+            "{parameters:?}"
+        );
     }
-    let piped = with_stdin(site.command(&["generate", "-p", "../agent.yaml", "-"], &[]), DEPLOYMENT);
+    let piped = with_stdin(
+        site.command(&["generate", "-p", "../agent.yaml", "-"], &[]),
+        DEPLOYMENT,
+    );
     assert_eq!(succeeded(&piped), site.place.applied(DEPLOYMENT));
 }
 
@@ -49,12 +63,20 @@ fn the_namespace_and_the_version_are_argo_cds() {
     let namespaced = POLICY.replace("  match:\n", "  match:\n    namespaces: [shop]\n");
     site.place.write(
         "namespaced.yaml",
-        &namespaced.replace("    initContainers:\n    - {", "    sidecars:\n    - {type: Native, "),
+        &namespaced.replace(
+            "    initContainers:\n    - {",
+            "    sidecars:\n    - {type: Native, ",
+        ),
     );
     let args = ["generate", "-p", "../namespaced.yaml"];
-    let shop = [("ARGOCD_APP_NAMESPACE", "shop"), ("KUBE_VERSION", "v1.33.1-eks-1")];
+    let shop = [
+        ("ARGOCD_APP_NAMESPACE", "shop"),
+        ("KUBE_VERSION", "v1.33.1-eks-1"),
+    ];
     assert!(succeeded(&site.run(&args, &shop)).contains("restartPolicy: Always"));
-    assert!(!succeeded(&site.run(&args, &[("ARGOCD_APP_NAMESPACE", "bank")])).contains("restartPolicy"));
+    assert!(
+        !succeeded(&site.run(&args, &[("ARGOCD_APP_NAMESPACE", "bank")])).contains("restartPolicy")
+    );
     let old = [("ARGOCD_APP_NAMESPACE", "shop"), ("KUBE_VERSION", "1.28")];
     assert!(failed(&site.run(&args, &old)).contains("1.29"));
     assert!(failed(&site.run(&args, &[("KUBE_VERSION", "two")])).contains("KUBE_VERSION"));
@@ -64,8 +86,15 @@ fn the_namespace_and_the_version_are_argo_cds() {
 fn it_never_prints_nothing_with_success() {
     let site = Site::new();
     for text in ["", "# nothing\n", "---\n", "replicas: 1\n"] {
-        let output = with_stdin(site.command(&["generate", "-p", "../agent.yaml", "-"], &[]), text);
-        assert!(!output.status.success() && given(&output).is_empty(), "{text:?}: {}", said(&output));
+        let output = with_stdin(
+            site.command(&["generate", "-p", "../agent.yaml", "-"], &[]),
+            text,
+        );
+        assert!(
+            !output.status.success() && given(&output).is_empty(),
+            "{text:?}: {}",
+            said(&output)
+        );
     }
     fs::remove_file(site.place.path().join("app/deployment.yaml")).unwrap();
     fs::remove_file(site.place.path().join("app/settings.yaml")).unwrap();
@@ -82,10 +111,19 @@ fn errors_are_short_and_show_no_line_of_a_manifest() {
             "annotations: {prometheus.io/port: hunter2}\n      labels: {app: orders, r",
         ),
     );
-    site.place.write("app/secret.yaml", "apiVersion: v1\nkind: Secret\nstringData: {a: hunter2, a: 'hunter2}\n");
-    site.place.write("app/pod.yaml", "apiVersion: v1\nkind: Pod\nspec: {a: hunter2, a: 'hunter2}\n");
+    site.place.write(
+        "app/secret.yaml",
+        "apiVersion: v1\nkind: Secret\nstringData: {a: hunter2, a: 'hunter2}\n",
+    );
+    site.place.write(
+        "app/pod.yaml",
+        "apiVersion: v1\nkind: Pod\nspec: {a: hunter2, a: 'hunter2}\n",
+    );
     let said = failed(&site.generate(&[]));
-    assert!(said.contains("error[conflict]: ") && said.contains("deployment.yaml:"), "{said}");
+    assert!(
+        said.contains("error[conflict]: ") && said.contains("deployment.yaml:"),
+        "{said}"
+    );
     assert!(said.contains("error[not-yaml]: "), "{said}");
     assert!(!said.contains("hunter2"), "{said}");
 }
@@ -95,21 +133,42 @@ fn parameters_of_the_application_are_read_strictly() {
     let site = Site::new();
     for (parameters, why) in [
         ("{", "ARGOCD_APP_PARAMETERS"),
-        (r#"[{"name": "polices", "string": "x"}]"#, "did you mean `policies`"),
-        (r#"[{"name": "policies", "array": ["other"]}]"#, "does not offer"),
-        (r#"[{"name": "params", "map": {"port": "1"}}]"#, "allowApplicationConfig"),
+        (
+            r#"[{"name": "polices", "string": "x"}]"#,
+            "did you mean `policies`",
+        ),
+        (
+            r#"[{"name": "policies", "array": ["other"]}]"#,
+            "does not offer",
+        ),
+        (
+            r#"[{"name": "params", "map": {"port": "1"}}]"#,
+            "allowApplicationConfig",
+        ),
     ] {
         let said = failed(&site.generate(&[("ARGOCD_APP_PARAMETERS", parameters)]));
         assert!(said.contains(why), "{parameters}: {said}");
     }
-    let strict = [("ARGOCD_APP_PARAMETERS", r#"[{"name": "strict", "string": "true"}]"#)];
+    let strict = [(
+        "ARGOCD_APP_PARAMETERS",
+        r#"[{"name": "strict", "string": "true"}]"#,
+    )];
     let namespaced = POLICY.replace("  match:\n", "  match:\n    namespaces: [shop]\n");
     site.place.write("agent.yaml", &namespaced);
     assert!(site.generate(&[]).status.success());
     assert!(failed(&site.generate(&strict)).contains("unknown-namespace"));
     let known = site.run(
-        &["generate", "-p", "../agent.yaml", "--other-parameter", "values"],
-        &[("ARGOCD_APP_PARAMETERS", r#"[{"name": "values", "array": ["a"]}]"#)],
+        &[
+            "generate",
+            "-p",
+            "../agent.yaml",
+            "--other-parameter",
+            "values",
+        ],
+        &[(
+            "ARGOCD_APP_PARAMETERS",
+            r#"[{"name": "values", "array": ["a"]}]"#,
+        )],
     );
     succeeded(&known);
 }
@@ -119,15 +178,26 @@ fn an_application_chooses_among_the_offered_policies() {
     let site = Site::new();
     site.place.write(
         "other.yaml",
-        &POLICY.replace("name: agent\nspec", "name: other\nspec").replace("prometheus.io/port", "other"),
+        &POLICY
+            .replace("name: agent\nspec", "name: other\nspec")
+            .replace("prometheus.io/port", "other"),
     );
-    let offers = ["generate", "--offer", "../agent.yaml", "--offer", "builtin:rookout-java"];
+    let offers = [
+        "generate",
+        "--offer",
+        "../agent.yaml",
+        "--offer",
+        "builtin:rookout-java",
+    ];
     let choose = |names: &str| {
         let text = format!(r#"[{{"name": "policies", "array": [{names}]}}]"#);
         site.run(&offers, &[("ARGOCD_APP_PARAMETERS", &text)])
     };
     assert!(succeeded(&choose(r#""agent""#)).contains("agent.jar"));
-    assert!(!succeeded(&choose("")).contains("agent.jar"), "nothing chosen is nothing injected");
+    assert!(
+        !succeeded(&choose("")).contains("agent.jar"),
+        "nothing chosen is nothing injected"
+    );
     assert!(failed(&choose(r#""other""#)).contains("the operator offers agent, rookout-java"));
     assert!(failed(&choose(r#""../other.yaml""#)).contains("does not offer"));
 }
@@ -140,11 +210,18 @@ fn discovery_tells_the_sorts_of_folders_apart() {
         (found("plain").trim(), found("kustomize"), found("helm")),
         ("./deployment.yaml", String::new(), String::new())
     );
-    site.place.write("app/kustomization.yaml", "resources: [deployment.yaml]\n");
-    assert_eq!((found("plain"), found("kustomize").trim()), (String::new(), "kustomization.yaml"));
+    site.place
+        .write("app/kustomization.yaml", "resources: [deployment.yaml]\n");
+    assert_eq!(
+        (found("plain"), found("kustomize").trim()),
+        (String::new(), "kustomization.yaml")
+    );
     fs::remove_file(site.place.path().join("app/kustomization.yaml")).unwrap();
     site.place.write("app/Chart.yaml", "name: a\n");
-    assert_eq!((found("plain"), found("helm").trim()), (String::new(), "Chart.yaml"));
+    assert_eq!(
+        (found("plain"), found("helm").trim()),
+        (String::new(), "Chart.yaml")
+    );
     fs::remove_dir_all(site.place.path().join("app")).unwrap();
     site.place.write("app/values.txt", "");
     assert_eq!(found("plain"), "");
@@ -154,17 +231,32 @@ fn discovery_tells_the_sorts_of_folders_apart() {
 fn announced_are_offered_policies_and_parameters_that_an_application_may_set() {
     let site = Site::new();
     let announced = |args: &[&str], env: &[(&str, &str)]| -> Value {
-        serde_json::from_str(&succeeded(&site.run(&[&["parameters"], args].concat(), env))).unwrap()
+        serde_json::from_str(&succeeded(
+            &site.run(&[&["parameters"], args].concat(), env),
+        ))
+        .unwrap()
     };
-    assert_eq!(announced(&["-p", "../agent.yaml"], &[]), serde_json::json!([]));
+    assert_eq!(
+        announced(&["-p", "../agent.yaml"], &[]),
+        serde_json::json!([])
+    );
     let offered = announced(&["--offer", "../agent.yaml"], &[]);
-    assert_eq!((&offered[0]["name"], &offered[0]["collectionType"]), (&"policies".into(), &"array".into()));
+    assert_eq!(
+        (&offered[0]["name"], &offered[0]["collectionType"]),
+        (&"policies".into(), &"array".into())
+    );
     site.place.write(
         "op.yaml",
         "apiVersion: podgraft.dev/v1alpha1\nkind: Config\npolicies: [agent.yaml]\nallowApplicationConfig: true\n",
     );
     let params = announced(&[], &[("PODGRAFT_CONFIG", "../op.yaml")]);
-    assert_eq!((&params[0]["name"], &params[0]["collectionType"]), (&"params".into(), &"map".into()));
+    assert_eq!(
+        (&params[0]["name"], &params[0]["collectionType"]),
+        (&"params".into(), &"map".into())
+    );
     let tooltip = params[0]["tooltip"].as_str().unwrap();
-    assert!(tooltip.contains("agent:port") && !tooltip.contains("image"), "{tooltip}");
+    assert!(
+        tooltip.contains("agent:port") && !tooltip.contains("image"),
+        "{tooltip}"
+    );
 }

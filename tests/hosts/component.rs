@@ -5,18 +5,42 @@ use super::*;
 const VERSIONS: [&str; 2] = ["kustomize", "kustomize-5.5"];
 
 fn build(place: &Place, kustomize: &Path, folder: &str) -> Output {
-    place.command(kustomize, &["build", folder]).output().unwrap()
+    place
+        .command(kustomize, &["build", folder])
+        .output()
+        .unwrap()
 }
 
 /// The build of manifests with a Component, and of what `apply` makes of the manifests.
 fn built(place: &Place, kustomize: &Path, input: &str, policy: &str) -> (Output, Output) {
-    let args = ["apply", "-q", "-p", policy, "-o", "kustomize", "--output-dir", "component", input];
+    let args = [
+        "apply",
+        "-q",
+        "-p",
+        policy,
+        "-o",
+        "kustomize",
+        "--output-dir",
+        "component",
+        input,
+    ];
     succeeded(&place.podgraft(&args).output().unwrap());
-    place.write("with/kustomization.yaml", "resources: [../plain]\ncomponents: [../component]\n");
-    let applied = succeeded(&place.podgraft(&["apply", "-q", "-p", policy, input]).output().unwrap());
+    place.write(
+        "with/kustomization.yaml",
+        "resources: [../plain]\ncomponents: [../component]\n",
+    );
+    let applied = succeeded(
+        &place
+            .podgraft(&["apply", "-q", "-p", policy, input])
+            .output()
+            .unwrap(),
+    );
     place.write("applied/input.yaml", &applied);
     place.write("applied/kustomization.yaml", "resources: [input.yaml]\n");
-    (build(place, kustomize, "with"), build(place, kustomize, "applied"))
+    (
+        build(place, kustomize, "with"),
+        build(place, kustomize, "applied"),
+    )
 }
 
 /// The case folders whose policy needs no flag.
@@ -24,22 +48,43 @@ fn cases() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/cases");
     let is_plain = |folder: &Path| {
         let has = |file: &str| folder.join(file).exists();
-        has("policy.yaml") && has("input.yaml") && has("expected.yaml") && !has("args") && !has("command")
+        has("policy.yaml")
+            && has("input.yaml")
+            && has("expected.yaml")
+            && !has("args")
+            && !has("command")
     };
-    let entries = walkdir::WalkDir::new(root).min_depth(2).max_depth(2).sort_by_file_name();
-    entries.into_iter().map(|entry| entry.unwrap().into_path()).filter(|folder| is_plain(folder)).collect()
+    let entries = walkdir::WalkDir::new(root)
+        .min_depth(2)
+        .max_depth(2)
+        .sort_by_file_name();
+    entries
+        .into_iter()
+        .map(|entry| entry.unwrap().into_path())
+        .filter(|folder| is_plain(folder))
+        .collect()
 }
 
 #[test]
 fn every_case_comes_to_the_values_that_apply_writes() {
     // Versions differ in little; the older one gets a sample.
-    for (kustomize, step) in VERSIONS.iter().zip([1, 8]).filter_map(|(version, step)| Some((host(version)?, step))) {
+    for (kustomize, step) in VERSIONS
+        .iter()
+        .zip([1, 8])
+        .filter_map(|(version, step)| Some((host(version)?, step)))
+    {
         let (mut same, mut changed) = (0, 0);
         for case in cases().into_iter().step_by(step) {
             let place = Place::new();
-            place.write("plain/input.yaml", &fs::read_to_string(case.join("input.yaml")).unwrap());
+            place.write(
+                "plain/input.yaml",
+                &fs::read_to_string(case.join("input.yaml")).unwrap(),
+            );
             place.write("plain/kustomization.yaml", "resources: [input.yaml]\n");
-            place.write("policy.yaml", &fs::read_to_string(case.join("policy.yaml")).unwrap());
+            place.write(
+                "policy.yaml",
+                &fs::read_to_string(case.join("policy.yaml")).unwrap(),
+            );
             // kustomize takes less than a cluster does: no object without a name, none twice.
             let plain = build(&place, &kustomize, "plain");
             if !plain.status.success() {
@@ -51,7 +96,10 @@ fn every_case_comes_to_the_values_that_apply_writes() {
             same += 1;
             changed += usize::from(with != given(&plain));
         }
-        assert!(same * step > 200 && changed * step > 150, "only {same} cases were built, {changed} of them changed");
+        assert!(
+            same * step > 200 && changed * step > 150,
+            "only {same} cases were built, {changed} of them changed"
+        );
     }
 }
 
@@ -127,7 +175,10 @@ fn namesakes_escapes_lists_and_generated_objects_come_out_right() {
         let (with, applied) = built(&place, &kustomize, "plain/input.yaml", "policy.yaml");
         let (with, applied) = (objects(&succeeded(&with)), objects(&succeeded(&applied)));
         assert_eq!(with, applied);
-        let injected = with.iter().filter(|object| object["metadata"]["annotations"]["a~b/c~1"] == "x").count();
+        let injected = with
+            .iter()
+            .filter(|object| object["metadata"]["annotations"]["a~b/c~1"] == "x")
+            .count();
         assert_eq!((injected, with.len()), (2, 6), "{with:#?}");
     }
 }
@@ -145,7 +196,9 @@ fn a_component_of_nothing_is_still_one() {
 
 #[test]
 fn a_component_that_is_out_of_date_fails_the_build() {
-    let Some(kustomize) = host("kustomize") else { return };
+    let Some(kustomize) = host("kustomize") else {
+        return;
+    };
     for (was, is) in [("-Xmx1g", "-Xmx2g"), ("- name: app", "- name: other")] {
         let place = Place::new();
         place.write("plain/input.yaml", DEPLOYMENT);
@@ -153,7 +206,10 @@ fn a_component_that_is_out_of_date_fails_the_build() {
         succeeded(&built(&place, &kustomize, "plain/input.yaml", "agent.yaml").0);
         place.write("plain/input.yaml", &DEPLOYMENT.replace(was, is));
         let said = failed(&build(&place, &kustomize, "with"));
-        assert!(said.contains("/spec/template/spec/containers/0") && said.contains("test failed"), "{said}");
+        assert!(
+            said.contains("/spec/template/spec/containers/0") && said.contains("test failed"),
+            "{said}"
+        );
     }
 }
 
@@ -163,19 +219,38 @@ fn what_kustomize_cannot_tell_apart_and_what_would_be_read_again_is_refused() {
     place.write("two/a.yaml", DEPLOYMENT);
     place.write("two/b.yaml", DEPLOYMENT);
     let component = |input: &str, folder: &str| {
-        let args = ["apply", "-p", "agent.yaml", "-o", "kustomize", "--output-dir", folder, input];
+        let args = [
+            "apply",
+            "-p",
+            "agent.yaml",
+            "-o",
+            "kustomize",
+            "--output-dir",
+            folder,
+            input,
+        ];
         let output = place.podgraft(&args).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-        assert!(!place.path().join(folder).join("kustomization.yaml").exists());
+        assert!(
+            !place
+                .path()
+                .join(folder)
+                .join("kustomization.yaml")
+                .exists()
+        );
         said(&output)
     };
     let message = component("two", "out");
     assert!(
-        message.contains("two objects called Deployment orders") && message.contains("two/b.yaml:2:1"),
+        message.contains("two objects called Deployment orders")
+            && message.contains("two/b.yaml:2:1"),
         "{message}"
     );
     assert!(component("two/a.yaml", "two").contains("stands in the folder of the Component"));
-    place.write("job.yaml", &DEPLOYMENT.replace("name: orders #", "generateName: orders- #"));
+    place.write(
+        "job.yaml",
+        &DEPLOYMENT.replace("name: orders #", "generateName: orders- #"),
+    );
     assert!(component("job.yaml", "out").contains("unclear-target"));
     let args = ["apply", "-p", "agent.yaml", "-o", "kustomize", "job.yaml"];
     assert!(failed(&place.podgraft(&args).output().unwrap()).contains("add --output-dir DIR"));

@@ -13,10 +13,24 @@ fn indented(text: &str, first: &str, rest: &str) -> String {
 
 /// A list of items, with a functionConfig.
 pub fn list(items: &[&str], function_config: &str) -> String {
-    let items: String = items.iter().map(|item| indented(item, "- ", "  ")).collect();
+    let items: String = items
+        .iter()
+        .map(|item| indented(item, "- ", "  "))
+        .collect();
     let head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n";
-    let config = if function_config.is_empty() { String::new() } else { indented(function_config, "  ", "  ") };
-    format!("{head}{items}{}{config}", if config.is_empty() { "" } else { "functionConfig:\n" })
+    let config = if function_config.is_empty() {
+        String::new()
+    } else {
+        indented(function_config, "  ", "  ")
+    };
+    format!(
+        "{head}{items}{}{config}",
+        if config.is_empty() {
+            ""
+        } else {
+            "functionConfig:\n"
+        }
+    )
 }
 
 /// Without the comment, which would stand between the dash and the item.
@@ -29,7 +43,10 @@ fn function(place: &Place, list: &str) -> Output {
 }
 
 fn results(output: &str) -> Vec<Value> {
-    objects(output)[0]["results"].as_array().cloned().unwrap_or_default()
+    objects(output)[0]["results"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default()
 }
 
 #[test]
@@ -37,7 +54,10 @@ fn the_lists_text_stays_and_its_items_are_what_apply_makes_of_them() {
     let place = Place::new();
     let input = list(&[&deployment(), CONFIG_MAP], POLICY);
     for version in ["v1", "v1beta1", "v1alpha1"] {
-        let input = input.replace("config.kubernetes.io/v1\n", &format!("config.kubernetes.io/{version}\n"));
+        let input = input.replace(
+            "config.kubernetes.io/v1\n",
+            &format!("config.kubernetes.io/{version}\n"),
+        );
         let output = succeeded(&function(&place, &input));
         for line in input.lines().filter(|line| !line.contains("-Xmx1g")) {
             assert!(output.contains(line), "`{line}` is missing in\n{output}");
@@ -47,7 +67,10 @@ fn the_lists_text_stays_and_its_items_are_what_apply_makes_of_them() {
         items.sort_by_key(|item| item["kind"].to_string());
         assert_eq!(items, objects(&patched));
         let said = results(&output);
-        assert_eq!((said.len(), &said[0]["severity"]), (1, &Value::from("info")));
+        assert_eq!(
+            (said.len(), &said[0]["severity"]),
+            (1, &Value::from("info"))
+        );
         assert_eq!(said[0]["resourceRef"]["name"], "orders");
     }
 }
@@ -64,14 +87,20 @@ fn a_second_run_changes_nothing() {
 #[test]
 fn an_error_is_among_the_results_on_stderr_and_in_the_exit_status() {
     let place = Place::new();
-    let other = deployment().replace("labels: {app", "annotations: {prometheus.io/port: '1'}\n      labels: {app");
+    let other = deployment().replace(
+        "labels: {app",
+        "annotations: {prometheus.io/port: '1'}\n      labels: {app",
+    );
     let input = list(&[&other], POLICY);
     let output = function(&place, &input);
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("conflict"), "{}", said(&output));
     let found = results(&given(&output));
     assert_eq!(found[0]["severity"], "error");
-    assert_eq!(found[0]["field"]["path"], "spec.template.metadata.annotations.prometheus.io/port");
+    assert_eq!(
+        found[0]["field"]["path"],
+        "spec.template.metadata.annotations.prometheus.io/port"
+    );
     let mut list = objects(&given(&output))[0].clone();
     list.as_object_mut().unwrap().shift_remove("results");
     assert_eq!(vec![list], objects(&input), "nothing else is changed");
@@ -81,16 +110,33 @@ fn an_error_is_among_the_results_on_stderr_and_in_the_exit_status() {
 fn a_podgraft_function_names_policies_and_their_parameters() {
     let place = Place::new();
     let config = |spec: &str| {
-        format!("apiVersion: podgraft.dev/v1alpha1\nkind: PodgraftFunction\nmetadata: {{name: f}}\nspec: {spec}\n")
+        format!(
+            "apiVersion: podgraft.dev/v1alpha1\nkind: PodgraftFunction\nmetadata: {{name: f}}\nspec: {spec}\n"
+        )
     };
-    let input = list(&[&deployment()], &config("{policies: [agent.yaml], params: {agent: {port: 1}}}"));
+    let input = list(
+        &[&deployment()],
+        &config("{policies: [agent.yaml], params: {agent: {port: 1}}}"),
+    );
     assert!(succeeded(&function(&place, &input)).contains("agent.jar=1"));
-    let mirrored = "{policies: [agent.yaml], imageMirrors: [{name: docker.io/agent, newName: m/agent}]}";
-    assert!(succeeded(&function(&place, &list(&[&deployment()], &config(mirrored)))).contains("m/agent:1"));
-    for (spec, why) in
-        [("{polices: [a]}", "did you mean"), ("{policies: [x.yaml]}", "x.yaml"), ("{}", "no policy is given")]
-    {
-        assert!(failed(&function(&place, &list(&[&deployment()], &config(spec)))).contains(why), "{spec}");
+    let mirrored =
+        "{policies: [agent.yaml], imageMirrors: [{name: docker.io/agent, newName: m/agent}]}";
+    assert!(
+        succeeded(&function(
+            &place,
+            &list(&[&deployment()], &config(mirrored))
+        ))
+        .contains("m/agent:1")
+    );
+    for (spec, why) in [
+        ("{polices: [a]}", "did you mean"),
+        ("{policies: [x.yaml]}", "x.yaml"),
+        ("{}", "no policy is given"),
+    ] {
+        assert!(
+            failed(&function(&place, &list(&[&deployment()], &config(spec)))).contains(why),
+            "{spec}"
+        );
     }
 }
 
@@ -99,7 +145,10 @@ fn kpts_config_map_names_policies_and_parameters() {
     let place = Place::new();
     let config = "apiVersion: v1\nkind: ConfigMap\ndata: {policy: agent.yaml, port: '7', 'agent:image': 'a:2'}\n";
     let output = succeeded(&function(&place, &list(&[&deployment()], config)));
-    assert!(output.contains("agent.jar=7") && output.contains("image: a:2"), "{output}");
+    assert!(
+        output.contains("agent.jar=7") && output.contains("image: a:2"),
+        "{output}"
+    );
 }
 
 #[test]
@@ -118,10 +167,11 @@ fn policies_among_the_items_count_only_when_asked_for() {
 #[test]
 fn what_is_not_for_a_cluster_is_never_edited() {
     let place = Place::new();
-    let local = deployment()
-        .replace("  name: orders", "  annotations: {config.kubernetes.io/local-config: 'true'}\n  name: orders");
-    let kptfile =
-        "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: p}\npipeline: {mutators: [{exec: podgraft fn}]}\n";
+    let local = deployment().replace(
+        "  name: orders",
+        "  annotations: {config.kubernetes.io/local-config: 'true'}\n  name: orders",
+    );
+    let kptfile = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: p}\npipeline: {mutators: [{exec: podgraft fn}]}\n";
     let input = list(&[&local, kptfile, POLICY], POLICY);
     assert_eq!(succeeded(&function(&place, &input)), input);
 }
@@ -131,7 +181,11 @@ fn what_is_no_list_is_refused_with_nothing_on_stdout() {
     let place = Place::new();
     for input in [DEPLOYMENT, "", "a: [\n"] {
         let output = function(&place, input);
-        assert!(failed(&output).contains("bad-resource-list"), "{}", said(&output));
+        assert!(
+            failed(&output).contains("bad-resource-list"),
+            "{}",
+            said(&output)
+        );
         assert_eq!(given(&output), "");
     }
     let unknown = list(&[&deployment()], "apiVersion: example.com/v1\nkind: X\n");
@@ -148,7 +202,11 @@ fn annotations_of_orchestrators_pass_through() {
     );
     let output = succeeded(&function(&place, &list(&[&noted], POLICY)));
     let item = &objects(&output)[0]["items"][0];
-    assert_eq!(item["metadata"]["annotations"].as_object().unwrap().len(), 5, "with podgraft's own: {item}");
+    assert_eq!(
+        item["metadata"]["annotations"].as_object().unwrap().len(),
+        5,
+        "with podgraft's own: {item}"
+    );
     assert_eq!(results(&output)[0]["file"]["path"], "a/b.yaml");
 }
 
@@ -158,11 +216,22 @@ fn a_generated_object_is_an_item_and_a_second_run_makes_no_other() {
     let generate = "  generate:\n  - resource:\n      apiVersion: v1\n      kind: ConfigMap\n      metadata: {name: 'made-${workload.name}'}\n      \
                     data: {a: b}\n";
     let policy = format!("{POLICY}{generate}");
-    let once = succeeded(&function(&place, &list(&[&deployment(), CONFIG_MAP], &policy)));
+    let once = succeeded(&function(
+        &place,
+        &list(&[&deployment(), CONFIG_MAP], &policy),
+    ));
     let items = objects(&once)[0]["items"].as_array().unwrap().clone();
-    let names: Vec<&str> = items.iter().filter_map(|item| item["metadata"]["name"].as_str()).collect();
+    let names: Vec<&str> = items
+        .iter()
+        .filter_map(|item| item["metadata"]["name"].as_str())
+        .collect();
     assert_eq!(names, ["orders", "made-orders", "settings"]);
     let (head, rest) = once.split_once("results:\n").unwrap();
-    let again = format!("{head}{}", rest.split_once("\nitems:").map(|(_, items)| format!("items:{items}")).unwrap());
+    let again = format!(
+        "{head}{}",
+        rest.split_once("\nitems:")
+            .map(|(_, items)| format!("items:{items}"))
+            .unwrap()
+    );
     assert_eq!(succeeded(&function(&place, &again)), again);
 }

@@ -41,7 +41,10 @@ impl Helm {
     fn new(name: &str) -> Option<Self> {
         let program = host(name)?;
         let place = Place::new();
-        place.write("chart/Chart.yaml", "apiVersion: v2\nname: demo\nversion: 0.1.0\n");
+        place.write(
+            "chart/Chart.yaml",
+            "apiVersion: v2\nname: demo\nversion: 0.1.0\n",
+        );
         let deployment = DEPLOYMENT.replace("'-Xmx1g'", "{{ .Values.options | quote }}");
         place.write("chart/values.yaml", "options: -Xmx1g\n");
         place.write("chart/templates/deployment.yaml", &deployment);
@@ -49,10 +52,19 @@ impl Helm {
         place.write("chart/templates/hook.yaml", HOOK);
         place.write("chart/templates/tests/test.yaml", TEST);
         place.write("chart/crds/crd.yaml", CRD);
-        let helm = Helm { place, program, is_4: name == "helm-4" };
+        let helm = Helm {
+            place,
+            program,
+            is_4: name == "helm-4",
+        };
         if helm.is_4 {
             let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("hosts/helm");
-            succeeded(&helm.command(&["plugin", "install", plugin.to_str().unwrap()], &[]).output().unwrap());
+            succeeded(
+                &helm
+                    .command(&["plugin", "install", plugin.to_str().unwrap()], &[])
+                    .output()
+                    .unwrap(),
+            );
         }
         Some(helm)
     }
@@ -60,8 +72,11 @@ impl Helm {
     fn command(&self, args: &[&str], env: &[(&str, &str)]) -> Command {
         let mut command = self.place.command(&self.program, args);
         let home = self.place.path().join("helm");
-        for (name, folder) in [("HELM_CONFIG_HOME", "config"), ("HELM_CACHE_HOME", "cache"), ("HELM_DATA_HOME", "data")]
-        {
+        for (name, folder) in [
+            ("HELM_CONFIG_HOME", "config"),
+            ("HELM_CACHE_HOME", "cache"),
+            ("HELM_DATA_HOME", "data"),
+        ] {
             command.env(name, home.join(folder));
         }
         set_env(&mut command, env);
@@ -76,7 +91,12 @@ impl Helm {
     fn injected(&self, env: &[(&str, &str)]) -> Output {
         let args: &[&str] = match self.is_4 {
             true => &["--post-renderer", "podgraft"],
-            false => &["--post-renderer", "podgraft", "--post-renderer-args", "post-render"],
+            false => &[
+                "--post-renderer",
+                "podgraft",
+                "--post-renderer-args",
+                "post-render",
+            ],
         };
         self.template(args, env)
     }
@@ -85,7 +105,10 @@ impl Helm {
 const ENV: [(&str, &str); 1] = [("PODGRAFT_POLICY", "agent.yaml")];
 
 fn both() -> Vec<Helm> {
-    ["helm-3", "helm-4"].iter().filter_map(|name| Helm::new(name)).collect()
+    ["helm-3", "helm-4"]
+        .iter()
+        .filter_map(|name| Helm::new(name))
+        .collect()
 }
 
 #[test]
@@ -95,7 +118,11 @@ fn a_post_renderer_gives_the_values_that_apply_gives_and_leaves_hooks_alone() {
         let injected = helm.injected(&ENV);
         let found = objects(&succeeded(&injected));
         assert_eq!(found, objects(&helm.place.applied(&plain)));
-        assert_eq!(found.len(), 5, "the CRD, the settings, the workload, the hook and the test");
+        assert_eq!(
+            found.len(),
+            5,
+            "the CRD, the settings, the workload, the hook and the test"
+        );
         assert_eq!(succeeded(&injected).matches("-javaagent:").count(), 1);
         assert!(
             succeeded(&injected).contains("# Source: demo/templates/deployment.yaml"),
@@ -103,7 +130,10 @@ fn a_post_renderer_gives_the_values_that_apply_gives_and_leaves_hooks_alone() {
         );
         assert!(!succeeded(&injected).contains("generated-by-postrender"));
         if !helm.is_4 {
-            assert!(succeeded(&injected).contains("name: orders # the main one"), "Helm 3 keeps the text");
+            assert!(
+                succeeded(&injected).contains("name: orders # the main one"),
+                "Helm 3 keeps the text"
+            );
             assert!(succeeded(&injected).contains("defaultMode: 0444"));
         }
     }
@@ -113,11 +143,17 @@ fn a_post_renderer_gives_the_values_that_apply_gives_and_leaves_hooks_alone() {
 fn a_second_run_changes_nothing() {
     for helm in both() {
         let once = succeeded(&helm.injected(&ENV));
-        helm.place.write("again/Chart.yaml", "apiVersion: v2\nname: again\nversion: 0.1.0\n");
+        helm.place.write(
+            "again/Chart.yaml",
+            "apiVersion: v2\nname: again\nversion: 0.1.0\n",
+        );
         helm.place.write("again/templates/all.yaml", &once);
         let args = ["template", "shop", "again", "--post-renderer", "podgraft"];
-        let args =
-            if helm.is_4 { args.to_vec() } else { [&args[..], &["--post-renderer-args", "post-render"]].concat() };
+        let args = if helm.is_4 {
+            args.to_vec()
+        } else {
+            [&args[..], &["--post-renderer-args", "post-render"]].concat()
+        };
         let twice = succeeded(&helm.command(&args, &ENV).output().unwrap());
         assert_eq!(objects(&twice), objects(&once));
     }
@@ -126,10 +162,16 @@ fn a_second_run_changes_nothing() {
 #[test]
 fn a_problem_fails_helm_and_the_log_file_says_which() {
     for helm in both() {
-        let env = [("PODGRAFT_POLICY", "nowhere.yaml"), ("PODGRAFT_LOG_FILE", "log")];
+        let env = [
+            ("PODGRAFT_POLICY", "nowhere.yaml"),
+            ("PODGRAFT_LOG_FILE", "log"),
+        ];
         let output = helm.injected(&env);
         let said = failed(&output);
-        assert!(!given(&output).contains("kind: Deployment"), "nothing is rendered");
+        assert!(
+            !given(&output).contains("kind: Deployment"),
+            "nothing is rendered"
+        );
         let why = "`nowhere.yaml` cannot be read";
         // Helm 4 does not show what a plugin says.
         assert_eq!(said.contains(why), !helm.is_4, "{said}");
@@ -139,8 +181,17 @@ fn a_problem_fails_helm_and_the_log_file_says_which() {
 
 #[test]
 fn flags_of_helm_4_reach_the_plugin() {
-    let Some(helm) = Helm::new("helm-4") else { return };
-    let args = ["--post-renderer", "podgraft", "--post-renderer-args", "-p", "--post-renderer-args", "agent.yaml"];
+    let Some(helm) = Helm::new("helm-4") else {
+        return;
+    };
+    let args = [
+        "--post-renderer",
+        "podgraft",
+        "--post-renderer-args",
+        "-p",
+        "--post-renderer-args",
+        "agent.yaml",
+    ];
     assert!(succeeded(&helm.template(&args, &[])).contains("-javaagent:"));
 }
 
@@ -151,6 +202,9 @@ fn a_chart_of_hooks_alone_renders() {
             fs::remove_file(helm.place.path().join("chart/templates").join(file)).unwrap();
         }
         let output = succeeded(&helm.injected(&ENV));
-        assert!(output.contains("name: migrate") && !output.contains("-javaagent:"), "{output}");
+        assert!(
+            output.contains("name: migrate") && !output.contains("-javaagent:"),
+            "{output}"
+        );
     }
 }

@@ -23,7 +23,10 @@ fn examples() -> Place {
 }
 
 fn build(place: &Place, kustomize: &Path, flags: &[&str], folder: &str) -> Output {
-    place.command(kustomize, &[&["build"], flags, &[folder]].concat()).output().unwrap()
+    place
+        .command(kustomize, &[&["build"], flags, &[folder]].concat())
+        .output()
+        .unwrap()
 }
 
 /// What `podgraft apply` makes of a build without functions.
@@ -55,8 +58,15 @@ fn a_function_gives_the_values_that_apply_gives() {
         let param = r#"config={"rules": [{"pattern": "java.lang.*"}]}"#;
         let args = ["--config", "podgraft.yaml", "--param", param];
         let jmx = applied(place, &plain, "builtin:jmx-exporter", &args);
-        assert!(jmx[1].to_string().contains("registry.example.com/curl:"), "{}", jmx[1]);
-        assert_eq!(objects(&succeeded(&build(place, kustomize, &FUNCTIONS, "file"))), jmx);
+        assert!(
+            jmx[1].to_string().contains("registry.example.com/curl:"),
+            "{}",
+            jmx[1]
+        );
+        assert_eq!(
+            objects(&succeeded(&build(place, kustomize, &FUNCTIONS, "file"))),
+            jmx
+        );
     });
 }
 
@@ -64,11 +74,26 @@ fn a_function_gives_the_values_that_apply_gives() {
 fn the_component_of_the_example_is_what_podgraft_makes_and_needs_no_function() {
     for_each_version(|place, kustomize| {
         let own = place.read("no-function/agents/kustomization.yaml");
-        let args = ["apply", "-q", "-p", "in-path/agent.yaml", "-o", "kustomize", "--output-dir", "no-function/agents"];
-        succeeded(&with_stdin(place.podgraft(&args), &succeeded(&build(place, kustomize, &[], "app"))));
+        let args = [
+            "apply",
+            "-q",
+            "-p",
+            "in-path/agent.yaml",
+            "-o",
+            "kustomize",
+            "--output-dir",
+            "no-function/agents",
+        ];
+        succeeded(&with_stdin(
+            place.podgraft(&args),
+            &succeeded(&build(place, kustomize, &[], "app")),
+        ));
         assert_eq!(place.read("no-function/agents/kustomization.yaml"), own);
         let built = objects(&succeeded(&build(place, kustomize, &[], "no-function")));
-        assert_eq!(built, objects(&succeeded(&build(place, kustomize, &FUNCTIONS, "in-path"))));
+        assert_eq!(
+            built,
+            objects(&succeeded(&build(place, kustomize, &FUNCTIONS, "in-path")))
+        );
     });
 }
 
@@ -76,10 +101,19 @@ fn the_component_of_the_example_is_what_podgraft_makes_and_needs_no_function() {
 fn an_overlay_adds_its_policy_to_that_of_its_base() {
     for_each_version(|place, kustomize| {
         let built = objects(&succeeded(&build(place, kustomize, &FUNCTIONS, "nested")));
-        let deployment = built.iter().find(|object| object["kind"] == "Deployment").unwrap();
+        let deployment = built
+            .iter()
+            .find(|object| object["kind"] == "Deployment")
+            .unwrap();
         assert_eq!(deployment["metadata"]["name"], "eu-orders");
-        assert_eq!(deployment["metadata"]["annotations"]["podgraft.dev/applied"], "agent,scrape");
-        assert_eq!(deployment["spec"]["template"]["metadata"]["annotations"]["prometheus.io/scrape"], "true");
+        assert_eq!(
+            deployment["metadata"]["annotations"]["podgraft.dev/applied"],
+            "agent,scrape"
+        );
+        assert_eq!(
+            deployment["spec"]["template"]["metadata"]["annotations"]["prometheus.io/scrape"],
+            "true"
+        );
         let env = &deployment["spec"]["template"]["spec"]["containers"][0]["env"][0]["value"];
         assert_eq!(env, "-XX:MaxRAMPercentage=75 -javaagent:/agent/agent.jar");
     });
@@ -90,10 +124,17 @@ fn a_second_injection_changes_nothing() {
     for_each_version(|place, kustomize| {
         let once = succeeded(&build(place, kustomize, &FUNCTIONS, "in-path"));
         place.write("again/built.yaml", &once);
-        place.write("again/kustomization.yaml", "resources: [built.yaml]\ntransformers: [../shared]\n");
+        place.write(
+            "again/kustomization.yaml",
+            "resources: [built.yaml]\ntransformers: [../shared]\n",
+        );
         let twice = build(place, kustomize, &FUNCTIONS, "again");
         assert_eq!(objects(&succeeded(&twice)), objects(&once));
-        assert!(said(&twice).contains("0 injected") || said(&twice).contains("1 unchanged"), "{}", said(&twice));
+        assert!(
+            said(&twice).contains("0 injected") || said(&twice).contains("1 unchanged"),
+            "{}",
+            said(&twice)
+        );
     });
 }
 
@@ -104,14 +145,21 @@ fn a_problem_fails_the_build_with_our_message() {
         place.write("in-path/agent.yaml", &agent.replace("emptyDir", "emtyDir"));
         let said = failed(&build(place, kustomize, &FUNCTIONS, "in-path"));
         assert!(said.contains("did you mean `emptyDir`?"), "{said}");
-        let with_volume = agent
-            .replace("    initContainers:", "    ports:\n    - {name: http, containerPort: 80}\n    initContainers:");
+        let with_volume = agent.replace(
+            "    initContainers:",
+            "    ports:\n    - {name: http, containerPort: 80}\n    initContainers:",
+        );
         place.write("in-path/agent.yaml", &with_volume);
         let ports = "        ports:\n        - {name: http, containerPort: 8080}\n";
-        let app = place.read("app/deployment.yaml").replace("        env:\n", &format!("{ports}        env:\n"));
+        let app = place
+            .read("app/deployment.yaml")
+            .replace("        env:\n", &format!("{ports}        env:\n"));
         place.write("app/deployment.yaml", &app);
         let said = failed(&build(place, kustomize, &FUNCTIONS, "in-path"));
-        assert!(said.contains("conflict") && said.contains("functionConfig:"), "{said}");
+        assert!(
+            said.contains("conflict") && said.contains("functionConfig:"),
+            "{said}"
+        );
     });
 }
 
@@ -119,13 +167,32 @@ fn a_problem_fails_the_build_with_our_message() {
 fn the_validator_fails_the_build_of_what_is_not_injected() {
     for_each_version(|place, kustomize| {
         succeeded(&build(place, kustomize, &FUNCTIONS, "validated"));
-        place.write("validated/kustomization.yaml", "resources: [../app]\nvalidators: [check.yaml]\n");
+        place.write(
+            "validated/kustomization.yaml",
+            "resources: [../app]\nvalidators: [check.yaml]\n",
+        );
         let said = failed(&build(place, kustomize, &FUNCTIONS, "validated"));
-        assert!(said.contains("out-of-date") && said.contains("Deployment shop/orders is not up to date"), "{said}");
-        place.write("checked/check.yaml", &place.read("validated/check.yaml").replace("./check.sh", "podgraft-fn"));
-        place.write("checked/kustomization.yaml", "resources: [../in-path]\ntransformers: [check.yaml]\n");
+        assert!(
+            said.contains("out-of-date")
+                && said.contains("Deployment shop/orders is not up to date"),
+            "{said}"
+        );
+        place.write(
+            "checked/check.yaml",
+            &place
+                .read("validated/check.yaml")
+                .replace("./check.sh", "podgraft-fn"),
+        );
+        place.write(
+            "checked/kustomization.yaml",
+            "resources: [../in-path]\ntransformers: [check.yaml]\n",
+        );
         let last = build(place, kustomize, &FUNCTIONS, "checked");
-        assert_eq!(succeeded(&last), succeeded(&build(place, kustomize, &FUNCTIONS, "in-path")), "as a transformer");
+        assert_eq!(
+            succeeded(&last),
+            succeeded(&build(place, kustomize, &FUNCTIONS, "in-path")),
+            "as a transformer"
+        );
     });
 }
 
@@ -134,9 +201,16 @@ fn the_gate_fails_the_build_where_functions_are_skipped() {
     let is_injected = |output: &Output| given(output).contains("-javaagent:");
     for_each_version(|place, kustomize| {
         let skipped = build(place, kustomize, &FUNCTIONS[..1], "in-path");
-        assert!(skipped.status.success() && !is_injected(&skipped), "the trap that the gate is for");
+        assert!(
+            skipped.status.success() && !is_injected(&skipped),
+            "the trap that the gate is for"
+        );
         let said = failed(&build(place, kustomize, &FUNCTIONS[..1], "gate"));
-        assert!(said.contains("podgraft.dev/applied") && said.contains("is missing for replacement source"), "{said}");
+        assert!(
+            said.contains("podgraft.dev/applied")
+                && said.contains("is missing for replacement source"),
+            "{said}"
+        );
         assert!(is_injected(&build(place, kustomize, &FUNCTIONS, "gate")));
     });
 }
@@ -144,7 +218,10 @@ fn the_gate_fails_the_build_where_functions_are_skipped() {
 #[test]
 fn the_container_differs_from_the_program_in_nothing_but_how_it_is_started() {
     let place = examples();
-    let (container, program) = (place.read("container/agent.yaml"), place.read("in-path/agent.yaml"));
+    let (container, program) = (
+        place.read("container/agent.yaml"),
+        place.read("in-path/agent.yaml"),
+    );
     let without_function = |text: &str| -> Vec<Value> {
         let mut policy = objects(text);
         policy[0]["metadata"]["annotations"].take();

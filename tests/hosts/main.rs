@@ -74,7 +74,8 @@ spec:
         secret: {secretName: keys, defaultMode: 0444}
 ";
 
-const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata: {mode: '0444'}\n";
+const CONFIG_MAP: &str =
+    "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata: {mode: '0444'}\n";
 
 /// A folder with the program in `bin`, under the names that hosts call it by.
 pub struct Place(program::Place);
@@ -84,7 +85,11 @@ impl Place {
         let place = Place(program::Place::new());
         fs::create_dir(place.path().join("bin")).unwrap();
         for name in ["podgraft", "podgraft-fn"] {
-            std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_podgraft"), place.path().join("bin").join(name)).unwrap();
+            std::os::unix::fs::symlink(
+                env!("CARGO_BIN_EXE_podgraft"),
+                place.path().join("bin").join(name),
+            )
+            .unwrap();
         }
         place.write("agent.yaml", POLICY);
         place
@@ -125,7 +130,11 @@ impl Place {
 /// The objects of a stream, sorted by kind and name, without what hosts note on their way.
 fn objects(text: &str) -> Vec<Value> {
     let tree = parse(text).unwrap_or_else(|error| panic!("{error:?} in\n{text}"));
-    let mut objects: Vec<Value> = tree.roots().iter().map(|&root| to_value(&tree, root).unwrap()).collect();
+    let mut objects: Vec<Value> = tree
+        .roots()
+        .iter()
+        .map(|&root| to_value(&tree, root).unwrap())
+        .collect();
     objects.retain(|object| !object.is_null());
     objects.sort_by_key(|object| format!("{} {}", object["kind"], object["metadata"]["name"]));
     objects
@@ -133,21 +142,32 @@ fn objects(text: &str) -> Vec<Value> {
 
 /// A host's program; where it is missing the test ends with a skip that can be seen, or fails with CI=true.
 fn host(name: &str) -> Option<PathBuf> {
-    let installed = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/hosts").join(name);
+    let installed = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("target/hosts")
+        .join(name);
     let in_path = || {
         let path = std::env::var_os("PATH")?;
         // The others are installed in the versions that are meant.
         let wanted = (name == "kpt").then_some(name)?;
-        std::env::split_paths(&path).map(|folder| folder.join(wanted)).find(|file| file.is_file())
+        std::env::split_paths(&path)
+            .map(|folder| folder.join(wanted))
+            .find(|file| file.is_file())
     };
-    let found = if installed.is_file() { Some(installed) } else { in_path() };
+    let found = if installed.is_file() {
+        Some(installed)
+    } else {
+        in_path()
+    };
     if found.is_none() {
         // CI installs kpt nowhere: it is tested where it is.
         assert!(
             name == "kpt" || std::env::var("CI").as_deref() != Ok("true"),
             "target/hosts/{name} is missing: run .ci/run"
         );
-        let _ = writeln!(std::io::stderr(), "skipped: {name} is not there (.ci/run installs it)");
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: {name} is not there (.ci/run installs it)"
+        );
     }
     found
 }

@@ -6,11 +6,15 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-const CONFIG: &str =
-    "apiVersion: podgraft.dev/v1alpha1\nkind: Config\npolicies: [agent.yaml]\nallowApplicationConfig: true\n";
+const CONFIG: &str = "apiVersion: podgraft.dev/v1alpha1\nkind: Config\npolicies: [agent.yaml]\nallowApplicationConfig: true\n";
 
 fn from_repository(name: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("hosts/argocd").join(name)).unwrap()
+    fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("hosts/argocd")
+            .join(name),
+    )
+    .unwrap()
 }
 
 /// A running plugin server; killed at the end, for it does not listen to anything milder.
@@ -34,29 +38,52 @@ impl Server {
         let program = host("argocd-cmp")?;
         let place = Place::new();
         for (name, installed) in tools {
-            std::os::unix::fs::symlink(host(installed)?, place.path().join("bin").join(name)).unwrap();
+            std::os::unix::fs::symlink(host(installed)?, place.path().join("bin").join(name))
+                .unwrap();
         }
-        let plugin = from_repository(&format!("plugin-{variant}.yaml")).replace("  # discover:", "  discover:");
+        let plugin = from_repository(&format!("plugin-{variant}.yaml"))
+            .replace("  # discover:", "  discover:");
         assert!(plugin.contains("\n  discover:"));
         place.write("config/plugin.yaml", &plugin);
-        place.write("operator/podgraft.yaml", &CONFIG.replace("agent.yaml", "../agent.yaml"));
+        place.write(
+            "operator/podgraft.yaml",
+            &CONFIG.replace("agent.yaml", "../agent.yaml"),
+        );
         fs::create_dir(place.path().join("sockets")).unwrap();
-        let name = objects(&plugin)[0]["metadata"]["name"].as_str().unwrap().to_owned();
+        let name = objects(&plugin)[0]["metadata"]["name"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         let socket = place.path().join("sockets").join(format!("{name}.sock"));
-        let mut command = place.command(&program, &["serve", place.path().join("config").to_str().unwrap()]);
+        let mut command = place.command(
+            &program,
+            &["serve", place.path().join("config").to_str().unwrap()],
+        );
         command
             .env("ARGOCD_PLUGINSOCKFILEPATH", place.path().join("sockets"))
             .env("ARGOCD_CMP_WORKDIR", place.path().join("work"))
-            .env("PODGRAFT_CONFIG", place.path().join("operator/podgraft.yaml"))
+            .env(
+                "PODGRAFT_CONFIG",
+                place.path().join("operator/podgraft.yaml"),
+            )
             .env("HOME", place.path())
             .stdout(fs::File::create(place.path().join("log")).unwrap())
             .stderr(fs::File::create(place.path().join("log.err")).unwrap());
         fs::create_dir(place.path().join("work")).unwrap();
         let process = command.spawn().unwrap();
-        let server = Server { socket: socket.to_str().unwrap().to_owned(), place, program, process };
+        let server = Server {
+            socket: socket.to_str().unwrap().to_owned(),
+            place,
+            program,
+            process,
+        };
         let until = Instant::now() + Duration::from_secs(30);
         while !socket.exists() {
-            assert!(Instant::now() < until, "no socket: {}", server.place.read("log.err"));
+            assert!(
+                Instant::now() < until,
+                "no socket: {}",
+                server.place.read("log.err")
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
         Some(server)
@@ -72,7 +99,11 @@ impl Server {
             "KUBE_VERSION=1.33.1",
             "KUBE_API_VERSIONS=v1,apps/v1",
         ];
-        let paths = [self.socket.as_str(), repository.to_str().unwrap(), app.to_str().unwrap()];
+        let paths = [
+            self.socket.as_str(),
+            repository.to_str().unwrap(),
+            app.to_str().unwrap(),
+        ];
         let args = [&[what], &paths[..], &base, env].concat();
         self.place.command(&self.program, &args).output().unwrap()
     }
@@ -87,7 +118,8 @@ impl Server {
     }
 
     fn write_app(&self) {
-        self.place.write("repository/app/deployment.yaml", DEPLOYMENT);
+        self.place
+            .write("repository/app/deployment.yaml", DEPLOYMENT);
         self.place.write("repository/app/settings.yaml", CONFIG_MAP);
         self.place.write(
             "repository/app/secret.yaml",
@@ -100,34 +132,66 @@ impl Server {
 fn manifests(answer: &Output) -> Vec<Value> {
     let answer: Value = serde_json::from_str(&succeeded(answer)).unwrap();
     let texts = answer["manifests"].as_array().cloned().unwrap_or_default();
-    let text = texts.iter().map(|text| format!("---\n{}\n", text.as_str().unwrap())).collect::<String>();
-    if text.is_empty() { Vec::new() } else { objects(&text) }
+    let text = texts
+        .iter()
+        .map(|text| format!("---\n{}\n", text.as_str().unwrap()))
+        .collect::<String>();
+    if text.is_empty() {
+        Vec::new()
+    } else {
+        objects(&text)
+    }
 }
 
 #[test]
 fn plain_manifests_are_what_apply_gives() {
-    let Some(server) = Server::start("plain", &[]) else { return };
+    let Some(server) = Server::start("plain", &[]) else {
+        return;
+    };
     server.write_app();
-    let wanted = server.place.podgraft(&["apply", "-q", "-p", "agent.yaml", "repository/app"]).output().unwrap();
+    let wanted = server
+        .place
+        .podgraft(&["apply", "-q", "-p", "agent.yaml", "repository/app"])
+        .output()
+        .unwrap();
     let found = manifests(&server.generate("app", &[]));
     assert_eq!(found, objects(&succeeded(&wanted)));
-    let deployment = found.iter().find(|object| object["kind"] == "Deployment").unwrap();
-    assert_eq!(deployment["spec"]["template"]["spec"]["volumes"][0]["secret"]["defaultMode"], 292, "0444 is octal");
+    let deployment = found
+        .iter()
+        .find(|object| object["kind"] == "Deployment")
+        .unwrap();
+    assert_eq!(
+        deployment["spec"]["template"]["spec"]["volumes"][0]["secret"]["defaultMode"], 292,
+        "0444 is octal"
+    );
     assert!(server.matches("app"));
-    server.place.write("repository/kustomized/kustomization.yaml", "resources: []\n");
+    server.place.write(
+        "repository/kustomized/kustomization.yaml",
+        "resources: []\n",
+    );
     assert!(!server.matches("kustomized"));
 }
 
 #[test]
 fn an_application_without_parameters_and_with_them() {
-    let Some(server) = Server::start("plain", &[]) else { return };
+    let Some(server) = Server::start("plain", &[]) else {
+        return;
+    };
     server.write_app();
     let port = |env: &[&str]| {
         let found = manifests(&server.generate("app", env));
-        let deployment = found.iter().find(|object| object["kind"] == "Deployment").unwrap().clone();
+        let deployment = found
+            .iter()
+            .find(|object| object["kind"] == "Deployment")
+            .unwrap()
+            .clone();
         deployment["spec"]["template"]["metadata"]["annotations"]["prometheus.io/port"].clone()
     };
-    for env in [&[][..], &["ARGOCD_APP_PARAMETERS=null"], &["ARGOCD_APP_PARAMETERS=[]"]] {
+    for env in [
+        &[][..],
+        &["ARGOCD_APP_PARAMETERS=null"],
+        &["ARGOCD_APP_PARAMETERS=[]"],
+    ] {
         assert_eq!(port(env), "9404", "{env:?}");
     }
     let map = r#"ARGOCD_APP_PARAMETERS=[{"name":"params","map":{"agent:port":"7"}}]"#;
@@ -140,62 +204,122 @@ fn an_application_without_parameters_and_with_them() {
 
 #[test]
 fn an_error_is_what_argo_cd_shows_and_holds_no_secret() {
-    let Some(server) = Server::start("plain", &[]) else { return };
+    let Some(server) = Server::start("plain", &[]) else {
+        return;
+    };
     server.write_app();
     let image = r#"ARGOCD_APP_PARAMETERS=[{"name":"params","map":{"image":"evil:1"}}]"#;
     let said = failed(&server.generate("app", &[image]));
-    assert!(said.contains("failed exit status 2") && said.contains("not an application's to set"), "{said}");
-    server.place.write("repository/app/pod.yaml", "apiVersion: v1\nkind: Pod\nspec: {password: hunter2, a: [\n");
+    assert!(
+        said.contains("failed exit status 2") && said.contains("not an application's to set"),
+        "{said}"
+    );
+    server.place.write(
+        "repository/app/pod.yaml",
+        "apiVersion: v1\nkind: Pod\nspec: {password: hunter2, a: [\n",
+    );
     let said = failed(&server.generate("app", &[]));
-    assert!(said.contains("error[not-yaml]") && said.contains("pod.yaml:"), "{said}");
+    assert!(
+        said.contains("error[not-yaml]") && said.contains("pod.yaml:"),
+        "{said}"
+    );
     assert!(!said.contains("hunter2"), "{said}");
 }
 
 #[test]
 fn an_empty_folder_is_no_empty_application() {
-    let Some(server) = Server::start("plain", &[]) else { return };
+    let Some(server) = Server::start("plain", &[]) else {
+        return;
+    };
     server.place.write("repository/app/notes.txt", "nothing\n");
     assert!(failed(&server.generate("app", &[])).contains("no-manifests"));
 }
 
 #[test]
 fn a_kustomization_is_built_and_injected() {
-    let Some(server) = Server::start("kustomize", &[("kustomize", "kustomize")]) else { return };
+    let Some(server) = Server::start("kustomize", &[("kustomize", "kustomize")]) else {
+        return;
+    };
     server.write_app();
-    server.place.write("repository/app/kustomization.yaml", "namePrefix: eu-\nresources: [deployment.yaml]\n");
+    server.place.write(
+        "repository/app/kustomization.yaml",
+        "namePrefix: eu-\nresources: [deployment.yaml]\n",
+    );
     let found = manifests(&server.generate("app", &[]));
     assert_eq!(found[0]["metadata"]["name"], "eu-orders");
-    assert!(found[0].to_string().contains("-javaagent:/agent/agent.jar=9404"));
+    assert!(
+        found[0]
+            .to_string()
+            .contains("-javaagent:/agent/agent.jar=9404")
+    );
     assert!(server.matches("app"));
-    server.place.write("repository/app/kustomization.yaml", "resources: [nowhere.yaml]\n");
-    assert!(failed(&server.generate("app", &[])).contains("nowhere.yaml"), "kustomize's own message");
-    server.place.write("repository/app/kustomization.yaml", "resources: []\nnamePrefix: a-\n");
+    server.place.write(
+        "repository/app/kustomization.yaml",
+        "resources: [nowhere.yaml]\n",
+    );
+    assert!(
+        failed(&server.generate("app", &[])).contains("nowhere.yaml"),
+        "kustomize's own message"
+    );
+    server.place.write(
+        "repository/app/kustomization.yaml",
+        "resources: []\nnamePrefix: a-\n",
+    );
     failed(&server.generate("app", &[]));
 }
 
 #[test]
 fn a_chart_is_rendered_and_injected_and_its_hooks_are_left_alone() {
-    let Some(server) = Server::start("helm", &[("helm", "helm-3")]) else { return };
+    let Some(server) = Server::start("helm", &[("helm", "helm-3")]) else {
+        return;
+    };
     let hook = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: migrate, annotations: {helm.sh/hook: pre-install}}\nspec:\n  template:\n    \
                 metadata: {labels: {runtime: java}}\n    spec: {containers: [{name: app, image: 'app:{{ .Capabilities.KubeVersion.Minor }}'}]}\n";
-    server.place.write("repository/app/Chart.yaml", "apiVersion: v2\nname: demo\nversion: 0.1.0\n");
+    server.place.write(
+        "repository/app/Chart.yaml",
+        "apiVersion: v2\nname: demo\nversion: 0.1.0\n",
+    );
     server.place.write(
         "repository/app/templates/deployment.yaml",
         &DEPLOYMENT.replace("'-Xmx1g'", "{{ .Values.options | quote }}"),
     );
-    server.place.write("repository/app/templates/hook.yaml", hook);
-    server.place.write("repository/app/values.yaml", "options: -Xmx1g\n");
-    server.place.write("repository/app/prod.yaml", "options: -Xmx8g\n");
-    server.place.write("repository/other.yaml", "options: stolen\n");
+    server
+        .place
+        .write("repository/app/templates/hook.yaml", hook);
+    server
+        .place
+        .write("repository/app/values.yaml", "options: -Xmx1g\n");
+    server
+        .place
+        .write("repository/app/prod.yaml", "options: -Xmx8g\n");
+    server
+        .place
+        .write("repository/other.yaml", "options: stolen\n");
     let found = manifests(&server.generate("app", &[]));
     assert_eq!(found.len(), 2);
-    assert!(found[0].to_string().contains("-Xmx1g -javaagent:/agent/agent.jar=9404"));
-    assert!(!found[1].to_string().contains("-javaagent:") && found[1].to_string().contains("app:33"), "{}", found[1]);
+    assert!(
+        found[0]
+            .to_string()
+            .contains("-Xmx1g -javaagent:/agent/agent.jar=9404")
+    );
+    assert!(
+        !found[1].to_string().contains("-javaagent:") && found[1].to_string().contains("app:33"),
+        "{}",
+        found[1]
+    );
     let values = |file: &str| {
-        let parameters = format!(r#"ARGOCD_APP_PARAMETERS=[{{"name":"value-files","array":["{file}"]}}]"#);
-        server.generate("app", &[&parameters, &format!("PARAM_VALUE_FILES_0={file}")])
+        let parameters =
+            format!(r#"ARGOCD_APP_PARAMETERS=[{{"name":"value-files","array":["{file}"]}}]"#);
+        server.generate(
+            "app",
+            &[&parameters, &format!("PARAM_VALUE_FILES_0={file}")],
+        )
     };
-    assert!(manifests(&values("prod.yaml"))[0].to_string().contains("-Xmx8g -javaagent:"));
+    assert!(
+        manifests(&values("prod.yaml"))[0]
+            .to_string()
+            .contains("-Xmx8g -javaagent:")
+    );
     assert!(failed(&values("../other.yaml")).contains("outside"));
     assert!(server.matches("app"));
 }
@@ -207,19 +331,33 @@ fn the_component_and_the_charts_values_say_the_same() {
     let spec = &sidecar["spec"]["template"]["spec"];
     let of_chart = |value: &Value| {
         let text = value.to_string();
-        text.replace("\"podgraft.yaml\"", "\"plugin-plain.yaml\"").replace("argocd-cmp-cm", "podgraft-plugins")
+        text.replace("\"podgraft.yaml\"", "\"plugin-plain.yaml\"")
+            .replace("argocd-cmp-cm", "podgraft-plugins")
     };
-    assert_eq!(of_chart(&values["repoServer"]["extraContainers"]), spec["containers"].to_string());
-    assert_eq!(of_chart(&values["repoServer"]["volumes"]), spec["volumes"].to_string());
+    assert_eq!(
+        of_chart(&values["repoServer"]["extraContainers"]),
+        spec["containers"].to_string()
+    );
+    assert_eq!(
+        of_chart(&values["repoServer"]["volumes"]),
+        spec["volumes"].to_string()
+    );
     let plugin = objects(&from_repository("plugin-plain.yaml")).remove(0);
-    assert_eq!(values["configs"]["cmp"]["plugins"]["podgraft"], plugin["spec"]);
-    let own = values["extraObjects"][0]["data"]["podgraft.yaml"].as_str().unwrap();
+    assert_eq!(
+        values["configs"]["cmp"]["plugins"]["podgraft"],
+        plugin["spec"]
+    );
+    let own = values["extraObjects"][0]["data"]["podgraft.yaml"]
+        .as_str()
+        .unwrap();
     assert_eq!(objects(own), objects(&from_repository("podgraft.yaml")));
 }
 
 #[test]
 fn the_component_adds_the_sidecar_to_the_repo_server() {
-    let Some(kustomize) = host("kustomize") else { return };
+    let Some(kustomize) = host("kustomize") else {
+        return;
+    };
     let place = Place::new();
     for file in [
         "kustomization.yaml",
@@ -236,12 +374,34 @@ fn the_component_adds_the_sidecar_to_the_repo_server() {
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: argocd-repo-server}\nspec:\n  template:\n    spec:\n      containers: \
          [{name: argocd-repo-server, image: argocd}]\n      volumes: [{name: var-files, emptyDir: {}}, {name: plugins, emptyDir: {}}]\n",
     );
-    place.write("argocd/kustomization.yaml", "resources: [server.yaml]\ncomponents: [../component]\n");
-    let built = objects(&succeeded(&place.command(kustomize, &["build", "argocd"]).output().unwrap()));
-    let deployment = built.iter().find(|object| object["kind"] == "Deployment").unwrap();
-    let containers = deployment["spec"]["template"]["spec"]["containers"].as_array().unwrap();
-    let names: Vec<&str> = containers.iter().filter_map(|container| container["name"].as_str()).collect();
-    assert!(names.contains(&"podgraft") && names.contains(&"argocd-repo-server"), "{names:?}");
-    let maps = built.iter().filter(|object| object["kind"] == "ConfigMap").count();
+    place.write(
+        "argocd/kustomization.yaml",
+        "resources: [server.yaml]\ncomponents: [../component]\n",
+    );
+    let built = objects(&succeeded(
+        &place
+            .command(kustomize, &["build", "argocd"])
+            .output()
+            .unwrap(),
+    ));
+    let deployment = built
+        .iter()
+        .find(|object| object["kind"] == "Deployment")
+        .unwrap();
+    let containers = deployment["spec"]["template"]["spec"]["containers"]
+        .as_array()
+        .unwrap();
+    let names: Vec<&str> = containers
+        .iter()
+        .filter_map(|container| container["name"].as_str())
+        .collect();
+    assert!(
+        names.contains(&"podgraft") && names.contains(&"argocd-repo-server"),
+        "{names:?}"
+    );
+    let maps = built
+        .iter()
+        .filter(|object| object["kind"] == "ConfigMap")
+        .count();
     assert_eq!(maps, 2);
 }

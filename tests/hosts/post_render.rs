@@ -15,15 +15,32 @@ fn policies_come_from_flags_else_the_environment_else_the_named_file() {
         "op/podgraft.yaml",
         "apiVersion: podgraft.dev/v1alpha1\nkind: Config\npolicies: [../agent.yaml]\nparams: {agent: {port: 3}}\n",
     );
-    place.write("podgraft.yaml", "apiVersion: podgraft.dev/v1alpha1\nkind: Config\npolicies: [agent.yaml]\n");
+    place.write(
+        "podgraft.yaml",
+        "apiVersion: podgraft.dev/v1alpha1\nkind: Config\npolicies: [agent.yaml]\n",
+    );
     fs::create_dir(place.path().join(".git")).unwrap();
     let wanted = place.applied(DEPLOYMENT);
-    assert_eq!(succeeded(&post_render(&place, &[], &["-p", "agent.yaml"], DEPLOYMENT)), wanted);
-    assert_eq!(succeeded(&post_render(&place, &[("PODGRAFT_POLICY", "agent.yaml")], &[], DEPLOYMENT)), wanted);
+    assert_eq!(
+        succeeded(&post_render(&place, &[], &["-p", "agent.yaml"], DEPLOYMENT)),
+        wanted
+    );
+    assert_eq!(
+        succeeded(&post_render(
+            &place,
+            &[("PODGRAFT_POLICY", "agent.yaml")],
+            &[],
+            DEPLOYMENT
+        )),
+        wanted
+    );
     let config = [("PODGRAFT_CONFIG", "op/podgraft.yaml")];
     assert!(succeeded(&post_render(&place, &config, &[], DEPLOYMENT)).contains("agent.jar=3"));
     let output = post_render(&place, &[], &[], DEPLOYMENT);
-    assert!(failed(&output).contains("no policy is given"), "the podgraft.yaml that lies here is not read");
+    assert!(
+        failed(&output).contains("no policy is given"),
+        "the podgraft.yaml that lies here is not read"
+    );
     assert_eq!(given(&output), "");
 }
 
@@ -31,7 +48,10 @@ fn policies_come_from_flags_else_the_environment_else_the_named_file() {
 fn nothing_in_is_nothing_out_and_no_error() {
     let place = Place::new();
     for text in ["", "\n", "---\n# Source: chart/templates/empty.yaml\n"] {
-        assert_eq!(succeeded(&post_render(&place, &[], &["-p", "agent.yaml"], text)), text);
+        assert_eq!(
+            succeeded(&post_render(&place, &[], &["-p", "agent.yaml"], text)),
+            text
+        );
     }
 }
 
@@ -52,8 +72,19 @@ fn the_log_file_gets_what_stderr_gets() {
 #[test]
 fn hooks_are_left_alone_unless_the_policy_asks_for_them() {
     let place = Place::new();
-    let hook = DEPLOYMENT.replace("  name: orders", "  annotations: {helm.sh/hook: pre-install}\n  name: orders");
-    assert_eq!(succeeded(&post_render(&place, &[], &["-p", "agent.yaml"], &hook)), hook);
-    place.write("hooks.yaml", &POLICY.replace("    selector:", "    hooks: Include\n    selector:"));
-    assert!(succeeded(&post_render(&place, &[], &["-p", "hooks.yaml"], &hook)).contains("agent.jar"));
+    let hook = DEPLOYMENT.replace(
+        "  name: orders",
+        "  annotations: {helm.sh/hook: pre-install}\n  name: orders",
+    );
+    assert_eq!(
+        succeeded(&post_render(&place, &[], &["-p", "agent.yaml"], &hook)),
+        hook
+    );
+    place.write(
+        "hooks.yaml",
+        &POLICY.replace("    selector:", "    hooks: Include\n    selector:"),
+    );
+    assert!(
+        succeeded(&post_render(&place, &[], &["-p", "hooks.yaml"], &hook)).contains("agent.jar")
+    );
 }

@@ -11,7 +11,12 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// Variables that say something to podgraft, which no test takes over from whoever runs it.
-const VARIABLES: [&str; 4] = ["PODGRAFT_CONFIG", "PODGRAFT_POLICY", "PODGRAFT_LOG_FILE", "ARGOCD_APP_PARAMETERS"];
+const VARIABLES: [&str; 4] = [
+    "PODGRAFT_CONFIG",
+    "PODGRAFT_POLICY",
+    "PODGRAFT_LOG_FILE",
+    "ARGOCD_APP_PARAMETERS",
+];
 
 /// A folder in which programs run.
 pub struct Place(TempDir);
@@ -32,12 +37,14 @@ impl Place {
     /// Writes a file, and makes the folders that it stands in.
     pub fn write(&self, name: impl AsRef<Path>, text: impl AsRef<[u8]>) {
         let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("it is in the folder")).expect("the folder can be made");
+        fs::create_dir_all(path.parent().expect("it is in the folder"))
+            .expect("the folder can be made");
         fs::write(path, text).expect("the file can be written");
     }
 
     pub fn read(&self, name: impl AsRef<Path>) -> String {
-        String::from_utf8(fs::read(self.path(name)).expect("the file is there")).expect("it is text")
+        String::from_utf8(fs::read(self.path(name)).expect("the file is there"))
+            .expect("it is text")
     }
 
     /// podgraft in this folder, with nothing to read from stdin.
@@ -48,7 +55,11 @@ impl Place {
     /// Another program in this folder.
     pub fn program(&self, program: impl AsRef<OsStr>, args: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new(program);
-        command.args(args).current_dir(self.root()).env("LC_ALL", "C").stdin(Stdio::null());
+        command
+            .args(args)
+            .current_dir(self.root())
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null());
         for name in VARIABLES {
             command.env_remove(name);
         }
@@ -62,10 +73,18 @@ impl Place {
 
 /// Runs a command with a text on stdin.
 pub fn with_stdin(mut command: Command, text: &str) -> Output {
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
     // A run that is refused does not read it.
-    let _ = child.stdin.take().expect("it is piped").write_all(text.as_bytes());
+    let _ = child
+        .stdin
+        .take()
+        .expect("it is piped")
+        .write_all(text.as_bytes());
     child.wait_with_output().expect("it ends")
 }
 
@@ -82,13 +101,23 @@ pub fn said(output: &Output) -> String {
 /// What it gave out, when it succeeded.
 #[track_caller]
 pub fn succeeded(output: &Output) -> String {
-    assert!(output.status.success(), "{}\n{}", given(output), said(output));
+    assert!(
+        output.status.success(),
+        "{}\n{}",
+        given(output),
+        said(output)
+    );
     given(output)
 }
 
 /// What it said, when it failed.
 #[track_caller]
 pub fn failed(output: &Output) -> String {
-    assert!(!output.status.success(), "it must fail:\n{}\n{}", given(output), said(output));
+    assert!(
+        !output.status.success(),
+        "it must fail:\n{}\n{}",
+        given(output),
+        said(output)
+    );
     said(output)
 }

@@ -23,18 +23,25 @@ impl Case {
     }
 
     pub fn policies(&self) -> Vec<Policy> {
-        promises::policies(&self.policy.to_string()).unwrap_or_else(|why| panic!("{why:?}\n{}", self.policy))
+        promises::policies(&self.policy.to_string())
+            .unwrap_or_else(|why| panic!("{why:?}\n{}", self.policy))
     }
 }
 
 pub fn case() -> impl Strategy<Value = Case> {
-    (vec(workload(), 1..4), policy(), vec(any::<u8>(), 1..64)).prop_map(|(mut objects, policy, style)| {
-        // Names tell them apart where they are compared.
-        for (number, object) in objects.iter_mut().enumerate() {
-            object["metadata"]["name"] = json!(format!("w{number}"));
-        }
-        Case { objects, policy, style }
-    })
+    (vec(workload(), 1..4), policy(), vec(any::<u8>(), 1..64)).prop_map(
+        |(mut objects, policy, style)| {
+            // Names tell them apart where they are compared.
+            for (number, object) in objects.iter_mut().enumerate() {
+                object["metadata"]["name"] = json!(format!("w{number}"));
+            }
+            Case {
+                objects,
+                policy,
+                style,
+            }
+        },
+    )
 }
 
 /// Several files, and one more case of which the policy is theirs.
@@ -44,7 +51,9 @@ pub fn cases() -> impl Strategy<Value = (Vec<Case>, Case)> {
 
 /// An object of the fields that are there.
 fn fields(fields: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Value {
-    let there = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    let there = fields
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)));
     Value::Object(there.collect::<Map<_, _>>())
 }
 
@@ -56,20 +65,52 @@ fn one_of(choices: &'static [&'static str]) -> impl Strategy<Value = String> {
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         one_of(&[
-            "x", "true", "no", "0777", "1e3", "~", "", "a: b", "# c", "- d", "{e}", "it's", "\"q\"", "$(A)", "ü😀"
+            "x", "true", "no", "0777", "1e3", "~", "", "a: b", "# c", "- d", "{e}", "it's",
+            "\"q\"", "$(A)", "ü😀"
         ]),
-        one_of(&["line\nline\n", "a\tb", " lead", "trail ", "*a", "&b", "!c", "%d", "@e", "| f", "<<", "=", "1:30"]),
+        one_of(&[
+            "line\nline\n",
+            "a\tb",
+            " lead",
+            "trail ",
+            "*a",
+            "&b",
+            "!c",
+            "%d",
+            "@e",
+            "| f",
+            "<<",
+            "=",
+            "1:30"
+        ]),
         "[ -~]{0,12}",
     ]
 }
 
 fn labels() -> impl Strategy<Value = Value> {
-    vec((one_of(&["app", "runtime", "team", "a.b/c"]), one_of(&["java", "go", "true", "1"])), 0..3)
-        .prop_map(|pairs| Value::Object(pairs.into_iter().map(|(key, value)| (key, json!(value))).collect()))
+    vec(
+        (
+            one_of(&["app", "runtime", "team", "a.b/c"]),
+            one_of(&["java", "go", "true", "1"]),
+        ),
+        0..3,
+    )
+    .prop_map(|pairs| {
+        Value::Object(
+            pairs
+                .into_iter()
+                .map(|(key, value)| (key, json!(value)))
+                .collect(),
+        )
+    })
 }
 
 /// Each name once, as Kubernetes wants it.
-fn named(items: impl Strategy<Value = Value>, most: usize, key: &'static str) -> impl Strategy<Value = Value> {
+fn named(
+    items: impl Strategy<Value = Value>,
+    most: usize,
+    key: &'static str,
+) -> impl Strategy<Value = Value> {
     vec(items, 0..=most).prop_map(move |items| {
         let mut seen = Vec::new();
         let is_new = |item: &Value| {
@@ -93,8 +134,9 @@ fn variable() -> impl Strategy<Value = Value> {
 }
 
 fn container() -> impl Strategy<Value = Value> {
-    let mount = (one_of(&["/data", "/agent", "/tmp"]), any::<bool>())
-        .prop_map(|(path, is_fixed)| json!({"name": "data", "mountPath": path, "readOnly": is_fixed}));
+    let mount = (one_of(&["/data", "/agent", "/tmp"]), any::<bool>()).prop_map(
+        |(path, is_fixed)| json!({"name": "data", "mountPath": path, "readOnly": is_fixed}),
+    );
     (
         one_of(&["app", "web", "istio-proxy"]),
         one_of(&["a:1", "b/c@sha256:0000", "d"]),
@@ -170,7 +212,11 @@ fn injected_variable() -> impl Strategy<Value = Value> {
         .prop_map(|(name, op, value, position)| {
             let is_removal = op == "Remove";
             // Nothing can be appended.
-            let value = if value.trim().is_empty() { "x".to_owned() } else { value };
+            let value = if value.trim().is_empty() {
+                "x".to_owned()
+            } else {
+                value
+            };
             fields([
                 ("name", Some(json!(name))),
                 ("op", Some(json!(op))),
@@ -182,8 +228,21 @@ fn injected_variable() -> impl Strategy<Value = Value> {
 
 fn policy() -> impl Strategy<Value = Value> {
     let annotations = || {
-        vec((one_of(&["a.b/c", "note", "x"]), text().prop_map(|text| text.replace('$', ""))), 1..3)
-            .prop_map(|pairs| Value::Object(pairs.into_iter().map(|(key, value)| (key, json!(value))).collect()))
+        vec(
+            (
+                one_of(&["a.b/c", "note", "x"]),
+                text().prop_map(|text| text.replace('$', "")),
+            ),
+            1..3,
+        )
+        .prop_map(|pairs| {
+            Value::Object(
+                pairs
+                    .into_iter()
+                    .map(|(key, value)| (key, json!(value)))
+                    .collect(),
+            )
+        })
     };
     let agent = json!({"name": "agent", "image": "r/a:1", "command": ["cp", "/a", "/b"],
         "volumeMounts": [{"name": "agent", "mountPath": "/agent"}]});

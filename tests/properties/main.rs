@@ -26,7 +26,10 @@ use podgraft::yaml::value::to_value;
 use style::Style;
 
 fn number(variable: &str, default: u32) -> u32 {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    std::env::var(variable)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(default)
 }
 
 /// Runs a property over generated inputs: the same ones every time, unless `SEED` says otherwise.
@@ -35,10 +38,15 @@ where
     S::Value: std::fmt::Debug,
 {
     let times = number("PROPTEST_CASES", 256) * times / 256;
-    let config = Config { cases: times.max(1), failure_persistence: None, ..Config::default() };
+    let config = Config {
+        cases: times.max(1),
+        failure_persistence: None,
+        ..Config::default()
+    };
     let mut seed = [0; 32];
     seed[..4].copy_from_slice(&number("SEED", 1).to_le_bytes());
-    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
+    let mut runner =
+        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
     let failed = runner.run(&strategy, |input| {
         property(input);
         Ok::<(), TestCaseError>(())
@@ -68,8 +76,14 @@ fn values(text: &str) -> Vec<Value> {
 
 /// How often each comment that the style writer makes stands in a text.
 fn comments(text: &str) -> [usize; 5] {
-    ["# why", "# at the edge", "# said here", "# next", "# Source: a/b.yaml"]
-        .map(|comment| text.matches(comment).count())
+    [
+        "# why",
+        "# at the edge",
+        "# said here",
+        "# next",
+        "# Source: a/b.yaml",
+    ]
+    .map(|comment| text.matches(comment).count())
 }
 
 #[test]
@@ -77,19 +91,37 @@ fn whatever_is_generated_keeps_the_promises() {
     let (refused, edited, compared) = (Cell::new(0), Cell::new(0), Cell::new(0));
     for_all(case(), 512, |case| {
         let text = case.text();
-        assert_eq!(values(&text), case.objects, "the style writer is wrong\n{text}");
+        assert_eq!(
+            values(&text),
+            case.objects,
+            "the style writer is wrong\n{text}"
+        );
         let kept = promises::check(text.as_bytes(), &case.policies());
         // What is removed or replaced takes its comments with it.
-        let is_adding = !["\"Remove\"", "\"Replace\""].iter().any(|word| case.policy.to_string().contains(word));
+        let is_adding = !["\"Remove\"", "\"Replace\""]
+            .iter()
+            .any(|word| case.policy.to_string().contains(word));
         if let Some(output) = kept.output.as_ref().filter(|_| is_adding) {
-            assert_eq!(comments(&String::from_utf8_lossy(output)), comments(&text), "comments of\n{text}");
+            assert_eq!(
+                comments(&String::from_utf8_lossy(output)),
+                comments(&text),
+                "comments of\n{text}"
+            );
         }
         refused.set(refused.get() + u32::from(kept.output.is_none()));
         edited.set(edited.get() + u32::from(kept.edits > 0));
         compared.set(compared.get() + kept.compared);
     });
-    eprintln!("{} edited, {} refused, {} documents compared", edited.get(), refused.get(), compared.get());
-    assert!(edited.get() > refused.get() / 2 && compared.get() > 0, "hardly anything was edited");
+    eprintln!(
+        "{} edited, {} refused, {} documents compared",
+        edited.get(),
+        refused.get(),
+        compared.get()
+    );
+    assert!(
+        edited.get() > refused.get() / 2 && compared.get() > 0,
+        "hardly anything was edited"
+    );
 }
 
 #[test]
@@ -97,7 +129,11 @@ fn windows_line_ends_stay_and_change_nothing_else() {
     for_all(case(), 256, |case| {
         let text = case.text();
         let with_returns = |text: String| text.replace('\n', "\r\n");
-        assert_eq!(grafted(&with_returns(text.clone()), &case), grafted(&text, &case).map(with_returns), "{text}");
+        assert_eq!(
+            grafted(&with_returns(text.clone()), &case),
+            grafted(&text, &case).map(with_returns),
+            "{text}"
+        );
     });
 }
 
@@ -120,10 +156,14 @@ fn json_has_the_values_of_yaml() {
     for_all(case(), 128, |case| {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": case.objects});
         let alone = grafted(&case.text(), &case).map(|text| values(&text));
-        for text in [list.to_string(), serde_json::to_string_pretty(&list).expect("a value is JSON")] {
+        for text in [
+            list.to_string(),
+            serde_json::to_string_pretty(&list).expect("a value is JSON"),
+        ] {
             let output = grafted(&text, &case);
             let items = output.map(|text| {
-                let mut value: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+                let mut value: Value =
+                    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
                 value["items"].take()
             });
             assert_eq!(items, alone.clone().map(Value::Array), "{text}");
@@ -137,16 +177,31 @@ fn what_was_injected_with_a_record_is_undone_to_the_byte() {
     let undone = Cell::new(0);
     for_all(case(), 256, |case| {
         let (text, policies) = (case.text(), case.policies());
-        let recording = Options { record: true, ..Options::default() };
-        let report = graft(&Arc::from("input.yaml"), text.as_bytes(), &policies, &recording);
+        let recording = Options {
+            record: true,
+            ..Options::default()
+        };
+        let report = graft(
+            &Arc::from("input.yaml"),
+            text.as_bytes(),
+            &policies,
+            &recording,
+        );
         if !promises::errors(&report).is_empty() || report.edits.is_empty() {
             return;
         }
         let injected = splice(text.as_bytes(), &report.edits);
-        let undoing = Options { take_out: TakeOut::All, ..Options::default() };
+        let undoing = Options {
+            take_out: TakeOut::All,
+            ..Options::default()
+        };
         let report = graft(&Arc::from("input.yaml"), &injected, &[], &undoing);
         let shown = String::from_utf8_lossy(&injected);
-        assert!(promises::errors(&report).is_empty(), "{:?}\n{shown}", report.diagnostics);
+        assert!(
+            promises::errors(&report).is_empty(),
+            "{:?}\n{shown}",
+            report.diagnostics
+        );
         let back = splice(&injected, &report.edits);
         assert_eq!(String::from_utf8_lossy(&back), text, "from\n{shown}");
         undone.set(undone.get() + 1);
@@ -158,7 +213,11 @@ fn what_was_injected_with_a_record_is_undone_to_the_byte() {
 /// Runs the program in a folder with `policy.yaml`.
 fn podgraft(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
-    command.args(args).current_dir(folder).output().expect("the program runs")
+    command
+        .args(args)
+        .current_dir(folder)
+        .output()
+        .expect("the program runs")
 }
 
 #[test]
@@ -167,20 +226,39 @@ fn the_order_of_files_and_the_number_of_threads_do_not_matter() {
         let mut results = Vec::new();
         for (threads, is_reversed) in [("1", false), ("1", true), ("4", false), ("3", true)] {
             let folder = tempfile::TempDir::new().expect("there is a folder for temporary files");
-            let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("it can be written");
+            let write = |name: &str, text: &str| {
+                fs::write(folder.path().join(name), text).expect("it can be written")
+            };
             write("policy.yaml", &policy.policy.to_string());
-            let names: Vec<String> = (0..files.len()).map(|number| format!("{number}.yaml")).collect();
-            names.iter().zip(&files).for_each(|(name, file)| write(name, &file.text()));
-            let mut args = vec!["apply", "-q", "-i", "-p", "policy.yaml", "--threads", threads];
+            let names: Vec<String> = (0..files.len())
+                .map(|number| format!("{number}.yaml"))
+                .collect();
+            names
+                .iter()
+                .zip(&files)
+                .for_each(|(name, file)| write(name, &file.text()));
+            let mut args = vec![
+                "apply",
+                "-q",
+                "-i",
+                "-p",
+                "policy.yaml",
+                "--threads",
+                threads,
+            ];
             let at = args.len();
             args.extend(names.iter().map(String::as_str));
             if is_reversed {
                 args[at..].reverse();
             }
             let status = podgraft(folder.path(), &args).status.code();
-            let read = |name: &String| fs::read_to_string(folder.path().join(name)).expect("it is there");
+            let read =
+                |name: &String| fs::read_to_string(folder.path().join(name)).expect("it is there");
             results.push((status, names.iter().map(read).collect::<Vec<_>>()));
         }
-        assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{results:#?}");
+        assert!(
+            results.windows(2).all(|pair| pair[0] == pair[1]),
+            "{results:#?}"
+        );
     });
 }

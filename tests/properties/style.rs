@@ -12,7 +12,12 @@ pub struct Style<'s> {
 
 impl<'s> Style<'s> {
     pub fn new(choices: &'s [u8]) -> Self {
-        let mut style = Style { choices, at: 0, dash_indent: 0, step: 2 };
+        let mut style = Style {
+            choices,
+            at: 0,
+            dash_indent: 0,
+            step: 2,
+        };
         style.dash_indent = [0, 2, 0, 4][style.below(4)];
         style.step = [2, 4, 2, 3][style.below(4)];
         style
@@ -20,7 +25,10 @@ impl<'s> Style<'s> {
 
     fn below(&mut self, end: usize) -> usize {
         // Bytes that are used again must not give the same decisions again.
-        let (byte, round) = (self.choices[self.at % self.choices.len()], self.at / self.choices.len());
+        let (byte, round) = (
+            self.choices[self.at % self.choices.len()],
+            self.at / self.choices.len(),
+        );
         self.at += 1;
         (usize::from(byte) + round * 7) % end
     }
@@ -35,7 +43,13 @@ impl<'s> Style<'s> {
         let mut text = String::new();
         for (number, value) in values.iter().enumerate() {
             if number > 0 || self.rarely(2) {
-                text += ["---\n", "--- \n", "---\n\n", "--- # next\n", "---\n# Source: a/b.yaml\n"][self.below(5)];
+                text += [
+                    "---\n",
+                    "--- \n",
+                    "---\n\n",
+                    "--- # next\n",
+                    "---\n# Source: a/b.yaml\n",
+                ][self.below(5)];
             }
             text += &self.document(value);
         }
@@ -89,8 +103,14 @@ impl<'s> Style<'s> {
             }
             Value::String(lines) if is_literal(lines) && self.rarely(2) => {
                 let inner = " ".repeat(indent + self.step);
-                *text += if lines.ends_with('\n') { " |\n" } else { " |-\n" };
-                lines.lines().for_each(|line| *text += &format!("{inner}{line}\n"));
+                *text += if lines.ends_with('\n') {
+                    " |\n"
+                } else {
+                    " |-\n"
+                };
+                lines
+                    .lines()
+                    .for_each(|line| *text += &format!("{inner}{line}\n"));
             }
             other => {
                 *text += " ";
@@ -130,7 +150,9 @@ impl<'s> Style<'s> {
                 format!("[{space}{}{space}]", items.join(", "))
             }
             Value::Object(fields) => {
-                let pair = |(key, value): (&String, &Value)| format!("{}: {}", self.scalar_text(key), self.flow(value));
+                let pair = |(key, value): (&String, &Value)| {
+                    format!("{}: {}", self.scalar_text(key), self.flow(value))
+                };
                 let pairs: Vec<String> = fields.iter().map(pair).collect();
                 format!("{{{space}{}{space}}}", pairs.join(", "))
             }
@@ -154,13 +176,16 @@ impl<'s> Style<'s> {
 /// Text to every reader without quotes.
 fn is_plain(text: &str) -> bool {
     let is_word = |char: char| char.is_ascii_alphanumeric() || "-./_".contains(char);
-    let is_typed =
-        ["true", "false", "yes", "no", "on", "off", "null", "y", "n"].contains(&text.to_lowercase().as_str());
-    text.starts_with(|char: char| char.is_ascii_alphabetic()) && text.chars().all(is_word) && !is_typed
+    let is_typed = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"]
+        .contains(&text.to_lowercase().as_str());
+    text.starts_with(|char: char| char.is_ascii_alphabetic())
+        && text.chars().all(is_word)
+        && !is_typed
 }
 
 fn is_literal(text: &str) -> bool {
-    let is_simple =
-        |line: &str| !line.is_empty() && !line.starts_with([' ', '\t']) && !line.chars().any(char::is_control);
+    let is_simple = |line: &str| {
+        !line.is_empty() && !line.starts_with([' ', '\t']) && !line.chars().any(char::is_control)
+    };
     text.contains('\n') && !text.ends_with("\n\n") && text.lines().all(is_simple)
 }

@@ -25,13 +25,21 @@ pub fn read(folder: Folder) -> Option<Vec<(String, Vec<u8>)>> {
         println!("skipped: there is no {}", root.display());
         return None;
     }
-    let is_manifest = |path: &Path| path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
+    let is_manifest = |path: &Path| {
+        path.extension()
+            .is_some_and(|end| end == "yaml" || end == "yml" || end == "json")
+    };
     let mut files: Vec<_> = walkdir::WalkDir::new(&root)
         .into_iter()
         .filter_map(Result::ok)
         .filter(|entry| entry.file_type().is_file() && is_manifest(entry.path()))
         .map(|entry| {
-            let name = entry.path().strip_prefix(&root).unwrap().display().to_string();
+            let name = entry
+                .path()
+                .strip_prefix(&root)
+                .unwrap()
+                .display()
+                .to_string();
             (name, fs::read(entry.path()).unwrap())
         })
         .collect();
@@ -55,7 +63,8 @@ pub fn each_chunk(folders: &[Folder], mut see: impl FnMut(&str, &str)) -> bool {
 
 /// File name to class, from the table in `TORTURE.md`.
 pub fn torture_table() -> BTreeMap<String, String> {
-    let text = fs::read_to_string(path(Folder::Torture).join("TORTURE.md")).expect("the set has its table");
+    let text = fs::read_to_string(path(Folder::Torture).join("TORTURE.md"))
+        .expect("the set has its table");
     let row = |line: &str| {
         let mut cells = line.split('|').map(str::trim).skip(1);
         Some((cells.next()?.to_owned(), cells.next()?.to_owned()))

@@ -64,27 +64,43 @@ fn torture_that_is_not_yaml_is_refused() {
         "bad-dedent",
         "colon-in-plain",
     ];
-    let Some(files) = files::read(Folder::Torture) else { return };
+    let Some(files) = files::read(Folder::Torture) else {
+        return;
+    };
     for stem in REFUSED {
-        let (_, bytes) = files.iter().find(|(name, _)| name == &format!("{stem}.yaml")).expect(stem);
+        let (_, bytes) = files
+            .iter()
+            .find(|(name, _)| name == &format!("{stem}.yaml"))
+            .expect(stem);
         let chunks = podgraft::yaml::stream::chunks(bytes);
         let is_bad = |bytes| std::str::from_utf8(bytes).map_or(true, |text| parse(text).is_err());
-        assert!(chunks.map(|chunk| chunk.text).any(is_bad), "{stem} is not refused");
+        assert!(
+            chunks.map(|chunk| chunk.text).any(is_bad),
+            "{stem} is not refused"
+        );
     }
 }
 
 #[test]
 fn torture_that_is_too_deep_says_so() {
-    let Some(files) = files::read(Folder::Torture) else { return };
+    let Some(files) = files::read(Folder::Torture) else {
+        return;
+    };
     for (name, bytes) in files.iter().filter(|(name, _)| name.starts_with("deep-")) {
         let text = std::str::from_utf8(bytes).expect("the deep files are ASCII");
-        assert_eq!(parse(text).expect_err(name).kind, ParseErrorKind::TooDeep, "{name}");
+        assert_eq!(
+            parse(text).expect_err(name).kind,
+            ParseErrorKind::TooDeep,
+            "{name}"
+        );
     }
 }
 
 #[test]
 fn torture_that_is_yaml_is_read() {
-    let Some(files) = files::read(Folder::Torture) else { return };
+    let Some(files) = files::read(Folder::Torture) else {
+        return;
+    };
     let table = files::torture_table();
     for (name, bytes) in &files {
         let class = table.get(name.as_str()).map_or("", String::as_str);
@@ -92,7 +108,9 @@ fn torture_that_is_yaml_is_read() {
             continue;
         }
         for chunk in podgraft::yaml::stream::chunks(bytes) {
-            let Ok(text) = std::str::from_utf8(chunk.text) else { continue };
+            let Ok(text) = std::str::from_utf8(chunk.text) else {
+                continue;
+            };
             assert!(parse(text).is_ok(), "{name}: {:?}", parse(text));
         }
     }
@@ -101,9 +119,14 @@ fn torture_that_is_yaml_is_read() {
 /// Whatever the fast parser answers, the complete one answers too.
 #[track_caller]
 fn check_fast(name: &str, text: &str) -> bool {
-    let Some(fast) = parse_fast(text) else { return false };
+    let Some(fast) = parse_fast(text) else {
+        return false;
+    };
     match parse_with_granit(text) {
-        Ok(complete) => assert!(fast == complete, "{name}: {text:?}\nfast {fast:#?}\ncomplete {complete:#?}"),
+        Ok(complete) => assert!(
+            fast == complete,
+            "{name}: {text:?}\nfast {fast:#?}\ncomplete {complete:#?}"
+        ),
         Err(error) => panic!("{name}: {text:?}: accepted by the fast parser only: {error:?}"),
     }
     true
@@ -111,12 +134,23 @@ fn check_fast(name: &str, text: &str) -> bool {
 
 #[test]
 fn the_fast_parser_knows_nearly_all_real_workloads() {
-    const WORKLOADS: [&str; 8] =
-        ["Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "ReplicationController"];
+    const WORKLOADS: [&str; 8] = [
+        "Pod",
+        "Deployment",
+        "StatefulSet",
+        "DaemonSet",
+        "ReplicaSet",
+        "Job",
+        "CronJob",
+        "ReplicationController",
+    ];
     let (mut known, mut all, mut workloads, mut known_workloads) = (0, 0, 0, 0);
     let has_files = each_chunk(&[Folder::Corpus], |name, text| {
         let is_known = check_fast(name, text);
-        let kind = text.lines().find_map(|line| line.strip_prefix("kind:")).map_or("", str::trim);
+        let kind = text
+            .lines()
+            .find_map(|line| line.strip_prefix("kind:"))
+            .map_or("", str::trim);
         let is_workload = WORKLOADS.contains(&kind);
         known += usize::from(is_known);
         all += 1;
@@ -140,7 +174,8 @@ fn each_mutant(mut see: impl FnMut(&str)) -> usize {
             texts.push(text.to_owned());
         }
     });
-    let count = env::var("PODGRAFT_MUTANTS").map_or(10_000, |count| count.parse().expect("a number"));
+    let count =
+        env::var("PODGRAFT_MUTANTS").map_or(10_000, |count| count.parse().expect("a number"));
     let seed = env::var("PODGRAFT_SEED").map_or(1, |seed| seed.parse().expect("a number"));
     let mut random = Random::new(seed);
     for _ in 0..count {
@@ -157,26 +192,52 @@ fn the_fast_parser_never_differs_from_the_complete_one() {
     let mut known = 0;
     let count = each_mutant(|text| known += usize::from(check_fast("mutant", text)));
     println!("{known} of {count} mutants are known");
-    assert!(known * 10 > count, "too few mutants are known to say anything");
+    assert!(
+        known * 10 > count,
+        "too few mutants are known to say anything"
+    );
 }
 
 #[test]
 fn outlines_show_what_the_whole_tree_has() {
     let (mut files, mut mutants) = (0, 0);
-    let has_files =
-        each_chunk(&[Folder::Torture, Folder::Corpus], |_, text| files += usize::from(outline::check(text)));
+    let has_files = each_chunk(&[Folder::Torture, Folder::Corpus], |_, text| {
+        files += usize::from(outline::check(text))
+    });
     let count = each_mutant(|text| {
         // As the `spec`, with a line behind it that could be part of what does not end there.
-        let lines: String = text.split_inclusive('\n').map(|line| format!("      {line}")).collect();
+        let lines: String = text
+            .split_inclusive('\n')
+            .map(|line| format!("      {line}"))
+            .collect();
         let line_end = if lines.ends_with('\n') { "" } else { "\n" };
-        for last in ["a: b", "a: b\"", "a: b'", "a: ]", "a: }", "a: b\"'\n]}: c", "  b"] {
-            let text = format!("k:\n  template:\n    spec:\n      k: v\n{lines}{line_end}    {last}\nlast: \"'\"\n");
+        for last in [
+            "a: b",
+            "a: b\"",
+            "a: b'",
+            "a: ]",
+            "a: }",
+            "a: b\"'\n]}: c",
+            "  b",
+        ] {
+            let text = format!(
+                "k:\n  template:\n    spec:\n      k: v\n{lines}{line_end}    {last}\nlast: \"'\"\n"
+            );
             mutants += usize::from(outline::check(&text));
         }
     });
-    println!("{files} documents of files and {mutants} of {} mutants have an outline", 7 * count);
-    assert!(!has_files || files > 300, "too few outlines to say anything: {files}");
-    assert!(mutants > count / 4, "too few mutants have outlines to say anything: {mutants}");
+    println!(
+        "{files} documents of files and {mutants} of {} mutants have an outline",
+        7 * count
+    );
+    assert!(
+        !has_files || files > 300,
+        "too few outlines to say anything: {files}"
+    );
+    assert!(
+        mutants > count / 4,
+        "too few mutants have outlines to say anything: {mutants}"
+    );
 }
 
 /// Where no doubt is known, the trees of broken documents are as sound as those of real ones.
@@ -184,7 +245,9 @@ fn outlines_show_what_the_whole_tree_has() {
 fn mutants_have_sound_spans_and_the_values_of_another_parser() {
     let mut counts = values::Counts::default();
     each_mutant(|text| {
-        let Ok(tree) = parse_with_granit(text) else { return };
+        let Ok(tree) = parse_with_granit(text) else {
+            return;
+        };
         spans::check(text, &tree);
         if find_doubt(text, Place::Inside).is_none() && find_doubt_in_tree(&tree).is_none() {
             values::compare(text, &tree, &mut counts);
@@ -210,8 +273,14 @@ fn the_fast_parser_gives_up_within_the_limits() {
         }
     }
     for depth in 1..300 {
-        let indented: String = (0..depth).map(|level| format!("{}k:\n", " ".repeat(level))).collect();
-        for text in [indented, "- ".repeat(depth) + "a", "[".repeat(depth) + &"]".repeat(depth)] {
+        let indented: String = (0..depth)
+            .map(|level| format!("{}k:\n", " ".repeat(level)))
+            .collect();
+        for text in [
+            indented,
+            "- ".repeat(depth) + "a",
+            "[".repeat(depth) + &"]".repeat(depth),
+        ] {
             check_fast("a deep document", &text);
         }
     }

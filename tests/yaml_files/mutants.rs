@@ -21,9 +21,10 @@ impl Random {
 }
 
 const CHARACTERS: &[&str] = &[
-    " ", "  ", ":", ": ", "-", "- ", "#", " #", "\"", "'", "[", "]", "{", "}", ",", "|", ">", "\t", "\n", "\r\n", "\\",
-    "?", "? ", "&a", "*a", "!t ", "%", "@", "`", "~", "=", "<<", "é", "😀", "\u{a0}", "\u{85}", "\u{2028}", "\u{feff}",
-    "\0", "\u{1}", ".", "...", "---", "x", "0", "+", "''", "\\n", "\\u0041", "\r",
+    " ", "  ", ":", ": ", "-", "- ", "#", " #", "\"", "'", "[", "]", "{", "}", ",", "|", ">", "\t",
+    "\n", "\r\n", "\\", "?", "? ", "&a", "*a", "!t ", "%", "@", "`", "~", "=", "<<", "é", "😀",
+    "\u{a0}", "\u{85}", "\u{2028}", "\u{feff}", "\0", "\u{1}", ".", "...", "---", "x", "0", "+",
+    "''", "\\n", "\\u0041", "\r",
 ];
 
 const LINES: &[&str] = &[
@@ -114,8 +115,17 @@ const LINES: &[&str] = &[
 pub fn mutate(text: &str, random: &mut Random) -> String {
     let all: Vec<&str> = text.split_inclusive('\n').collect();
     let length = 1 + random.below(30);
-    let from = if random.below(3) == 0 { 0 } else { random.below(all.len().max(1)) };
-    let mut lines: Vec<String> = all.iter().skip(from).take(length).map(|&line| line.to_owned()).collect();
+    let from = if random.below(3) == 0 {
+        0
+    } else {
+        random.below(all.len().max(1))
+    };
+    let mut lines: Vec<String> = all
+        .iter()
+        .skip(from)
+        .take(length)
+        .map(|&line| line.to_owned())
+        .collect();
     dedent(&mut lines);
     if random.below(8) == 0 {
         lines = (0..1 + random.below(8)).map(|_| invent(random)).collect();
@@ -137,7 +147,12 @@ pub fn mutate(text: &str, random: &mut Random) -> String {
 /// So that a piece from the middle of a document is one.
 fn dedent(lines: &mut [String]) {
     let spaces = |line: &String| line.len() - line.trim_start_matches(' ').len();
-    let least = lines.iter().filter(|line| !line.trim().is_empty()).map(spaces).min().unwrap_or(0);
+    let least = lines
+        .iter()
+        .filter(|line| !line.trim().is_empty())
+        .map(spaces)
+        .min()
+        .unwrap_or(0);
     for line in lines {
         let cut = spaces(line).min(least);
         line.drain(..cut);
@@ -166,7 +181,9 @@ fn mutate_once(lines: &mut Vec<String>, random: &mut Random) {
         _ => {
             let line = &mut lines[at];
             let places: Vec<usize> = line.char_indices().map(|(at, _)| at).collect();
-            let Some(&place) = places.get(random.below(places.len().max(1))) else { return };
+            let Some(&place) = places.get(random.below(places.len().max(1))) else {
+                return;
+            };
             if random.below(2) == 0 {
                 line.remove(place);
             }

@@ -8,15 +8,27 @@ use podgraft::yaml::tree::{Kind, NodeId, Tree};
 /// # Panics
 /// Where they differ in more than what was passed over.
 pub fn check(text: &str) -> bool {
-    let Some(read) = parse_outline(text) else { return false };
+    let Some(read) = parse_outline(text) else {
+        return false;
+    };
     if !read.tree.is_outline() {
         assert_eq!(Some(read.tree), parse_fast(text));
         return false;
     }
     let outline = read.tree.clone();
-    assert_eq!(read.read_on(), parse_fast(text), "reading on comes to another tree: {text:?}");
-    let Ok(whole) = parse_with_granit(text) else { return false };
-    assert_eq!(outline.roots().len(), whole.roots().len(), "another number of documents: {text:?}");
+    assert_eq!(
+        read.read_on(),
+        parse_fast(text),
+        "reading on comes to another tree: {text:?}"
+    );
+    let Ok(whole) = parse_with_granit(text) else {
+        return false;
+    };
+    assert_eq!(
+        outline.roots().len(),
+        whole.roots().len(),
+        "another number of documents: {text:?}"
+    );
     for (&own, &other) in outline.roots().iter().zip(whole.roots()) {
         compare((&outline, own), (&whole, other), text);
     }
@@ -24,7 +36,13 @@ pub fn check(text: &str) -> bool {
 }
 
 fn compare((outline, own): (&Tree<'_>, NodeId), (whole, other): (&Tree<'_>, NodeId), text: &str) {
-    let facts = |tree: &Tree<'_>, id| (tree.kind(id), tree.start(id), tree.scalar(id).map(str::to_owned));
+    let facts = |tree: &Tree<'_>, id| {
+        (
+            tree.kind(id),
+            tree.start(id),
+            tree.scalar(id).map(str::to_owned),
+        )
+    };
     assert_eq!(facts(outline, own), facts(whole, other), "{text:?}");
     let shown: Vec<NodeId> = outline.children(own).collect();
     // There are no block mappings without entries.
@@ -32,7 +50,12 @@ fn compare((outline, own): (&Tree<'_>, NodeId), (whole, other): (&Tree<'_>, Node
         return;
     }
     let there: Vec<NodeId> = whole.children(other).collect();
-    assert_eq!(shown.len(), there.len(), "at byte {}: {text:?}", outline.start(own));
+    assert_eq!(
+        shown.len(),
+        there.len(),
+        "at byte {}: {text:?}",
+        outline.start(own)
+    );
     for (&own, &other) in shown.iter().zip(&there) {
         compare((outline, own), (whole, other), text);
     }

@@ -16,13 +16,22 @@ pub fn check(name: &str, tree: &Tree<'_>) {
 fn check_node(name: &str, tree: &Tree<'_>, id: NodeId) {
     let span = tree.span(id);
     let at = format!("{name}: {:?} {span:?} {:?}", tree.kind(id), tree.slice(id));
-    assert!(span.start <= span.end && tree.start_with_properties(id) <= span.start, "{at}");
+    assert!(
+        span.start <= span.end && tree.start_with_properties(id) <= span.start,
+        "{at}"
+    );
     check_ends(&at, tree, id);
     let mut floor = span.start;
     for child in tree.children(id) {
         let child_span = tree.span(child);
-        assert!(floor <= tree.start_with_properties(child), "{at}: child {child_span:?} begins too early");
-        assert!(child_span.end <= span.end, "{at}: child {child_span:?} ends too late");
+        assert!(
+            floor <= tree.start_with_properties(child),
+            "{at}: child {child_span:?} begins too early"
+        );
+        assert!(
+            child_span.end <= span.end,
+            "{at}: child {child_span:?} ends too late"
+        );
         if tree.kind(child) == Kind::Absent {
             check_absent(&at, tree, child, child_span.start == floor);
         }
@@ -38,11 +47,19 @@ fn check_node(name: &str, tree: &Tree<'_>, id: NodeId) {
 
 fn check_ends(at: &str, tree: &Tree<'_>, id: NodeId) {
     let slice = tree.slice(id);
-    let first_child = || tree.children(id).next().map(|child| tree.start_with_properties(child));
+    let first_child = || {
+        tree.children(id)
+            .next()
+            .map(|child| tree.start_with_properties(child))
+    };
     match tree.kind(id) {
         Kind::BlockMapping => {
-            let is_explicit = slice.starts_with('?') && !slice[1..].starts_with(|char: char| !char.is_whitespace());
-            assert!(is_explicit || first_child() == Some(tree.span(id).start), "{at}");
+            let is_explicit = slice.starts_with('?')
+                && !slice[1..].starts_with(|char: char| !char.is_whitespace());
+            assert!(
+                is_explicit || first_child() == Some(tree.span(id).start),
+                "{at}"
+            );
         }
         Kind::BlockSequence => assert!(slice.starts_with('-'), "{at}"),
         Kind::FlowSequence => assert!(slice.starts_with('[') && slice.ends_with(']'), "{at}"),
@@ -52,9 +69,18 @@ fn check_ends(at: &str, tree: &Tree<'_>, id: NodeId) {
         }
         Kind::Literal => assert!(slice.starts_with('|'), "{at}"),
         Kind::Folded => assert!(slice.starts_with('>'), "{at}"),
-        Kind::SingleQuoted => assert!(slice.len() > 1 && slice.starts_with('\'') && slice.ends_with('\''), "{at}"),
-        Kind::DoubleQuoted => assert!(slice.len() > 1 && slice.starts_with('"') && slice.ends_with('"'), "{at}"),
-        Kind::Plain => assert!(!slice.is_empty() && slice.trim_matches([' ', '\t']) == slice, "{at}"),
+        Kind::SingleQuoted => assert!(
+            slice.len() > 1 && slice.starts_with('\'') && slice.ends_with('\''),
+            "{at}"
+        ),
+        Kind::DoubleQuoted => assert!(
+            slice.len() > 1 && slice.starts_with('"') && slice.ends_with('"'),
+            "{at}"
+        ),
+        Kind::Plain => assert!(
+            !slice.is_empty() && slice.trim_matches([' ', '\t']) == slice,
+            "{at}"
+        ),
         Kind::Absent => assert_eq!(slice, "", "{at}"),
         Kind::Alias => assert!(slice.starts_with('*') && slice.len() > 1, "{at}"),
     }
@@ -66,7 +92,8 @@ fn check_absent(at: &str, tree: &Tree<'_>, id: NodeId, is_explicit: bool) {
     let has_properties = tree.start_with_properties(id) < tree.span(id).start;
     let is_behind_indicator = matches!(before, Some(':' | '-' | '?'));
     // A bare key in a flow mapping, `{a}`, and an explicit key may be without a `:`; a key itself without a `?`.
-    let is_unmarked = is_explicit || tree.text()[tree.span(id).start..].starts_with([',', '}', ']', ':']);
+    let is_unmarked =
+        is_explicit || tree.text()[tree.span(id).start..].starts_with([',', '}', ']', ':']);
     assert!(has_properties || is_behind_indicator || is_unmarked, "{at}");
 }
 
@@ -76,14 +103,21 @@ fn check_scalar(at: &str, tree: &Tree<'_>, id: NodeId) {
     let header = slice.lines().next().unwrap_or("");
     let is_block = matches!(tree.kind(id), Kind::Literal | Kind::Folded);
     // `k:: v` has the key `k:`, and `-: v` the key `-`.
-    let is_half_key = tree.kind(id) == Kind::Plain && (slice.ends_with(':') || matches!(slice, "-" | "?"));
-    let has_value =
-        !is_half_key && !tree.kind(id).is_collection() && !matches!(tree.kind(id), Kind::Absent | Kind::Alias);
-    let has_indicator = is_block && header[1..].starts_with(|char: char| char.is_ascii_digit() || "+-".contains(char));
+    let is_half_key =
+        tree.kind(id) == Kind::Plain && (slice.ends_with(':') || matches!(slice, "-" | "?"));
+    let has_value = !is_half_key
+        && !tree.kind(id).is_collection()
+        && !matches!(tree.kind(id), Kind::Absent | Kind::Alias);
+    let has_indicator = is_block
+        && header[1..].starts_with(|char: char| char.is_ascii_digit() || "+-".contains(char));
     if !has_value || (has_indicator && header.bytes().any(|byte| byte.is_ascii_digit())) {
         return;
     }
-    let line_end = if is_block && tree.span(id).end < tree.text().len() && !slice.ends_with('\n') { "\n" } else { "" };
+    let line_end = if is_block && tree.span(id).end < tree.text().len() && !slice.ends_with('\n') {
+        "\n"
+    } else {
+        ""
+    };
     // A blank in front, since `...` is a scalar but for the start of a line.
     let line = format!(" {slice}{line_end}");
     let alone = parse_with_granit(&line).unwrap_or_else(|error| panic!("{at}: {error:?}"));

@@ -17,12 +17,22 @@ pub fn compare(name: &str, tree: &Tree<'_>, counts: &mut Counts) {
         counts.not_compared += 1;
         return;
     };
-    let Some(ours) = tree.roots().iter().map(|&root| value(tree, root)).collect::<Option<Vec<Value>>>() else {
+    let Some(ours) = tree
+        .roots()
+        .iter()
+        .map(|&root| value(tree, root))
+        .collect::<Option<Vec<Value>>>()
+    else {
         counts.not_compared += 1;
         return;
     };
     // An empty document has no root, there it is null.
-    let written = |values: Vec<Value>| values.into_iter().filter(|value| !value.is_null()).collect::<Vec<_>>();
+    let written = |values: Vec<Value>| {
+        values
+            .into_iter()
+            .filter(|value| !value.is_null())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(written(ours), written(theirs), "{name}");
     counts.equal += 1;
 }
@@ -30,7 +40,10 @@ pub fn compare(name: &str, tree: &Tree<'_>, counts: &mut Counts) {
 fn value(tree: &Tree<'_>, id: NodeId) -> Option<Value> {
     let id = tree.follow(id);
     let tag = match tree.tag(id) {
-        Some(tag) => Some(tag.strip_prefix("tag:yaml.org,2002:").filter(|tag| ["str", "map", "seq"].contains(tag))?),
+        Some(tag) => Some(
+            tag.strip_prefix("tag:yaml.org,2002:")
+                .filter(|tag| ["str", "map", "seq"].contains(tag))?,
+        ),
         None => None,
     };
     Some(match tree.kind(id) {
@@ -41,9 +54,11 @@ fn value(tree: &Tree<'_>, id: NodeId) -> Option<Value> {
             }
             Value::Mapping(mapping)
         }
-        Kind::BlockSequence | Kind::FlowSequence => {
-            Value::Sequence(tree.children(id).map(|item| value(tree, item)).collect::<Option<_>>()?)
-        }
+        Kind::BlockSequence | Kind::FlowSequence => Value::Sequence(
+            tree.children(id)
+                .map(|item| value(tree, item))
+                .collect::<Option<_>>()?,
+        ),
         Kind::Plain if tag.is_none() => resolve(tree.scalar(id)?),
         Kind::Absent if tag.is_none() => Value::Null,
         _ => Value::String(tree.scalar(id)?.to_owned()),
@@ -53,6 +68,11 @@ fn value(tree: &Tree<'_>, id: NodeId) -> Option<Value> {
 /// The other parser's own opinion about a word.
 fn resolve(text: &str) -> Value {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_.+-".contains(&byte);
-    let is_word = text.bytes().all(is_part) && text.bytes().any(|byte| byte.is_ascii_alphanumeric());
-    if is_word || text == "~" { serde_yaml::from_str(text).unwrap() } else { Value::String(text.to_owned()) }
+    let is_word =
+        text.bytes().all(is_part) && text.bytes().any(|byte| byte.is_ascii_alphanumeric());
+    if is_word || text == "~" {
+        serde_yaml::from_str(text).unwrap()
+    } else {
+        Value::String(text.to_owned())
+    }
 }

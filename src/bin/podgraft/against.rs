@@ -20,7 +20,11 @@ use crate::walk::{Walk, walk};
 const SET: &str = "against";
 
 /// Reads everything and plans both results; nothing is written.
-pub fn graft_against(run: &args::Run, old: &[PathBuf], wish: Wish<'_>) -> Result<Grafted, clap::Error> {
+pub fn graft_against(
+    run: &args::Run,
+    old: &[PathBuf],
+    wish: Wish<'_>,
+) -> Result<Grafted, clap::Error> {
     let run = &match settings::complete(run, Role::CommandLine) {
         Ok(run) => run,
         Err(problems) => return Ok(Grafted::refused(run, problems)),
@@ -30,9 +34,16 @@ pub fn graft_against(run: &args::Run, old: &[PathBuf], wish: Wish<'_>) -> Result
         Ok(run) => run,
         Err(problems) => return Ok(refused(run, old, problems)),
     };
-    let Walk { inputs, mut problems, .. } = walk(&run.paths, &filter);
+    let Walk {
+        inputs,
+        mut problems,
+        ..
+    } = walk(&run.paths, &filter);
     let texts = read_texts(inputs, run.output.threads, &mut problems);
-    let wish = Wish { purpose: &Purpose::Elsewhere, ..wish };
+    let wish = Wish {
+        purpose: &Purpose::Elsewhere,
+        ..wish
+    };
     let before = graft_given(old_run, copies(&texts), wish, Vec::new());
     if before.problems.iter().any(Diagnostic::is_error) {
         problems.extend(before.problems);
@@ -44,7 +55,10 @@ pub fn graft_against(run: &args::Run, old: &[PathBuf], wish: Wish<'_>) -> Result
         return Ok(after);
     }
     let recorded = graft_given(&recording(old_run), texts, wish, Vec::new());
-    let recorded = recorded.files.into_iter().map(|file| (file.input, splice(&file.text, &file.report.edits)));
+    let recorded = recorded
+        .files
+        .into_iter()
+        .map(|file| (file.input, splice(&file.text, &file.report.edits)));
     let upgrade = graft_given(&recording(run), recorded.collect(), wish, Vec::new());
     Ok(compare(&before.files, after, &upgrade.files))
 }
@@ -63,7 +77,9 @@ fn with_policies(run: &args::Run, given: &[PathBuf]) -> Result<args::Run, Vec<Di
     policies.given = given.to_vec();
     policies.configured.inline.clear();
     let declares = |policy: &Declared, name: &str| policy.names.iter().any(|own| own == name);
-    policies.params.retain(|param| known.iter().any(|policy| declares(policy, &param.name)));
+    policies
+        .params
+        .retain(|param| known.iter().any(|policy| declares(policy, &param.name)));
     let is_known = |name: &String| known.iter().any(|policy| policy.identity == *name);
     policies.only.retain(is_known);
     policies.skip.retain(is_known);
@@ -73,27 +89,46 @@ fn with_policies(run: &args::Run, given: &[PathBuf]) -> Result<args::Run, Vec<Di
 fn recording(run: &args::Run) -> args::Run {
     let mut run = run.clone();
     let policies = &mut run.policies;
-    (policies.record, policies.no_record, policies.no_marker, policies.prune) = (true, false, false, true);
+    (
+        policies.record,
+        policies.no_record,
+        policies.no_marker,
+        policies.prune,
+    ) = (true, false, false, true);
     policies.set = Some(SET.to_owned());
     run.output.strict = false;
     run
 }
 
 fn copies(texts: &[Text]) -> Vec<Text> {
-    texts.iter().map(|(input, text)| (input.clone(), text.clone())).collect()
+    texts
+        .iter()
+        .map(|(input, text)| (input.clone(), text.clone()))
+        .collect()
 }
 
 /// The old result in the place of each text, and the way to the new one in the place of each report.
 fn compare(before: &[GraftedFile], mut after: Grafted, upgrade: &[GraftedFile]) -> Grafted {
     let report_of = |files: &[GraftedFile], file: &GraftedFile| {
-        files.iter().find(|other| other.input.name == file.input.name).map(|other| other.report.clone())
+        files
+            .iter()
+            .find(|other| other.input.name == file.input.name)
+            .map(|other| other.report.clone())
     };
     let files = std::mem::take(&mut after.files).into_iter().map(|file| {
         let (old, upgrade) = (report_of(before, &file), report_of(upgrade, &file));
         let (old, upgrade) = (old.unwrap_or_default(), upgrade.unwrap_or_default());
-        let versions = Versions { old: &old, new: &file.report, upgrade: &upgrade };
+        let versions = Versions {
+            old: &old,
+            new: &file.report,
+            upgrade: &upgrade,
+        };
         let (text, report) = against(&file.text, versions);
-        GraftedFile { text, report, ..file }
+        GraftedFile {
+            text,
+            report,
+            ..file
+        }
     });
     after.files = files.collect();
     after

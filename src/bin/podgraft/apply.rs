@@ -29,24 +29,45 @@ fn check_format(args: &args::Apply) -> Result<(), clap::Error> {
     match (args.output, &args.output_dir) {
         (ApplyFormat::Manifests, _) => Ok(()),
         _ if args.in_place || args.stream => wrong("--in-place and --stream are for -o manifests"),
-        (ApplyFormat::JsonPatch, Some(_)) => wrong("-o json-patch goes to stdout: leave out --output-dir"),
-        (ApplyFormat::Kustomize, None) => {
-            Err(usage(ErrorKind::MissingRequiredArgument, "-o kustomize needs a folder: add --output-dir DIR"))
+        (ApplyFormat::JsonPatch, Some(_)) => {
+            wrong("-o json-patch goes to stdout: leave out --output-dir")
         }
+        (ApplyFormat::Kustomize, None) => Err(usage(
+            ErrorKind::MissingRequiredArgument,
+            "-o kustomize needs a folder: add --output-dir DIR",
+        )),
         (ApplyFormat::JsonPatch, None) | (ApplyFormat::Kustomize, Some(_)) => Ok(()),
     }
 }
 
 fn manifests(args: &args::Apply) -> Result<Exit, clap::Error> {
-    let target = Target { in_place: args.in_place, output_dir: args.output_dir.as_deref() };
+    let target = Target {
+        in_place: args.in_place,
+        output_dir: args.output_dir.as_deref(),
+    };
     check_target(target, &args.run.paths)?;
-    let purpose = if args.in_place { Purpose::InPlace } else { Purpose::Elsewhere };
+    let purpose = if args.in_place {
+        Purpose::InPlace
+    } else {
+        Purpose::Elsewhere
+    };
     let output = &args.run.output;
     let details = !output.quiet || output.strict || output.report.is_some();
-    let release = if args.stream { Release::Immediately } else { Release::AtTheEnd };
+    let release = if args.stream {
+        Release::Immediately
+    } else {
+        Release::AtTheEnd
+    };
     let is_for_stdout = !args.in_place && args.output_dir.is_none();
     let pipe = (is_for_stdout && output.report.is_none()).then_some(release);
-    let grafted = graft_all(&args.run, Wish { details, pipe, ..Wish::told(&purpose, output) })?;
+    let grafted = graft_all(
+        &args.run,
+        Wish {
+            details,
+            pipe,
+            ..Wish::told(&purpose, output)
+        },
+    )?;
     Ok(conclude(grafted, &args.run.output, target))
 }
 
@@ -59,8 +80,18 @@ fn patched(args: &args::Apply, write: Write) -> Result<Exit, clap::Error> {
         options.patches = true;
         options.needs = true;
     };
-    let ask = if args.run.output.quiet { ask } else { ask_and_tell };
-    let grafted = graft_all(&args.run, Wish { ask, ..Wish::of(&Purpose::Elsewhere) })?;
+    let ask = if args.run.output.quiet {
+        ask
+    } else {
+        ask_and_tell
+    };
+    let grafted = graft_all(
+        &args.run,
+        Wish {
+            ask,
+            ..Wish::of(&Purpose::Elsewhere)
+        },
+    )?;
     let voice = Voice::new(&args.run.output);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
         return Ok(exit);
@@ -71,7 +102,13 @@ fn patched(args: &args::Apply, write: Write) -> Result<Exit, clap::Error> {
         return Ok(Exit::Refused);
     }
     voice.show(&grafted.problems);
-    voice.tell(&[grafted.named_configuration(), text::render(&grafted.reported())].concat());
+    voice.tell(
+        &[
+            grafted.named_configuration(),
+            text::render(&grafted.reported()),
+        ]
+        .concat(),
+    );
     Ok(Exit::Done)
 }
 
@@ -88,14 +125,26 @@ fn component(args: &args::Apply, grafted: &Grafted) -> Result<(), Vec<Diagnostic
 
 /// An object that an earlier run wrote there would be taken for one of the manifests, and not be written again.
 fn refuse_own_input(folder: &Path, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
-    let Ok(folder) = std::fs::canonicalize(folder) else { return Ok(()) };
-    let inputs = files.iter().filter_map(|file| Some((&file.input.name, file.input.path()?)));
-    let inside = inputs.filter(|(_, path)| std::fs::canonicalize(path).is_ok_and(|path| path.starts_with(&folder)));
+    let Ok(folder) = std::fs::canonicalize(folder) else {
+        return Ok(());
+    };
+    let inputs = files
+        .iter()
+        .filter_map(|file| Some((&file.input.name, file.input.path()?)));
+    let inside = inputs.filter(|(_, path)| {
+        std::fs::canonicalize(path).is_ok_and(|path| path.starts_with(&folder))
+    });
     let problems: Vec<Diagnostic> = inside
         .map(|(name, _)| {
-            let message = format!("`{name}` is read by this run and stands in the folder of the Component");
-            Diagnostic::error(Code::File, message).help("leave the folder out with --exclude, or name another one")
+            let message =
+                format!("`{name}` is read by this run and stands in the folder of the Component");
+            Diagnostic::error(Code::File, message)
+                .help("leave the folder out with --exclude, or name another one")
         })
         .collect();
-    if problems.is_empty() { Ok(()) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems)
+    }
 }

@@ -18,7 +18,8 @@ use crate::shard::Shard;
 pub use apply::{Apply, ApplyFormat};
 pub use hosts::{Argocd, Generate, Hosted, Parameters, Sort};
 pub use review::{
-    Check, CheckFormat, Diff, DiffFormat, Explain, ExplainFormat, GroupBy, Inspect, InspectFormat, SortBy,
+    Check, CheckFormat, Diff, DiffFormat, Explain, ExplainFormat, GroupBy, Inspect, InspectFormat,
+    SortBy,
 };
 
 const EXAMPLES: &str = "\
@@ -106,7 +107,9 @@ pub enum Command {
     #[command(subcommand)]
     Policy(Policy),
     /// Print a completion script for a shell
-    #[command(after_help = "Example:\n  podgraft completions bash > /etc/bash_completion.d/podgraft")]
+    #[command(
+        after_help = "Example:\n  podgraft completions bash > /etc/bash_completion.d/podgraft"
+    )]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -419,7 +422,11 @@ fn parse_param(text: &str) -> Result<ParamSetting, String> {
     if name.is_empty() || policy.as_deref() == Some("") {
         return Err("wanted [POLICY:]name=value".to_owned());
     }
-    Ok(ParamSetting { policy, name: name.to_owned(), value: value.to_owned() })
+    Ok(ParamSetting {
+        policy,
+        name: name.to_owned(),
+        value: value.to_owned(),
+    })
 }
 
 fn parse_image_env(text: &str) -> Result<ImageEnv, String> {
@@ -429,7 +436,11 @@ fn parse_image_env(text: &str) -> Result<ImageEnv, String> {
     if container.is_empty() || name.is_empty() {
         return Err(WANTED.to_owned());
     }
-    Ok(ImageEnv { container: container.to_owned(), name: name.to_owned(), value: value.to_owned() })
+    Ok(ImageEnv {
+        container: container.to_owned(),
+        name: name.to_owned(),
+        value: value.to_owned(),
+    })
 }
 
 #[cfg(test)]

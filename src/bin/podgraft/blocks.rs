@@ -39,8 +39,15 @@ pub struct Blocks<R> {
 impl<R: Read> Blocks<R> {
     /// Nothing is read yet.
     pub fn new(reader: R) -> Self {
-        let next = Block { first_line: 1, ..Block::default() };
-        Blocks { reader, rest: Vec::new(), next }
+        let next = Block {
+            first_line: 1,
+            ..Block::default()
+        };
+        Blocks {
+            reader,
+            rest: Vec::new(),
+            next,
+        }
     }
 
     /// The next block, in the room of a buffer that is not needed any more.
@@ -70,10 +77,26 @@ impl<R: Read> Blocks<R> {
         if text.is_empty() {
             return Ok(None);
         }
-        let Block { index, start, first_line, .. } = self.next;
+        let Block {
+            index,
+            start,
+            first_line,
+            ..
+        } = self.next;
         let lines = memchr::memchr_iter(b'\n', &text).count();
-        self.next = Block { index: index + 1, start: start + end, first_line: first_line + lines, ..Block::default() };
-        Ok(Some(Block { index, start, first_line, text, has_more: !self.rest.is_empty() }))
+        self.next = Block {
+            index: index + 1,
+            start: start + end,
+            first_line: first_line + lines,
+            ..Block::default()
+        };
+        Ok(Some(Block {
+            index,
+            start,
+            first_line,
+            text,
+            has_more: !self.rest.is_empty(),
+        }))
     }
 }
 
@@ -90,7 +113,10 @@ mod tests {
         while let Some(block) = blocks.next(Vec::new()).unwrap() {
             assert_eq!((block.index, block.start), (count, joined.len()));
             assert_eq!(block.has_more, joined.len() + block.text.len() < text.len());
-            assert_eq!(block.first_line, 1 + joined.iter().filter(|&&byte| byte == b'\n').count());
+            assert_eq!(
+                block.first_line,
+                1 + joined.iter().filter(|&&byte| byte == b'\n').count()
+            );
             assert!(count == 0 || block.text.starts_with(b"---\na"));
             joined.extend(block.text);
             count += 1;
@@ -103,7 +129,10 @@ mod tests {
     fn a_document_longer_than_a_block_is_one() {
         let text = "a: |\n".to_owned() + &"  x\n".repeat(LENGTH);
         let mut blocks = Blocks::new(text.as_bytes());
-        assert_eq!(blocks.next(Vec::new()).unwrap().unwrap().text.len(), text.len());
+        assert_eq!(
+            blocks.next(Vec::new()).unwrap().unwrap().text.len(),
+            text.len()
+        );
         assert!(blocks.next(Vec::new()).unwrap().is_none());
     }
 

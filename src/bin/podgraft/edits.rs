@@ -34,7 +34,14 @@ pub struct KeptEdits {
 impl Default for KeptEdits {
     fn default() -> Self {
         let (texts, numbers) = (Vec::new(), HashMap::default());
-        KeptEdits { tape: Hold::in_memory_up_to(IN_MEMORY), texts, numbers, count: 0, from: 0, to: 0 }
+        KeptEdits {
+            tape: Hold::in_memory_up_to(IN_MEMORY),
+            texts,
+            numbers,
+            count: 0,
+            from: 0,
+            to: 0,
+        }
     }
 }
 
@@ -106,8 +113,19 @@ impl KeptEdits {
     /// # Errors
     /// Those of the temporary file.
     pub fn read(self) -> io::Result<ReadEdits> {
-        let KeptEdits { tape, texts, count, from, .. } = self;
-        Ok(ReadEdits { tape: tape.reader()?, texts, left: count, at: from })
+        let KeptEdits {
+            tape,
+            texts,
+            count,
+            from,
+            ..
+        } = self;
+        Ok(ReadEdits {
+            tape: tape.reader()?,
+            texts,
+            left: count,
+            at: from,
+        })
     }
 }
 
@@ -125,19 +143,32 @@ impl ReadEdits {
         self.at = start + self.read_number()?;
         let number = self.read_number()?;
         let text = if number.is_multiple_of(2) {
-            Arc::clone(self.texts.get(number / 2).ok_or(io::ErrorKind::InvalidData)?)
+            Arc::clone(
+                self.texts
+                    .get(number / 2)
+                    .ok_or(io::ErrorKind::InvalidData)?,
+            )
         } else {
             let mut text = vec![0; number / 2];
             self.tape.read_exact(&mut text)?;
-            String::from_utf8(text).map_err(|_| io::ErrorKind::InvalidData)?.into()
+            String::from_utf8(text)
+                .map_err(|_| io::ErrorKind::InvalidData)?
+                .into()
         };
-        Ok(Edit { at: start..self.at, text })
+        Ok(Edit {
+            at: start..self.at,
+            text,
+        })
     }
 
     fn read_number(&mut self) -> io::Result<usize> {
         let (mut number, mut bits) = (0, 0);
         loop {
-            let &byte = self.tape.fill_buf()?.first().ok_or(io::ErrorKind::UnexpectedEof)?;
+            let &byte = self
+                .tape
+                .fill_buf()?
+                .first()
+                .ok_or(io::ErrorKind::UnexpectedEof)?;
             self.tape.consume(1);
             number |= usize::from(byte & 0x7f) << bits;
             if byte & 0x80 == 0 {
@@ -168,21 +199,47 @@ mod tests {
         if let [first, .., last] = edits {
             assert_eq!(kept.extent(), first.at.start..last.at.end);
         }
-        assert_eq!(kept.read().unwrap().collect::<io::Result<Vec<_>>>().unwrap(), edits);
+        assert_eq!(
+            kept.read()
+                .unwrap()
+                .collect::<io::Result<Vec<_>>>()
+                .unwrap(),
+            edits
+        );
     }
 
     #[test]
     fn edits_come_out_as_they_went_in() {
         check(&[]);
-        let places = [0, 1, 127, 128, 16_383, 16_384, 1 << 21, 1 << 35, usize::MAX >> 1];
-        check(&places.windows(2).map(|at| Edit { at: at[0]..at[1], text: "".into() }).collect::<Vec<_>>());
+        let places = [
+            0,
+            1,
+            127,
+            128,
+            16_383,
+            16_384,
+            1 << 21,
+            1 << 35,
+            usize::MAX >> 1,
+        ];
+        check(
+            &places
+                .windows(2)
+                .map(|at| Edit {
+                    at: at[0]..at[1],
+                    text: "".into(),
+                })
+                .collect::<Vec<_>>(),
+        );
         let texts = |at: usize| match at % 3 {
             0 => "the same".to_owned(),
             1 => at.to_string(),
             _ => "é".repeat(at % 7 * 1000),
         };
-        let many =
-            (0..3 * MOST_NUMBERED).map(|at| Edit { at: 300 * at + at % 200..300 * at + 200, text: texts(at).into() });
+        let many = (0..3 * MOST_NUMBERED).map(|at| Edit {
+            at: 300 * at + at % 200..300 * at + 200,
+            text: texts(at).into(),
+        });
         check(&many.collect::<Vec<_>>());
     }
 }

@@ -8,7 +8,11 @@ use crate::run::Exit;
 
 /// `podgraft explain --code CODE`.
 pub fn code(name: &str) -> Exit {
-    give(Code::find(name).map(|code| code.page().as_bytes().to_vec()).ok_or_else(|| unknown(name)))
+    give(
+        Code::find(name)
+            .map(|code| code.page().as_bytes().to_vec())
+            .ok_or_else(|| unknown(name)),
+    )
 }
 
 fn unknown(name: &str) -> Diagnostic {
@@ -17,5 +21,9 @@ fn unknown(name: &str) -> Diagnostic {
         Some(near) => did_you_mean(near),
         None => format!("the codes are {}", names().collect::<Vec<_>>().join(", ")),
     };
-    Diagnostic::error(Code::UnknownCode, format!("there is no diagnostic code `{name}`")).help(help)
+    Diagnostic::error(
+        Code::UnknownCode,
+        format!("there is no diagnostic code `{name}`"),
+    )
+    .help(help)
 }

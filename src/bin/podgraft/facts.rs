@@ -51,22 +51,41 @@ pub fn gather(
     if needs.is_nothing() {
         return (inventory, problems);
     }
-    let read_text = |name: &Arc<str>, text: &[u8], standing: Standing| read(name, text, standing, &needs, options);
-    let of_manifests =
-        map_in_order(sources.manifests, threads, |text| read_text(text.name, text.text, Standing::Manifest));
-    let of_policy_files =
-        sources.policy_files.iter().map(|file| read_text(&file.name, file.text.as_bytes(), Standing::Context));
+    let read_text = |name: &Arc<str>, text: &[u8], standing: Standing| {
+        read(name, text, standing, &needs, options)
+    };
+    let of_manifests = map_in_order(sources.manifests, threads, |text| {
+        read_text(text.name, text.text, Standing::Manifest)
+    });
+    let of_policy_files = sources
+        .policy_files
+        .iter()
+        .map(|file| read_text(&file.name, file.text.as_bytes(), Standing::Context));
     let of_context = map_in_order(&context, threads, |input| match input.read() {
         Ok(text) => read_text(&input.name, &text, Standing::Context),
         Err(problem) => (Inventory::default(), vec![problem]),
     });
-    for (found, wrong) in of_manifests.into_iter().chain(of_policy_files).chain(of_context) {
+    for (found, wrong) in of_manifests
+        .into_iter()
+        .chain(of_policy_files)
+        .chain(of_context)
+    {
         inventory.add(found);
         problems.extend(wrong);
     }
     let foreseen = map_in_order(sources.manifests, threads, |text| {
-        foresee(NonZeroUsize::MIN, text.name, text.text, policies, options, &inventory)
+        foresee(
+            NonZeroUsize::MIN,
+            text.name,
+            text.text,
+            policies,
+            options,
+            &inventory,
+        )
     });
-    foreseen.into_iter().flatten().for_each(|companion| inventory.add_companion(companion));
+    foreseen
+        .into_iter()
+        .flatten()
+        .for_each(|companion| inventory.add_companion(companion));
     (inventory, problems)
 }

@@ -36,15 +36,21 @@ pub fn pipe_text(
     options: &Options,
     inventory: &Inventory,
 ) -> Result<Option<(GraftedText, Option<Piped>)>, Diagnostic> {
-    let [(input, text)] = texts else { unreachable!("a pipe has one text") };
-    let passing = (release == Release::Immediately).then(|| Passing::new(&input.name, policies, options, inventory));
+    let [(input, text)] = texts else {
+        unreachable!("a pipe has one text")
+    };
+    let passing = (release == Release::Immediately)
+        .then(|| Passing::new(&input.name, policies, options, inventory));
     let (mut report, piped) = match passing.flatten().map(Mutex::new) {
         Some(passing) => pipe(input, NonZeroUsize::MIN, release, |run| {
-            passing.lock().unwrap_or_else(PoisonError::into_inner).graft(run)
+            passing
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .graft(run)
         })?,
-        None => {
-            pipe(input, number(threads), release, |run| graft_part(&input.name, run, policies, options, inventory))?
-        }
+        None => pipe(input, number(threads), release, |run| {
+            graft_part(&input.name, run, policies, options, inventory)
+        })?,
     };
     if report.asks_for_facts {
         *text = piped.read_again(&input.name)?;
@@ -84,9 +90,15 @@ pub fn graft_texts(
         (report, parts)
     };
     let is_large = |text: &[u8]| text.len() > LARGE;
-    let small = map_in_order(texts, threads, |one| (!is_large(&one.1)).then(|| graft(one, NonZeroUsize::MIN)));
+    let small = map_in_order(texts, threads, |one| {
+        (!is_large(&one.1)).then(|| graft(one, NonZeroUsize::MIN))
+    });
     let threads = number(threads);
-    small.into_iter().zip(texts).map(|(done, one)| done.unwrap_or_else(|| graft(one, threads))).collect()
+    small
+        .into_iter()
+        .zip(texts)
+        .map(|(done, one)| done.unwrap_or_else(|| graft(one, threads)))
+        .collect()
 }
 
 fn parts_of(input: &Input, text: &[u8], report: &FileReport) -> Vec<Range<usize>> {

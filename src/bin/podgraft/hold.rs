@@ -33,7 +33,12 @@ struct Unheld {
 
 impl Display for Unheld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a temporary file in `{}` cannot be written: {}", self.folder.display(), self.error)
+        write!(
+            f,
+            "a temporary file in `{}` cannot be written: {}",
+            self.folder.display(),
+            self.error
+        )
     }
 }
 
@@ -53,7 +58,13 @@ pub fn unless_unheld(error: &io::Error, otherwise: impl FnOnce() -> Diagnostic) 
 impl Hold {
     /// Empty; more bytes than these go to a file.
     pub fn in_memory_up_to(most: usize) -> Self {
-        Hold { pieces: Vec::new(), length: 0, most, file: None, folder: env::temp_dir() }
+        Hold {
+            pieces: Vec::new(),
+            length: 0,
+            most,
+            file: None,
+            folder: env::temp_dir(),
+        }
     }
 
     /// Reads all of it.
@@ -68,12 +79,21 @@ impl Hold {
                 let file = back.map_err(|error| self.unheld(error))?;
                 Ok(Held::InFile(BufReader::with_capacity(PIECE, file)))
             }
-            None => Ok(Held::InMemory { pieces: self.pieces.into(), at: 0 }),
+            None => Ok(Held::InMemory {
+                pieces: self.pieces.into(),
+                at: 0,
+            }),
         }
     }
 
     fn unheld(&self, error: io::Error) -> io::Error {
-        io::Error::new(error.kind(), Unheld { folder: self.folder.clone(), error })
+        io::Error::new(
+            error.kind(),
+            Unheld {
+                folder: self.folder.clone(),
+                error,
+            },
+        )
     }
 
     fn spill(&mut self) -> io::Result<BufWriter<File>> {
@@ -91,15 +111,23 @@ impl Write for Hold {
             return file.write(bytes).map_err(|error| self.unheld(error));
         }
         if self.length + bytes.len() > self.most {
-            let spilled = self.spill().and_then(|mut file| file.write_all(bytes).map(|()| file));
+            let spilled = self
+                .spill()
+                .and_then(|mut file| file.write_all(bytes).map(|()| file));
             self.file = Some(spilled.map_err(|error| self.unheld(error))?);
             return Ok(bytes.len());
         }
-        let room = self.pieces.last().map_or(0, |piece| piece.capacity() - piece.len());
+        let room = self
+            .pieces
+            .last()
+            .map_or(0, |piece| piece.capacity() - piece.len());
         if room == 0 {
             self.pieces.push(Vec::with_capacity(PIECE));
         }
-        let piece = self.pieces.last_mut().expect("one was made where there was none");
+        let piece = self
+            .pieces
+            .last_mut()
+            .expect("one was made where there was none");
         let taken = bytes.len().min(piece.capacity() - piece.len());
         piece.extend_from_slice(&bytes[..taken]);
         self.length += taken;
@@ -116,7 +144,10 @@ pub enum Held {
     /// In a file.
     InFile(BufReader<File>),
     /// The first piece is read up to `at`.
-    InMemory { pieces: VecDeque<Vec<u8>>, at: usize },
+    InMemory {
+        pieces: VecDeque<Vec<u8>>,
+        at: usize,
+    },
 }
 
 impl BufRead for Held {
@@ -157,13 +188,22 @@ mod tests {
 
     #[test]
     fn a_temporary_file_that_cannot_be_is_named_with_its_folder() {
-        let mut hold = Hold { folder: "/nowhere/at/all".into(), ..Hold::in_memory_up_to(10) };
+        let mut hold = Hold {
+            folder: "/nowhere/at/all".into(),
+            ..Hold::in_memory_up_to(10)
+        };
         let error = hold.write_all(b"more than ten bytes").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         let problem = unless_unheld(&error, || unreachable!("it is that of the temporary file"));
-        assert!(problem.message.starts_with("a temporary file in `/nowhere/at/all` cannot be written: "));
+        assert!(
+            problem
+                .message
+                .starts_with("a temporary file in `/nowhere/at/all` cannot be written: ")
+        );
         assert!(problem.help.is_some_and(|help| help.contains("TMPDIR")));
-        let other = unless_unheld(&io::Error::other("x"), || Diagnostic::error(Code::File, "another"));
+        let other = unless_unheld(&io::Error::other("x"), || {
+            Diagnostic::error(Code::File, "another")
+        });
         assert_eq!(other.message, "another");
     }
 
@@ -183,7 +223,11 @@ mod tests {
             let mut out = Vec::new();
             hold.reader().unwrap().read_to_end(&mut out).unwrap();
             assert_eq!(out.len(), length);
-            assert!(out.iter().zip(line.iter().cycle()).all(|(own, wanted)| own == wanted));
+            assert!(
+                out.iter()
+                    .zip(line.iter().cycle())
+                    .all(|(own, wanted)| own == wanted)
+            );
         }
     }
 }

@@ -26,8 +26,15 @@ use crate::show::show_in;
 /// `podgraft policy lint`.
 pub fn lint(args: &Lint) -> Exit {
     let (run, policies, mut findings) = read(&args.policies, Mirrors::Used);
-    let options = Options { pod_templates: run.manifests.pod_templates, ..Options::default() };
-    findings.extend(podgraft::lint::lint(&policies, &PodKinds::of(&options), &run.policies.forbid));
+    let options = Options {
+        pod_templates: run.manifests.pod_templates,
+        ..Options::default()
+    };
+    findings.extend(podgraft::lint::lint(
+        &policies,
+        &PodKinds::of(&options),
+        &run.policies.forbid,
+    ));
     let is_refused = findings.iter().any(Diagnostic::is_error);
     let result = match args.output {
         LintFormat::Text => lines(&policies.iter().map(needs_text).collect::<String>()),
@@ -42,7 +49,9 @@ pub fn lint(args: &Lint) -> Exit {
     }
     match is_refused {
         true => Exit::Refused,
-        false if has_findings(&findings) || args.strict && !findings.is_empty() => Exit::Differences,
+        false if has_findings(&findings) || args.strict && !findings.is_empty() => {
+            Exit::Differences
+        }
         false => Exit::Done,
     }
 }
@@ -81,7 +90,9 @@ fn read(args: &Policies, mirrors: Mirrors) -> (Run, Vec<Policy>, Vec<Diagnostic>
 
 fn json_result(policies: &[Policy], findings: &[Diagnostic]) -> Value {
     let policies: Vec<Value> = policies.iter().map(needs_json).collect();
-    let as_value = |finding: &Diagnostic| serde_json::from_str(&render_diagnostic(finding)).unwrap_or(Value::Null);
+    let as_value = |finding: &Diagnostic| {
+        serde_json::from_str(&render_diagnostic(finding)).unwrap_or(Value::Null)
+    };
     let findings: Vec<Value> = findings.iter().map(as_value).collect();
     json!({"policies": policies, "findings": findings})
 }
@@ -89,9 +100,14 @@ fn json_result(policies: &[Policy], findings: &[Diagnostic]) -> Value {
 fn needs_json(policy: &Policy) -> Value {
     let needs = needs_of(policy);
     let of = |kind: NeedKind| needs.iter().filter(move |need| need.kind == kind);
-    let names = |kind: NeedKind| of(kind).map(|need| need.name.as_str()).collect::<BTreeSet<_>>();
-    let privileges: Vec<Value> =
-        of(NeedKind::Privilege).map(|need| json!({"danger": need.name, "what": need.detail})).collect();
+    let names = |kind: NeedKind| {
+        of(kind)
+            .map(|need| need.name.as_str())
+            .collect::<BTreeSet<_>>()
+    };
+    let privileges: Vec<Value> = of(NeedKind::Privilege)
+        .map(|need| json!({"danger": need.name, "what": need.detail}))
+        .collect();
     json!({
         "policy": policy.identity,
         "file": &*policy.text.name,
@@ -110,7 +126,12 @@ fn needs_text(policy: &Policy) -> String {
     let mut text = format!("{} needs from the cluster\n", policy.identity);
     if !policy.open_params.is_empty() {
         let names: Vec<&str> = policy.open_params.iter().map(String::as_str).collect();
-        let _ = writeln!(text, "  {:<17}{} (from you, with --param)", "parameters", names.join(", "));
+        let _ = writeln!(
+            text,
+            "  {:<17}{} (from you, with --param)",
+            "parameters",
+            names.join(", ")
+        );
     }
     let lists = [
         ("images", NeedKind::Image),
@@ -121,9 +142,17 @@ fn needs_text(policy: &Policy) -> String {
         ("privileges", NeedKind::Privilege),
     ];
     for (what, kind) in lists {
-        let names: Vec<String> = needs.iter().filter(|need| need.kind == kind).map(Need::words).collect();
+        let names: Vec<String> = needs
+            .iter()
+            .filter(|need| need.kind == kind)
+            .map(Need::words)
+            .collect();
         if !names.is_empty() || kind == NeedKind::Privilege {
-            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            let names = if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.join(", ")
+            };
             let _ = writeln!(text, "  {what:<17}{names}");
         }
     }
@@ -143,10 +172,14 @@ pub fn images(args: &Images) -> Exit {
         show_in(&missing, crate::args::Color::Auto);
         return Exit::Refused;
     }
-    let (unknown, known): (Vec<&String>, Vec<&String>) = images.iter().partition(|image| image.contains("${"));
+    let (unknown, known): (Vec<&String>, Vec<&String>) =
+        images.iter().partition(|image| image.contains("${"));
     for image in unknown {
         // Nobody is left to tell when stderr is closed.
-        let _ = writeln!(std::io::stderr(), "podgraft: not listed, for it depends on the workload: {image}");
+        let _ = writeln!(
+            std::io::stderr(),
+            "podgraft: not listed, for it depends on the workload: {image}"
+        );
     }
     let lines: String = known.iter().map(|image| format!("{image}\n")).collect();
     match print(lines.as_bytes()) {
@@ -159,17 +192,34 @@ pub fn images(args: &Images) -> Exit {
 }
 
 fn images_of(policy: &Policy) -> impl Iterator<Item = String> {
-    needs_of(policy).into_iter().filter(|need| need.kind == NeedKind::Image).map(|need| need.name)
+    needs_of(policy)
+        .into_iter()
+        .filter(|need| need.kind == NeedKind::Image)
+        .map(|need| need.name)
 }
 
 /// Parameters without which the list would lack an image.
 fn missing_params(policy: &Policy) -> Vec<Diagnostic> {
-    let images: Vec<String> = images_of(policy).filter(|image| image.contains("${")).collect();
-    let is_read = |name: &&String| images.iter().any(|image| image.contains(&format!("params.{name}")));
-    let missing = |name: &String| {
-        let message =
-            format!("an image of policy `{}` depends on the parameter `{name}`, which has no value", policy.identity);
-        Diagnostic::error(Code::BadParam, message).help(format!("give it with `--param {name}=VALUE`"))
+    let images: Vec<String> = images_of(policy)
+        .filter(|image| image.contains("${"))
+        .collect();
+    let is_read = |name: &&String| {
+        images
+            .iter()
+            .any(|image| image.contains(&format!("params.{name}")))
     };
-    policy.open_params.iter().filter(is_read).map(missing).collect()
+    let missing = |name: &String| {
+        let message = format!(
+            "an image of policy `{}` depends on the parameter `{name}`, which has no value",
+            policy.identity
+        );
+        Diagnostic::error(Code::BadParam, message)
+            .help(format!("give it with `--param {name}=VALUE`"))
+    };
+    policy
+        .open_params
+        .iter()
+        .filter(is_read)
+        .map(missing)
+        .collect()
 }

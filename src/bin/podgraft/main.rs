@@ -50,13 +50,19 @@ use run::Exit;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Programs that call another without arguments, as kustomize does up to 5.6, call a link named `podgraft-fn`.
-const NAMES: [(&str, &str); 2] = [("podgraft-fn", "fn"), ("podgraft-post-render", "post-render")];
+const NAMES: [(&str, &str); 2] = [
+    ("podgraft-fn", "fn"),
+    ("podgraft-post-render", "post-render"),
+];
 
 /// The arguments, with the command that the program's own name stands for.
 fn arguments() -> Vec<OsString> {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     let name = arguments.first().and_then(|own| Path::new(own).file_stem());
-    if let Some((_, command)) = NAMES.iter().find(|(known, _)| name.is_some_and(|name| name == *known)) {
+    if let Some((_, command)) = NAMES
+        .iter()
+        .find(|(known, _)| name.is_some_and(|name| name == *known))
+    {
         arguments.insert(1, command.into());
     }
     arguments
@@ -65,7 +71,10 @@ fn arguments() -> Vec<OsString> {
 fn main() {
     std::panic::set_hook(Box::new(|panic| {
         let mut stderr = std::io::stderr();
-        let _ = writeln!(stderr, "podgraft: {panic}\nThis is a bug of podgraft, please report it.");
+        let _ = writeln!(
+            stderr,
+            "podgraft: {panic}\nThis is a bug of podgraft, please report it."
+        );
         std::process::exit(Exit::Internal as i32);
     }));
     let ended = match &Cli::parse_from(arguments()).command {

@@ -30,7 +30,11 @@ pub fn manifests_of(text: &[u8], report: &FileReport) -> Vec<Range<usize>> {
     let mut has_manifest = false;
     for chunk in chunks(text) {
         let range = chunk.start..chunk.start + chunk.text.len();
-        let role = if is_touched(&range, report) { Role::Manifest } else { role(&chunk) };
+        let role = if is_touched(&range, report) {
+            Role::Manifest
+        } else {
+            role(&chunk)
+        };
         has_manifest |= role == Role::Manifest;
         if matches!(role, Role::Own | Role::Other) {
             continue;
@@ -44,14 +48,22 @@ pub fn manifests_of(text: &[u8], report: &FileReport) -> Vec<Range<usize>> {
 }
 
 fn is_touched(chunk: &Range<usize>, report: &FileReport) -> bool {
-    report.workloads.iter().any(|workload| chunk.contains(&workload.document.start))
+    report
+        .workloads
+        .iter()
+        .any(|workload| chunk.contains(&workload.document.start))
 }
 
 /// The text with every document but policies blanked, so that places in it are those of the file; none when it holds no
 /// policy. Resources of other operators are policies and manifests both.
 pub fn policies_in(text: &[u8]) -> Option<String> {
-    let groups = FORMATS.iter().map(|format| format.api_version.split('/').next().unwrap_or_default());
-    if !groups.into_iter().any(|group| memchr::memmem::find(text, group.as_bytes()).is_some()) {
+    let groups = FORMATS
+        .iter()
+        .map(|format| format.api_version.split('/').next().unwrap_or_default());
+    if !groups
+        .into_iter()
+        .any(|group| memchr::memmem::find(text, group.as_bytes()).is_some())
+    {
         return None;
     }
     let mut kept = Vec::with_capacity(text.len());
@@ -64,21 +76,41 @@ pub fn policies_in(text: &[u8]) -> Option<String> {
             kept.extend(chunk.text.iter().filter(|&&byte| byte == b'\n'));
         }
     }
-    if is_empty { None } else { String::from_utf8(kept).ok() }
+    if is_empty {
+        None
+    } else {
+        String::from_utf8(kept).ok()
+    }
 }
 
 /// Whether a document is an object of some format of policy.
 fn is_policy(chunk: &Chunk<'_>) -> bool {
-    let may_be = FORMATS.iter().any(|format| memchr::memmem::find(chunk.text, format.kind.as_bytes()).is_some());
-    let Some(tree) = std::str::from_utf8(chunk.text).ok().filter(|_| may_be).and_then(|text| parse(text).ok()) else {
+    let may_be = FORMATS
+        .iter()
+        .any(|format| memchr::memmem::find(chunk.text, format.kind.as_bytes()).is_some());
+    let Some(tree) = std::str::from_utf8(chunk.text)
+        .ok()
+        .filter(|_| may_be)
+        .and_then(|text| parse(text).ok())
+    else {
         return false;
     };
     let is_policy = |node| {
-        let text = |key| tree.get(node, key).and_then(|value| tree.scalar(value)).unwrap_or_default();
+        let text = |key| {
+            tree.get(node, key)
+                .and_then(|value| tree.scalar(value))
+                .unwrap_or_default()
+        };
         find(text("apiVersion"), text("kind")).is_some()
     };
-    let of_list = |root| tree.get(root, "items").into_iter().flat_map(|items| tree.items(items));
-    tree.roots().iter().any(|&root| is_policy(root) || of_list(root).any(is_policy))
+    let of_list = |root| {
+        tree.get(root, "items")
+            .into_iter()
+            .flat_map(|items| tree.items(items))
+    };
+    tree.roots()
+        .iter()
+        .any(|&root| is_policy(root) || of_list(root).any(is_policy))
 }
 
 fn role(chunk: &Chunk<'_>) -> Role {
@@ -102,11 +134,15 @@ fn role_by_parsing(chunk: &Chunk<'_>, certainty: Certainty) -> Role {
         return Role::Blank;
     }
     // Most documents are objects with both keys at the start of a line: no need to parse them.
-    if matches!(certainty, Certainty::Object) && has_line(chunk.text, b"apiVersion:") && has_line(chunk.text, b"kind:")
+    if matches!(certainty, Certainty::Object)
+        && has_line(chunk.text, b"apiVersion:")
+        && has_line(chunk.text, b"kind:")
     {
         return Role::Manifest;
     }
-    let parsed = std::str::from_utf8(chunk.text).ok().and_then(|text| parse(text).ok());
+    let parsed = std::str::from_utf8(chunk.text)
+        .ok()
+        .and_then(|text| parse(text).ok());
     parsed.map_or(Role::Manifest, |tree| role_of_tree(&tree))
 }
 
@@ -115,11 +151,15 @@ fn role_of_tree(tree: &Tree<'_>) -> Role {
     let roles = tree.roots().iter().map(|&root| {
         let entries: Vec<_> = tree.entries(root).collect();
         let value = |key: &str| {
-            let entry = entries.iter().find(|(name, _)| tree.scalar(*name) == Some(key));
+            let entry = entries
+                .iter()
+                .find(|(name, _)| tree.scalar(*name) == Some(key));
             entry.and_then(|(_, value)| tree.scalar(*value))
         };
         // A merge key may bring what is not written here.
-        let is_merged = entries.iter().any(|(name, _)| tree.scalar(*name) == Some("<<"));
+        let is_merged = entries
+            .iter()
+            .any(|(name, _)| tree.scalar(*name) == Some("<<"));
         match (value("apiVersion"), value("kind")) {
             (Some(version), Some(_)) if version.starts_with(GROUP) => Role::Own,
             (Some(_), Some(_)) => Role::Manifest,
@@ -129,16 +169,24 @@ fn role_of_tree(tree: &Tree<'_>) -> Role {
     });
     let roles: Vec<Role> = roles.collect();
     let first = roles.first().copied().unwrap_or(Role::Blank);
-    if roles.contains(&Role::Manifest) { Role::Manifest } else { first }
+    if roles.contains(&Role::Manifest) {
+        Role::Manifest
+    } else {
+        first
+    }
 }
 
 fn is_blank(text: &[u8]) -> bool {
-    let is_nothing = |line: &[u8]| line.is_empty() || line.starts_with(b"#") || line == b"---" || line == b"...";
-    text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).all(is_nothing)
+    let is_nothing =
+        |line: &[u8]| line.is_empty() || line.starts_with(b"#") || line == b"---" || line == b"...";
+    text.split(|&byte| byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .all(is_nothing)
 }
 
 fn has_line(text: &[u8], start: &[u8]) -> bool {
-    text.split(|&byte| byte == b'\n').any(|line| line.starts_with(start))
+    text.split(|&byte| byte == b'\n')
+        .any(|line| line.starts_with(start))
 }
 
 #[cfg(test)]
@@ -146,7 +194,10 @@ mod tests {
     use super::*;
 
     fn kept(text: &str) -> String {
-        manifests_of(text.as_bytes(), &FileReport::default()).into_iter().map(|part| &text[part]).collect()
+        manifests_of(text.as_bytes(), &FileReport::default())
+            .into_iter()
+            .map(|part| &text[part])
+            .collect()
     }
 
     #[test]
@@ -167,15 +218,24 @@ mod tests {
 
     #[test]
     fn what_cannot_be_told_stays() {
-        assert_eq!(kept("\"\\u0061piVersion\": v1\nkind: A\n"), "\"\\u0061piVersion\": v1\nkind: A\n");
+        assert_eq!(
+            kept("\"\\u0061piVersion\": v1\nkind: A\n"),
+            "\"\\u0061piVersion\": v1\nkind: A\n"
+        );
         assert_eq!(kept("a: [\n"), "a: [\n");
     }
 
     #[test]
     fn policies_keep_their_lines() {
         let text = "apiVersion: v1\nkind: A\n---\napiVersion: podgraft.dev/v1alpha1\nkind: X\n";
-        assert_eq!(policies_in(text.as_bytes()).unwrap(), "\n\n---\napiVersion: podgraft.dev/v1alpha1\nkind: X\n");
-        assert_eq!(policies_in(b"apiVersion: v1\nkind: A\ndata: {a: podgraft.dev/}\n"), None);
+        assert_eq!(
+            policies_in(text.as_bytes()).unwrap(),
+            "\n\n---\napiVersion: podgraft.dev/v1alpha1\nkind: X\n"
+        );
+        assert_eq!(
+            policies_in(b"apiVersion: v1\nkind: A\ndata: {a: podgraft.dev/}\n"),
+            None
+        );
         let text = "kind: A\napiVersion: v1\n---\nkind: Rookout\napiVersion: rookout.rookout.com/v1alpha1\n";
         assert_eq!(
             policies_in(text.as_bytes()).unwrap(),

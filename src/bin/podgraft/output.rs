@@ -63,15 +63,20 @@ pub fn unbuffered() -> io::Result<io::Stdout> {
 fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Diagnostic> {
     let mut stdout = BufWriter::with_capacity(BLOCK, io::stdout().lock());
     match write(&mut stdout).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Diagnostic::error(Code::File, format!("stdout cannot be written: {error}")))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Diagnostic::error(
+            Code::File,
+            format!("stdout cannot be written: {error}"),
+        )),
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
 /// Writes all files, or, on any problem that can be seen before, none.
-pub fn write_result(target: Target<'_>, files: &[GraftedFile], reads: &Reads) -> Result<(), Vec<Diagnostic>> {
+pub fn write_result(
+    target: Target<'_>,
+    files: &[GraftedFile],
+    reads: &Reads,
+) -> Result<(), Vec<Diagnostic>> {
     match target.output_dir {
         Some(folder) => write_tree(folder, files, reads),
         None if target.in_place => write_in_place(files),
@@ -82,7 +87,9 @@ pub fn write_result(target: Target<'_>, files: &[GraftedFile], reads: &Reads) ->
 fn print_stream(files: &[GraftedFile]) -> Result<(), Diagnostic> {
     match files {
         // Nothing to join: the result need not be put together first.
-        [only] if only.is_whole() => print_with(|stdout| write_spliced(&only.text, &only.report.edits, stdout)),
+        [only] if only.is_whole() => {
+            print_with(|stdout| write_spliced(&only.text, &only.report.edits, stdout))
+        }
         _ => print(&join(files.iter().map(GraftedFile::stream_text).collect())),
     }
 }
@@ -104,10 +111,18 @@ impl GraftedFile {
         }
         let mut stream = Vec::new();
         for part in &self.parts {
-            let edits = self.report.edits.iter().filter(|edit| is_inside(edit, part)).map(|edit| {
-                let at = edit.at.start - part.start..edit.at.end - part.start;
-                Edit { at, text: edit.text.clone() }
-            });
+            let edits = self
+                .report
+                .edits
+                .iter()
+                .filter(|edit| is_inside(edit, part))
+                .map(|edit| {
+                    let at = edit.at.start - part.start..edit.at.end - part.start;
+                    Edit {
+                        at,
+                        text: edit.text.clone(),
+                    }
+                });
             stream.extend(splice(&self.text[part.clone()], &edits.collect::<Vec<_>>()));
         }
         stream
@@ -124,10 +139,18 @@ fn is_inside(edit: &Edit, part: &Range<usize>) -> bool {
 
 fn write_in_place(files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
     sweep(files.iter().filter_map(|file| file.input.path()));
-    let changed = files.iter().filter(|file| !file.report.edits.is_empty()).filter_map(|file| {
-        let path = file.input.path()?;
-        Some(Replacement { name: &file.input.name, path, old: &file.text, new: file.spliced() })
-    });
+    let changed = files
+        .iter()
+        .filter(|file| !file.report.edits.is_empty())
+        .filter_map(|file| {
+            let path = file.input.path()?;
+            Some(Replacement {
+                name: &file.input.name,
+                path,
+                old: &file.text,
+                new: file.spliced(),
+            })
+        });
     replace(&changed.collect::<Vec<_>>())
 }
 
@@ -141,24 +164,47 @@ fn write_tree(folder: &Path, files: &[GraftedFile], reads: &Reads) -> Result<(),
 }
 
 /// The report among the results: one of them would be lost.
-pub fn check_apart(target: Target<'_>, report: Option<&Path>, files: &[GraftedFile]) -> Option<Diagnostic> {
+pub fn check_apart(
+    target: Target<'_>,
+    report: Option<&Path>,
+    files: &[GraftedFile],
+) -> Option<Diagnostic> {
     let (folder, report) = (target.output_dir?, absolute(report?)?);
-    let is_report = |file: &&GraftedFile| absolute(&folder.join(mirrored(&file.input.place))).as_ref() == Some(&report);
+    let is_report = |file: &&GraftedFile| {
+        absolute(&folder.join(mirrored(&file.input.place))).as_ref() == Some(&report)
+    };
     let file = files.iter().find(is_report)?;
-    let message = format!("the report and `{}` would both be written to `{}`", file.input.name, report.display());
+    let message = format!(
+        "the report and `{}` would both be written to `{}`",
+        file.input.name,
+        report.display()
+    );
     Some(Diagnostic::error(Code::File, message).help("give --report another file"))
 }
 
 /// With the real path of its folder, as far as that is there.
 fn absolute(path: &Path) -> Option<PathBuf> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = fs::canonicalize(folder).or_else(|_| std::path::absolute(folder)).ok()?;
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let folder = fs::canonicalize(folder)
+        .or_else(|_| std::path::absolute(folder))
+        .ok()?;
     Some(folder.join(path.file_name()?))
 }
 
 /// A kustomize Component into its folder.
-pub fn write_component(folder: &Path, component: Component, reads: &Reads) -> Result<(), Vec<Diagnostic>> {
-    let new = |name: &'static str, text: String| NewFile { name, path: folder.join(name), text: text.into_bytes() };
+pub fn write_component(
+    folder: &Path,
+    component: Component,
+    reads: &Reads,
+) -> Result<(), Vec<Diagnostic>> {
+    let new = |name: &'static str, text: String| NewFile {
+        name,
+        path: folder.join(name),
+        text: text.into_bytes(),
+    };
     let mut all = vec![new("kustomization.yaml", component.kustomization)];
     all.extend(component.generated.map(|text| new(GENERATED, text)));
     create(folder, &all, &reads.originals())
@@ -173,7 +219,15 @@ fn mirrored(place: &InputPlace) -> PathBuf {
     }
 }
 
-pub fn release_piped(piped: Piped, files: &[GraftedFile], threads: NonZeroUsize) -> Result<(), Vec<Diagnostic>> {
-    let Some(file) = files.first() else { return Ok(()) };
-    piped.release(&file.input.name, threads).map_err(|problem| vec![problem])
+pub fn release_piped(
+    piped: Piped,
+    files: &[GraftedFile],
+    threads: NonZeroUsize,
+) -> Result<(), Vec<Diagnostic>> {
+    let Some(file) = files.first() else {
+        return Ok(());
+    };
+    piped
+        .release(&file.input.name, threads)
+        .map_err(|problem| vec![problem])
 }

@@ -9,22 +9,43 @@ use podgraft::report::codeowners::Codeowners;
 
 /// Where the file may stand, the first that is there counts.
 /// Source: <https://docs.github.com/en/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners#codeowners-file-location>
-const PLACES: [&str; 4] = [".github/CODEOWNERS", ".gitlab/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS"];
+const PLACES: [&str; 4] = [
+    ".github/CODEOWNERS",
+    ".gitlab/CODEOWNERS",
+    "CODEOWNERS",
+    "docs/CODEOWNERS",
+];
 
 /// Reads the file of the repository that the program runs in.
 pub fn read() -> Result<Codeowners, Diagnostic> {
-    let here = env::current_dir().map_err(|error| problem(format!("the current folder is not known: {error}")))?;
-    let root = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&here);
-    let prefix = here.strip_prefix(root).unwrap_or(Path::new("")).to_string_lossy().into_owned();
-    let Some(file) = PLACES.iter().map(|place| root.join(place)).find(|path| path.is_file()) else {
+    let here = env::current_dir()
+        .map_err(|error| problem(format!("the current folder is not known: {error}")))?;
+    let root = here
+        .ancestors()
+        .find(|folder| folder.join(".git").exists())
+        .unwrap_or(&here);
+    let prefix = here
+        .strip_prefix(root)
+        .unwrap_or(Path::new(""))
+        .to_string_lossy()
+        .into_owned();
+    let Some(file) = PLACES
+        .iter()
+        .map(|place| root.join(place))
+        .find(|path| path.is_file())
+    else {
         let places = PLACES.join(", ");
-        return Err(problem(format!("there is no CODEOWNERS file in `{}` ({places})", root.display())));
+        return Err(problem(format!(
+            "there is no CODEOWNERS file in `{}` ({places})",
+            root.display()
+        )));
     };
-    let text =
-        fs::read_to_string(&file).map_err(|error| problem(format!("`{}` cannot be read: {error}", file.display())))?;
+    let text = fs::read_to_string(&file)
+        .map_err(|error| problem(format!("`{}` cannot be read: {error}", file.display())))?;
     Ok(Codeowners::read(&text, &prefix))
 }
 
 fn problem(message: String) -> Diagnostic {
-    Diagnostic::error(Code::File, message).help("--group-by namespace and --group-by dir need no such file")
+    Diagnostic::error(Code::File, message)
+        .help("--group-by namespace and --group-by dir need no such file")
 }

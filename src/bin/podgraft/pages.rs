@@ -19,7 +19,11 @@ pub fn policy(command: &Policy) -> Exit {
         Policy::List => give(Ok(list().into_bytes())),
         Policy::Show { name } => {
             let name = name.strip_prefix("builtin:").unwrap_or(name);
-            give(find(name).map(|builtin| builtin.text.as_bytes().to_vec()).map_err(|problem| *problem))
+            give(
+                find(name)
+                    .map(|builtin| builtin.text.as_bytes().to_vec())
+                    .map_err(|problem| *problem),
+            )
         }
         Policy::Convert(args) => convert(args),
         Policy::Lint(args) => lint::lint(args),
@@ -56,8 +60,15 @@ fn convert(args: &Convert) -> Exit {
 }
 
 fn list() -> String {
-    let width = BUILTINS.iter().map(|builtin| builtin.name.len()).max().unwrap_or(0);
-    BUILTINS.iter().map(|builtin| format!("builtin:{:width$}  {}\n", builtin.name, builtin.summary())).collect()
+    let width = BUILTINS
+        .iter()
+        .map(|builtin| builtin.name.len())
+        .max()
+        .unwrap_or(0);
+    BUILTINS
+        .iter()
+        .map(|builtin| format!("builtin:{:width$}  {}\n", builtin.name, builtin.summary()))
+        .collect()
 }
 
 /// `podgraft completions SHELL`.
@@ -74,7 +85,10 @@ pub fn man() -> Exit {
     let mut page = Vec::new();
     // Writing to memory cannot fail.
     let _ = Man::new(command.clone()).render(&mut page);
-    for part in command.get_subcommands().filter(|part| part.get_name() != "help") {
+    for part in command
+        .get_subcommands()
+        .filter(|part| part.get_name() != "help")
+    {
         add_command(part, &mut page);
     }
     give(Ok(page))
@@ -93,8 +107,15 @@ fn add_command(command: &clap::Command, page: &mut Vec<u8>) {
     let _ = man.render_extra_section(&mut section);
     page.extend(format!(".SH \"{}\"\n", full.to_uppercase()).into_bytes());
     // Its sections are parts of this one.
-    page.extend(String::from_utf8_lossy(&section).replace(".SH ", ".SS ").into_bytes());
-    for part in command.get_subcommands().filter(|part| part.get_name() != "help") {
+    page.extend(
+        String::from_utf8_lossy(&section)
+            .replace(".SH ", ".SS ")
+            .into_bytes(),
+    );
+    for part in command
+        .get_subcommands()
+        .filter(|part| part.get_name() != "help")
+    {
         add_command(part, page);
     }
 }

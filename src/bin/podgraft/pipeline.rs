@@ -89,17 +89,24 @@ pub fn pipe(
     thread::scope(|scope| {
         // Where the system gives no more threads, those that run do the work.
         for _ in 1..threads.get() {
-            let _ = Builder::new().stack_size(STACK).spawn_scoped(scope, || line.work());
+            let _ = Builder::new()
+                .stack_size(STACK)
+                .spawn_scoped(scope, || line.work());
         }
         line.work();
     });
-    line.order.into_inner().unwrap_or_else(PoisonError::into_inner).finish(&input.name)
+    line.order
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+        .finish(&input.name)
 }
 
 type Source = Box<dyn Read + Send>;
 
 fn open(input: &Input) -> io::Result<(Source, Option<Original>)> {
-    let Some(path) = input.path() else { return Ok((Box::new(io::stdin()), None)) };
+    let Some(path) = input.path() else {
+        return Ok((Box::new(io::stdin()), None));
+    };
     let file = File::open(path)?;
     let original = Original::of(&file)?;
     Ok((Box::new(file), original))
@@ -119,10 +126,14 @@ impl Piped {
         let mut text = Vec::with_capacity(self.length);
         let read = match self.text {
             Kept::Gone => Ok(0),
-            Kept::Held(hold) => hold.reader().and_then(|mut held| held.read_to_end(&mut text)),
+            Kept::Held(hold) => hold
+                .reader()
+                .and_then(|mut held| held.read_to_end(&mut text)),
             Kept::InFile(original) => {
                 check_unchanged(&original, self.length, name)?;
-                original.reader().and_then(|mut file| file.read_to_end(&mut text))
+                original
+                    .reader()
+                    .and_then(|mut file| file.read_to_end(&mut text))
             }
         };
         read.map_err(|error| unless_unheld(&error, || unreadable(name, &error)))?;
@@ -139,8 +150,13 @@ impl Piped {
         let written = match self.text {
             Kept::Gone => Ok(()),
             Kept::Held(hold) => {
-                let read = self.edits.read().and_then(|edits| Ok((hold.reader()?, edits)));
-                read.and_then(|(held, edits)| write_edited(held, 0..length, edits, threads, &mut stdout))
+                let read = self
+                    .edits
+                    .read()
+                    .and_then(|edits| Ok((hold.reader()?, edits)));
+                read.and_then(|(held, edits)| {
+                    write_edited(held, 0..length, edits, threads, &mut stdout)
+                })
             }
             Kept::InFile(original) => {
                 check_unchanged(&original, self.length, name)?;
@@ -160,12 +176,17 @@ fn check_unchanged(original: &Original, length: usize, name: &str) -> Result<(),
 }
 
 fn changed_meanwhile(name: &str) -> Diagnostic {
-    Diagnostic::error(Code::File, format!("`{name}` was changed by somebody else during the run"))
-        .help("run podgraft again")
+    Diagnostic::error(
+        Code::File,
+        format!("`{name}` was changed by somebody else during the run"),
+    )
+    .help("run podgraft again")
 }
 
 fn not_written(error: &io::Error) -> Diagnostic {
-    unless_unheld(error, || Diagnostic::error(Code::File, format!("stdout cannot be written: {error}")))
+    unless_unheld(error, || {
+        Diagnostic::error(Code::File, format!("stdout cannot be written: {error}"))
+    })
 }
 
 /// That nobody reads stdout to its end is no error.
@@ -203,15 +224,28 @@ impl<G: Fn(Run<'_>) -> FileReport> Line<G> {
                     return self.has_moved.notify_all();
                 }
             };
-            let Block { start, first_line, has_more, .. } = block;
-            let part = Run { start, first_line, has_more, text: &block.text };
+            let Block {
+                start,
+                first_line,
+                has_more,
+                ..
+            } = block;
+            let part = Run {
+                start,
+                first_line,
+                has_more,
+                text: &block.text,
+            };
             let report = (self.graft)(part);
             let mut order = lock(&self.order);
             order.put(block, report, |buffer| lock(&self.buffers).push(buffer));
             self.has_moved.notify_all();
             // Whoever holds the next block puts it there without waiting.
             while order.waiting.len() > MOST_WAITING && order.fault.is_none() {
-                order = self.has_moved.wait(order).unwrap_or_else(PoisonError::into_inner);
+                order = self
+                    .has_moved
+                    .wait(order)
+                    .unwrap_or_else(PoisonError::into_inner);
             }
             if order.fault.is_some() {
                 self.has_moved.notify_all();
@@ -298,7 +332,9 @@ impl Order {
                 self.fault = Some(Fault::Refused);
                 Ok(())
             }
-            Sink::Hold(hold) => hold.write_all(&block.text).and_then(|()| self.edits.add(&edits)),
+            Sink::Hold(hold) => hold
+                .write_all(&block.text)
+                .and_then(|()| self.edits.add(&edits)),
             Sink::Stdout(out) => write_spliced(block, edits, out),
         };
         self.report.append(report);
@@ -311,7 +347,9 @@ impl Order {
     fn finish(self, name: &str) -> Result<(FileReport, Piped), Diagnostic> {
         match self.fault {
             Some(Fault::Read(error)) => return Err(unreadable(name, &error)),
-            Some(Fault::Write(error)) if error.kind() != io::ErrorKind::BrokenPipe => return Err(not_written(&error)),
+            Some(Fault::Write(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
+                return Err(not_written(&error));
+            }
             Some(Fault::Write(_) | Fault::Refused | Fault::Unknown) | None => {}
         }
         let text = match self.sink {
@@ -322,7 +360,14 @@ impl Order {
                 Kept::Gone
             }
         };
-        Ok((self.report, Piped { length: self.length, text, edits: self.edits }))
+        Ok((
+            self.report,
+            Piped {
+                length: self.length,
+                text,
+                edits: self.edits,
+            },
+        ))
     }
 }
 

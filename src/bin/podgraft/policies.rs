@@ -43,7 +43,14 @@ pub fn load(args: &args::Policies, inputs: &[InputText<'_>]) -> Loaded {
 
 /// [`load`] for those who look at policies and apply none.
 pub fn load_to_look_at(args: &args::Policies) -> Loaded {
-    load_as(args, &[], Reading { params_stay_open: true, ..reading(args.debug_mode) })
+    load_as(
+        args,
+        &[],
+        Reading {
+            params_stay_open: true,
+            ..reading(args.debug_mode)
+        },
+    )
 }
 
 fn load_as(args: &args::Policies, inputs: &[InputText<'_>], reading: Reading) -> Loaded {
@@ -58,7 +65,10 @@ fn load_as(args: &args::Policies, inputs: &[InputText<'_>], reading: Reading) ->
         }
     }
     files.extend(args.configured.inline.iter().cloned());
-    let names: Vec<Arc<str>> = files.iter().map(|file: &PolicyFile| Arc::clone(&file.name)).collect();
+    let names: Vec<Arc<str>> = files
+        .iter()
+        .map(|file: &PolicyFile| Arc::clone(&file.name))
+        .collect();
     let (settings, strays) = settings(args, &files);
     let (policies, diagnostics) = read_as(files.clone(), &settings, reading);
     // A broken file hides its parameters: a setting for one of them is not a second mistake.
@@ -68,13 +78,24 @@ fn load_as(args: &args::Policies, inputs: &[InputText<'_>], reading: Reading) ->
     files.retain(|file| !inputs.iter().any(|input| *input.name == file.name));
     problems.extend(diagnostics);
     let mirrors = args.configured.image_mirrors.as_slice().into();
-    let policies: Vec<Policy> = policies.into_iter().map(|policy| policy.with_image_mirrors(&mirrors)).collect();
+    let policies: Vec<Policy> = policies
+        .into_iter()
+        .map(|policy| policy.with_image_mirrors(&mirrors))
+        .collect();
     if policies.is_empty() && !problems.iter().any(Diagnostic::is_error) {
         problems.push(no_policy(&names));
     }
-    let given = policies.iter().map(|policy| policy.identity.clone()).collect();
+    let given = policies
+        .iter()
+        .map(|policy| policy.identity.clone())
+        .collect();
     let policies = pick(policies, args, &mut problems);
-    Loaded { policies, given, files, problems }
+    Loaded {
+        policies,
+        given,
+        files,
+        problems,
+    }
 }
 
 /// The parameters of the configuration, then those of the flags, which win.
@@ -84,7 +105,11 @@ fn settings(args: &args::Policies, files: &[PolicyFile]) -> (Vec<ParamSetting>, 
         return (args.params.clone(), Vec::new());
     }
     let declared = declared(files);
-    let (mut settings, strays) = choose(&configured.params, &configured.application_params, &declared);
+    let (mut settings, strays) = choose(
+        &configured.params,
+        &configured.application_params,
+        &declared,
+    );
     settings.extend(args.params.iter().cloned());
     (settings, strays)
 }
@@ -95,7 +120,10 @@ pub fn reading(debug_mode: args::DebugMode) -> Reading {
         args::DebugMode::Ephemeral => DebugMode::Ephemeral,
         args::DebugMode::Sidecar => DebugMode::Sidecar,
     };
-    Reading { debug_mode, ..Reading::default() }
+    Reading {
+        debug_mode,
+        ..Reading::default()
+    }
 }
 
 /// The files of the given policies.
@@ -118,7 +146,11 @@ pub fn offered_files(given: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnosti
             Err(found) => problems.extend(found),
         }
     }
-    if problems.iter().any(Diagnostic::is_error) { Err(problems) } else { Ok(files) }
+    if problems.iter().any(Diagnostic::is_error) {
+        Err(problems)
+    } else {
+        Ok(files)
+    }
 }
 
 /// Of the offered policies those that an application chose.
@@ -134,26 +166,41 @@ pub struct Offered {
 /// # Errors
 /// A choice that is not offered.
 pub fn choose_offered(offers: &[PathBuf], chosen: &[String]) -> Result<Offered, Vec<Diagnostic>> {
-    let mut offered = Offered { files: Vec::new(), not_chosen: Vec::new() };
+    let mut offered = Offered {
+        files: Vec::new(),
+        not_chosen: Vec::new(),
+    };
     let mut known: Vec<String> = Vec::new();
     for offer in offers {
-        let names = declared(&offered_files(std::slice::from_ref(offer))?).into_iter().map(|policy| policy.identity);
-        let (own, others): (Vec<String>, Vec<String>) = names.partition(|name| chosen.contains(name));
+        let names = declared(&offered_files(std::slice::from_ref(offer))?)
+            .into_iter()
+            .map(|policy| policy.identity);
+        let (own, others): (Vec<String>, Vec<String>) =
+            names.partition(|name| chosen.contains(name));
         known.extend(own.iter().chain(&others).cloned());
         if !own.is_empty() {
             offered.files.push(offer.clone());
             offered.not_chosen.extend(others);
         }
     }
-    let unknown = chosen.iter().filter(|name| !known.contains(name)).map(|name| not_offered(name, &known));
+    let unknown = chosen
+        .iter()
+        .filter(|name| !known.contains(name))
+        .map(|name| not_offered(name, &known));
     let unknown: Vec<Diagnostic> = unknown.collect();
-    if unknown.is_empty() { Ok(offered) } else { Err(unknown) }
+    if unknown.is_empty() {
+        Ok(offered)
+    } else {
+        Err(unknown)
+    }
 }
 
 fn not_offered(name: &str, known: &[String]) -> Diagnostic {
-    let message = format!("the Application chooses the policy `{name}`, which the operator does not offer");
+    let message =
+        format!("the Application chooses the policy `{name}`, which the operator does not offer");
     let help = match known {
-        [] => "the operator offers none: the policies are those of the plugin's configuration".to_owned(),
+        [] => "the operator offers none: the policies are those of the plugin's configuration"
+            .to_owned(),
         known => format!("the operator offers {}", known.join(", ")),
     };
     Diagnostic::error(Code::UnknownPolicy, message).help(help)
@@ -163,27 +210,41 @@ fn no_policy(names: &[Arc<str>]) -> Diagnostic {
     let message = match names {
         [] => "there is no policy among the manifests".to_owned(),
         [one] => format!("there is no policy in `{one}`"),
-        many => format!("there is no policy in any of the {} files of `-p`", many.len()),
+        many => format!(
+            "there is no policy in any of the {} files of `-p`",
+            many.len()
+        ),
     };
     Diagnostic::error(Code::BadPolicy, message)
         .help("a policy is an object such as `apiVersion: podgraft.dev/v1alpha1`, `kind: InjectionPolicy`")
 }
 
 /// The files that a `-p` names.
-pub fn files_of(given: &Path, inputs: &[InputText<'_>]) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
+pub fn files_of(
+    given: &Path,
+    inputs: &[InputText<'_>],
+) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     let text = given.to_string_lossy();
     if let Some(name) = text.strip_prefix("builtin:") {
-        return builtin(name).map(|file| vec![file]).map_err(|problem| vec![problem]);
+        return builtin(name)
+            .map(|file| vec![file])
+            .map_err(|problem| vec![problem]);
     }
     if text == "@input" {
-        let found = inputs
-            .iter()
-            .filter_map(|input| policies_in(input.text).map(|text| PolicyFile { name: Arc::clone(input.name), text }));
+        let found = inputs.iter().filter_map(|input| {
+            policies_in(input.text).map(|text| PolicyFile {
+                name: Arc::clone(input.name),
+                text,
+            })
+        });
         return Ok(found.collect());
     }
     let walked = walk(&[given.to_path_buf()], &PathFilter::default());
-    let mut problems: Vec<Diagnostic> =
-        walked.problems.into_iter().map(|problem| hint_at_builtin(problem, &text)).collect();
+    let mut problems: Vec<Diagnostic> = walked
+        .problems
+        .into_iter()
+        .map(|problem| hint_at_builtin(problem, &text))
+        .collect();
     let mut files = Vec::new();
     for input in &walked.inputs {
         match read_file(input) {
@@ -191,22 +252,32 @@ pub fn files_of(given: &Path, inputs: &[InputText<'_>]) -> Result<Vec<PolicyFile
             Err(problem) => problems.push(problem),
         }
     }
-    if problems.iter().any(Diagnostic::is_error) { Err(problems) } else { Ok(files) }
+    if problems.iter().any(Diagnostic::is_error) {
+        Err(problems)
+    } else {
+        Ok(files)
+    }
 }
 
 /// `-p jmx-exporter` was probably to be `-p builtin:jmx-exporter`.
 fn hint_at_builtin(problem: Diagnostic, given: &str) -> Diagnostic {
     match find(given) {
-        Ok(_) => problem.help(format!("the built-in policy of this name is `-p builtin:{given}`")),
+        Ok(_) => problem.help(format!(
+            "the built-in policy of this name is `-p builtin:{given}`"
+        )),
         Err(_) => problem,
     }
 }
 
 fn read_file(input: &Input) -> Result<PolicyFile, Diagnostic> {
     let text = String::from_utf8(input.read()?).map_err(|_| {
-        Diagnostic::error(Code::NotUtf8, format!("`{}` is not UTF-8", input.name)).help("convert it to UTF-8 first")
+        Diagnostic::error(Code::NotUtf8, format!("`{}` is not UTF-8", input.name))
+            .help("convert it to UTF-8 first")
     })?;
-    Ok(PolicyFile { name: Arc::clone(&input.name), text })
+    Ok(PolicyFile {
+        name: Arc::clone(&input.name),
+        text,
+    })
 }
 
 fn builtin(name: &str) -> Result<PolicyFile, Diagnostic> {
@@ -215,31 +286,51 @@ fn builtin(name: &str) -> Result<PolicyFile, Diagnostic> {
 
 /// `jmx-exporter, rookout-java`.
 pub fn builtin_names() -> String {
-    BUILTINS.iter().map(|builtin| builtin.name).collect::<Vec<_>>().join(", ")
+    BUILTINS
+        .iter()
+        .map(|builtin| builtin.name)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Applies `--only` and `--skip`.
-fn pick(policies: Vec<Policy>, args: &args::Policies, problems: &mut Vec<Diagnostic>) -> Vec<Policy> {
+fn pick(
+    policies: Vec<Policy>,
+    args: &args::Policies,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<Policy> {
     // With a policy that could not be read, a name that is missing here says nothing.
     if !problems.iter().any(Diagnostic::is_error) {
-        let flags = args.only.iter().map(|name| ("--only", name)).chain(args.skip.iter().map(|name| ("--skip", name)));
-        let unknown = flags.filter(|(_, name)| !policies.iter().any(|policy| policy.identity == **name));
+        let flags = args
+            .only
+            .iter()
+            .map(|name| ("--only", name))
+            .chain(args.skip.iter().map(|name| ("--skip", name)));
+        let unknown =
+            flags.filter(|(_, name)| !policies.iter().any(|policy| policy.identity == **name));
         problems.extend(unknown.map(|(flag, name)| unknown_policy(flag, name, &policies)));
     }
     let is_chosen = |policy: &Policy| {
-        (args.only.is_empty() || args.only.contains(&policy.identity)) && !args.skip.contains(&policy.identity)
+        (args.only.is_empty() || args.only.contains(&policy.identity))
+            && !args.skip.contains(&policy.identity)
     };
     policies.into_iter().filter(is_chosen).collect()
 }
 
 fn unknown_policy(flag: &str, name: &str, policies: &[Policy]) -> Diagnostic {
-    let identities: Vec<&str> = policies.iter().map(|policy| policy.identity.as_str()).collect();
+    let identities: Vec<&str> = policies
+        .iter()
+        .map(|policy| policy.identity.as_str())
+        .collect();
     let help = match nearest(name, identities.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("the given policies are {}", identities.join(", ")),
     };
-    Diagnostic::error(Code::UnknownPolicy, format!("`{flag} {name}`: none of the given policies has this name"))
-        .help(help)
+    Diagnostic::error(
+        Code::UnknownPolicy,
+        format!("`{flag} {name}`: none of the given policies has this name"),
+    )
+    .help(help)
 }
 
 /// Which of the paths that read stdin, as policies and as manifests, there are.
@@ -255,7 +346,10 @@ mod tests {
     #[test]
     fn a_typing_error_finds_the_name_that_was_meant() {
         let names = ["jmx-exporter", "rookout-java"];
-        assert_eq!(nearest("jmx-exportr", names.into_iter()), Some("jmx-exporter"));
+        assert_eq!(
+            nearest("jmx-exportr", names.into_iter()),
+            Some("jmx-exporter")
+        );
         assert_eq!(nearest("istio", names.into_iter()), None);
     }
 }

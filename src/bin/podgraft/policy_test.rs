@@ -44,7 +44,10 @@ pub fn test(args: &Test) -> Exit {
         problems.push(problem);
     }
     show_in(&problems, args.color);
-    let has_failed = judged.iter().flat_map(|one| &one.verdicts).any(|verdict| verdict.failure.is_some());
+    let has_failed = judged
+        .iter()
+        .flat_map(|one| &one.verdicts)
+        .any(|verdict| verdict.failure.is_some());
     match (problems.iter().any(Diagnostic::is_error), has_failed) {
         (true, _) => Exit::Refused,
         (false, true) => Exit::Differences,
@@ -66,13 +69,19 @@ fn find(paths: &[PathBuf]) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
         };
         // Manifests and policies stand beside tests; what is wrong with them is not said here.
         if text.contains(KIND) {
-            let (found, wrong) = policytest::read(PolicyFile { name: Arc::clone(&input.name), text });
+            let (found, wrong) = policytest::read(PolicyFile {
+                name: Arc::clone(&input.name),
+                text,
+            });
             tests.extend(found);
             problems.extend(wrong);
         }
     }
     if tests.is_empty() && !problems.iter().any(Diagnostic::is_error) {
-        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let names: Vec<String> = paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
         let message = format!("there is no test in {}", names.join(", "));
         let help = "a test is an object of `apiVersion: podgraft.dev/v1alpha1`, `kind: PolicyTest`";
         problems.push(Diagnostic::error(Code::NoManifests, message).help(help));
@@ -82,41 +91,94 @@ fn find(paths: &[PathBuf]) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
 
 /// What a run over the test's manifests comes to, and the text of the expected output.
 fn run(test: &PolicyTest) -> Result<(Ran, Option<String>), Vec<Diagnostic>> {
-    let folder = Path::new(&*test.file).parent().unwrap_or(Path::new("")).to_path_buf();
+    let folder = Path::new(&*test.file)
+        .parent()
+        .unwrap_or(Path::new(""))
+        .to_path_buf();
     let spec = &test.spec;
-    let expected = spec.expect.output.as_ref().map(|name| read_text(&folder.join(name))).transpose()?;
+    let expected = spec
+        .expect
+        .output
+        .as_ref()
+        .map(|name| read_text(&folder.join(name)))
+        .transpose()?;
     let mut files = Vec::new();
     for policy in &spec.policies {
         let is_builtin = policy.starts_with("builtin:");
-        files.extend(files_of(&if is_builtin { PathBuf::from(policy) } else { folder.join(policy) }, &[])?);
+        files.extend(files_of(
+            &if is_builtin {
+                PathBuf::from(policy)
+            } else {
+                folder.join(policy)
+            },
+            &[],
+        )?);
     }
     let (settings, options) = (settings(test)?, options(test)?);
-    let walked = walk(&spec.inputs.iter().map(|input| folder.join(input)).collect::<Vec<_>>(), &PathFilter::default());
+    let walked = walk(
+        &spec
+            .inputs
+            .iter()
+            .map(|input| folder.join(input))
+            .collect::<Vec<_>>(),
+        &PathFilter::default(),
+    );
     if walked.problems.iter().any(Diagnostic::is_error) {
         return Err(walked.problems);
     }
-    let texts: Result<Vec<_>, _> =
-        walked.inputs.iter().map(|input| Ok((Arc::clone(&input.name), input.read()?))).collect();
+    let texts: Result<Vec<_>, _> = walked
+        .inputs
+        .iter()
+        .map(|input| Ok((Arc::clone(&input.name), input.read()?)))
+        .collect();
     let texts = texts.map_err(|problem: Diagnostic| vec![problem])?;
     let (policies, mut problems) = read(files.clone(), &settings);
-    let named: Vec<InputText<'_>> = texts.iter().map(|(name, text)| InputText { name, text }).collect();
+    let named: Vec<InputText<'_>> = texts
+        .iter()
+        .map(|(name, text)| InputText { name, text })
+        .collect();
     let context: Vec<PathBuf> = spec.context.iter().map(|path| folder.join(path)).collect();
-    let sources = Sources { manifests: &named, policy_files: &files, context: &context, is_stream: false };
+    let sources = Sources {
+        manifests: &named,
+        policy_files: &files,
+        context: &context,
+        is_stream: false,
+    };
     let (inventory, found) = gather(&sources, &policies, &options, None);
     problems.extend(found);
     let mut ran = Ran::default();
     if !problems.iter().any(Diagnostic::is_error) {
         let graft = |(name, text): &(Arc<str>, Vec<u8>)| {
-            graft_on_threads(NonZeroUsize::MIN, name, text, &policies, &options, &inventory)
+            graft_on_threads(
+                NonZeroUsize::MIN,
+                name,
+                text,
+                &policies,
+                &options,
+                &inventory,
+            )
         };
         let mut reports: Vec<FileReport> = texts.iter().map(graft).collect();
-        problems.extend(reports.iter_mut().flat_map(|report| std::mem::take(&mut report.diagnostics)));
-        problems.extend(across::notes(&policies, &reports.iter().collect::<Vec<_>>()));
+        problems.extend(
+            reports
+                .iter_mut()
+                .flat_map(|report| std::mem::take(&mut report.diagnostics)),
+        );
+        problems.extend(across::notes(
+            &policies,
+            &reports.iter().collect::<Vec<_>>(),
+        ));
         if !problems.iter().any(Diagnostic::is_error) {
-            let spliced = texts.iter().zip(&reports).map(|((_, text), report)| splice(text, &report.edits));
+            let spliced = texts
+                .iter()
+                .zip(&reports)
+                .map(|((_, text), report)| splice(text, &report.edits));
             ran.output = Some(join(spliced.collect()));
         }
-        ran.workloads = reports.into_iter().flat_map(|report| report.workloads).collect();
+        ran.workloads = reports
+            .into_iter()
+            .flat_map(|report| report.workloads)
+            .collect();
     }
     ran.problems = say_once(problems);
     Ok((ran, expected))
@@ -130,7 +192,10 @@ fn read_text(path: &Path) -> Result<String, Vec<Diagnostic>> {
 fn settings(test: &PolicyTest) -> Result<Vec<ParamSetting>, Vec<Diagnostic>> {
     let parse = |text: &String| {
         parse_setting(text).map_err(|why| {
-            let message = format!("`{text}` in `params` of the test `{}` is no setting: {why}", test.name);
+            let message = format!(
+                "`{text}` in `params` of the test `{}` is no setting: {why}",
+                test.name
+            );
             vec![Diagnostic::error(Code::BadParam, message)]
         })
     };
@@ -145,5 +210,9 @@ fn options(test: &PolicyTest) -> Result<Options, Vec<Diagnostic>> {
             vec![Diagnostic::error(Code::BadParam, message)]
         })?),
     };
-    Ok(Options { namespace: test.spec.namespace.clone(), kube_minor, ..Options::default() })
+    Ok(Options {
+        namespace: test.spec.namespace.clone(),
+        kube_minor,
+        ..Options::default()
+    })
 }

@@ -34,7 +34,11 @@ pub fn start(bytes: u64, output: &args::Output) {
     }
     let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
     let style = ProgressStyle::with_template("{wide_bar} {percent:>3}% of {total_bytes}");
-    bar.set_style(style.expect("the template is constant").progress_chars("=> "));
+    bar.set_style(
+        style
+            .expect("the template is constant")
+            .progress_chars("=> "),
+    );
     if let Ok(mut shown) = BAR.lock() {
         *shown = Some(bar);
         IS_THERE.store(true, Ordering::Relaxed);
@@ -68,5 +72,7 @@ pub fn add(bytes: usize) {
 pub fn end() {
     IS_THERE.store(false, Ordering::Relaxed);
     let Ok(mut bar) = BAR.lock() else { return };
-    bar.take().into_iter().for_each(|bar| bar.finish_and_clear());
+    bar.take()
+        .into_iter()
+        .for_each(|bar| bar.finish_and_clear());
 }

@@ -13,7 +13,11 @@ use crate::run::Exit;
 /// `podgraft policy schema [KIND]`.
 pub fn schema(kind: &str) -> Exit {
     let printed = |schema| format!("{schema:#}\n").into_bytes();
-    give(find(kind).map(|published| printed(published.schema())).ok_or_else(|| unknown(kind)))
+    give(
+        find(kind)
+            .map(|published| printed(published.schema()))
+            .ok_or_else(|| unknown(kind)),
+    )
 }
 
 fn unknown(kind: &str) -> Diagnostic {
@@ -22,7 +26,11 @@ fn unknown(kind: &str) -> Diagnostic {
         Some(near) => did_you_mean(near),
         None => format!("the kinds are {}", kinds().collect::<Vec<_>>().join(", ")),
     };
-    Diagnostic::error(Code::UnknownKind, format!("there is no schema of a kind `{kind}`")).help(help)
+    Diagnostic::error(
+        Code::UnknownKind,
+        format!("there is no schema of a kind `{kind}`"),
+    )
+    .help(help)
 }
 
 /// `podgraft policy crd`.

@@ -37,7 +37,10 @@ impl Reads {
         let policies = &run.policies;
         let configured = policies.configured.file.clone();
         let config = configured.or_else(|| find_file(&policies.configuration, Role::CommandLine));
-        let application = policies.configured.allows_application_config.then(|| PathBuf::from(FILE_NAME));
+        let application = policies
+            .configured
+            .allows_application_config
+            .then(|| PathBuf::from(FILE_NAME));
         let others = policies.given.iter().chain(&run.manifests.context).cloned();
         Reads {
             manifests: run.paths.clone(),
@@ -56,8 +59,15 @@ impl Reads {
     pub fn originals(&self) -> Originals {
         let filter = PathFilter::new(&self.include, &self.exclude).unwrap_or_default();
         let mut originals = Originals::default();
-        for (paths, filter) in [(&self.manifests, &filter), (&self.others, &PathFilter::default())] {
-            walk(paths, filter).inputs.iter().filter_map(|input| input.path()).for_each(|path| originals.add(&path));
+        for (paths, filter) in [
+            (&self.manifests, &filter),
+            (&self.others, &PathFilter::default()),
+        ] {
+            walk(paths, filter)
+                .inputs
+                .iter()
+                .filter_map(|input| input.path())
+                .for_each(|path| originals.add(&path));
         }
         originals
     }
@@ -87,18 +97,28 @@ impl Originals {
 
     /// Whether it is one of them, by any of its names.
     pub fn holds(&self, path: &Path) -> bool {
-        let Ok(real) = fs::canonicalize(path) else { return false };
-        self.paths.contains(&real) || identity_of(&real).is_some_and(|identity| self.identities.contains(&identity))
+        let Ok(real) = fs::canonicalize(path) else {
+            return false;
+        };
+        self.paths.contains(&real)
+            || identity_of(&real).is_some_and(|identity| self.identities.contains(&identity))
     }
 }
 
 /// The file would be lost.
 pub fn overwrites(path: &Path) -> Diagnostic {
-    Diagnostic::error(Code::File, format!("`{}` is read by this run and would be overwritten", path.display()))
+    Diagnostic::error(
+        Code::File,
+        format!(
+            "`{}` is read by this run and would be overwritten",
+            path.display()
+        ),
+    )
 }
 
 fn is_report(path: &Path) -> bool {
     let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(BEGINNING.len() as u64).read_to_end(&mut start));
+    let read =
+        File::open(path).and_then(|file| file.take(BEGINNING.len() as u64).read_to_end(&mut start));
     read.is_ok() && start == BEGINNING.as_bytes()
 }

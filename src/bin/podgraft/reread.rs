@@ -33,7 +33,11 @@ impl Original {
         if !metadata.is_file() {
             return Ok(None);
         }
-        Ok(Some(Original { file: file.try_clone()?, length: metadata.len(), changed: modified(&metadata) }))
+        Ok(Some(Original {
+            file: file.try_clone()?,
+            length: metadata.len(),
+            changed: modified(&metadata),
+        }))
     }
 
     /// Its bytes when it was opened.
@@ -44,7 +48,9 @@ impl Original {
     /// Somebody may have edited the file while the result was computed.
     pub fn is_unchanged(&self, read: usize) -> io::Result<bool> {
         let metadata = self.file.metadata()?;
-        Ok(metadata.len() == self.length && read as u64 == self.length && modified(&metadata) == self.changed)
+        Ok(metadata.len() == self.length
+            && read as u64 == self.length
+            && modified(&metadata) == self.changed)
     }
 
     /// Reads it from its start.
@@ -69,18 +75,31 @@ pub fn write_edited_file(
     if edits.is_empty() {
         return copy(file, length, out);
     }
-    let Range { start: from, end: to } = edits.extent();
+    let Range {
+        start: from,
+        end: to,
+    } = edits.extent();
     let from = if from < LONG { 0 } else { from };
     let to = if length - to < LONG { length } else { to };
     copy(file, from, out)?;
-    write_edited(file.take((to - from) as u64), from..to, edits.read()?, threads, out)?;
+    write_edited(
+        file.take((to - from) as u64),
+        from..to,
+        edits.read()?,
+        threads,
+        out,
+    )?;
     file.seek(SeekFrom::Start(to as u64))?;
     copy(file, length - to, out)
 }
 
 fn copy(file: &File, length: usize, out: &mut impl Write) -> io::Result<()> {
     let copied = io::copy(&mut file.take(length as u64), out)?;
-    if copied == length as u64 { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    if copied == length as u64 {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
 }
 
 /// Writes a piece of a text with its edits, whose places are the whole text's. With more than one thread another reads ahead.
@@ -94,14 +113,21 @@ pub fn write_edited(
     // One more than there is, so that the end is seen.
     let piece = PIECE.min(at.len() + 1);
     let pieces = Pieces::new(text, edits, at.start, piece)?;
-    if threads.get() > 1 && piece == PIECE { write_read_ahead(pieces, out) } else { pieces.write(out) }
+    if threads.get() > 1 && piece == PIECE {
+        write_read_ahead(pieces, out)
+    } else {
+        pieces.write(out)
+    }
 }
 
 fn modified(metadata: &Metadata) -> Option<SystemTime> {
     metadata.modified().ok()
 }
 
-fn write_read_ahead<R: Read + Send, E: Edits + Send>(mut pieces: Pieces<R, E>, out: &mut impl Write) -> io::Result<()> {
+fn write_read_ahead<R: Read + Send, E: Edits + Send>(
+    mut pieces: Pieces<R, E>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let is_written = thread::scope(|scope| {
         let (give, given) = sync_channel(AHEAD);
         let (give_back, given_back) = channel::<Vec<u8>>();
@@ -129,7 +155,11 @@ fn write_read_ahead<R: Read + Send, E: Edits + Send>(mut pieces: Pieces<R, E>, o
         io::Result::Ok(true)
     })?;
     // Where the system gives no more threads, this one does the work.
-    if is_written { Ok(()) } else { pieces.write(out) }
+    if is_written {
+        Ok(())
+    } else {
+        pieces.write(out)
+    }
 }
 
 /// Edits in their order, as they are read.
@@ -157,7 +187,15 @@ impl<R: Read, E: Edits> Pieces<R, E> {
     /// From this place of the text on, in pieces of so many bytes.
     fn new(text: R, mut edits: E, at: usize, piece: usize) -> io::Result<Self> {
         let next = edits.next().transpose()?;
-        Ok(Pieces { text, next, edits, at, written_to: at, raw: Vec::new(), piece })
+        Ok(Pieces {
+            text,
+            next,
+            edits,
+            at,
+            written_to: at,
+            raw: Vec::new(),
+            piece,
+        })
     }
 
     fn write(mut self, out: &mut impl Write) -> io::Result<()> {
@@ -177,7 +215,11 @@ impl<R: Read, E: Edits> Pieces<R, E> {
         self.at = end;
         let is_here = |edit: &Edit| edit.at.start < end || is_last && edit.at.start == end;
         if self.written_to <= start
-            && if is_last { self.next.is_none() } else { !self.next.as_ref().is_some_and(is_here) }
+            && if is_last {
+                self.next.is_none()
+            } else {
+                !self.next.as_ref().is_some_and(is_here)
+            }
         {
             return Ok(!is_last);
         }
@@ -221,17 +263,42 @@ mod tests {
 
     #[test]
     fn a_text_is_written_with_its_edits_wherever_its_pieces_end() {
-        let text: Vec<u8> = (0..3 * PIECE + 100).map(|at| b'a' + (at % 23) as u8).collect();
-        let edit = |start: usize, end: usize, text: &str| Edit { at: start..end, text: text.into() };
-        let places = [0, 1, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, text.len() - 1, text.len()];
-        let mut sets: Vec<Vec<Edit>> = vec![vec![], places.iter().map(|&at| edit(at, at, "new")).collect()];
+        let text: Vec<u8> = (0..3 * PIECE + 100)
+            .map(|at| b'a' + (at % 23) as u8)
+            .collect();
+        let edit = |start: usize, end: usize, text: &str| Edit {
+            at: start..end,
+            text: text.into(),
+        };
+        let places = [
+            0,
+            1,
+            PIECE - 1,
+            PIECE,
+            PIECE + 1,
+            2 * PIECE,
+            text.len() - 1,
+            text.len(),
+        ];
+        let mut sets: Vec<Vec<Edit>> = vec![
+            vec![],
+            places.iter().map(|&at| edit(at, at, "new")).collect(),
+        ];
         for &from in &places {
             let ends = places.iter().filter(|&&to| to >= from);
-            sets.extend(ends.map(|&to| vec![edit(from, to, "instead"), edit(text.len(), text.len(), "end")]));
+            sets.extend(ends.map(|&to| {
+                vec![
+                    edit(from, to, "instead"),
+                    edit(text.len(), text.len(), "end"),
+                ]
+            }));
         }
         for length in [text.len(), 3 * PIECE, 0] {
             let text = &text[..length];
-            for edits in sets.iter().filter(|edits| edits.iter().all(|edit| edit.at.end <= length)) {
+            for edits in sets
+                .iter()
+                .filter(|edits| edits.iter().all(|edit| edit.at.end <= length))
+            {
                 let mut wanted = Vec::new();
                 podgraft::report::write_spliced(text, edits, &mut wanted).unwrap();
                 let pieces = || Pieces::new(text, edits.iter().cloned().map(Ok), 0, PIECE).unwrap();
@@ -245,16 +312,31 @@ mod tests {
 
     #[test]
     fn a_file_is_written_with_its_edits_however_much_stands_around_them() {
-        let text: Vec<u8> = (0..3 * LONG + 100).map(|at| b'a' + (at % 23) as u8).collect();
+        let text: Vec<u8> = (0..3 * LONG + 100)
+            .map(|at| b'a' + (at % 23) as u8)
+            .collect();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&text).unwrap();
         let original = Original::of(&file).unwrap().unwrap();
-        let edit = |start: usize, end: usize| Edit { at: start..end, text: "new".into() };
+        let edit = |start: usize, end: usize| Edit {
+            at: start..end,
+            text: "new".into(),
+        };
         let places = [0, 1, LONG, 2 * LONG, 2 * LONG + 101, text.len()];
         let mut sets: Vec<Vec<Edit>> = vec![vec![]];
         for &from in &places {
-            sets.extend(places.iter().filter(|&&to| to >= from).map(|&to| vec![edit(from, to)]));
-            sets.extend(places.iter().filter(|&&to| to > from).map(|&to| vec![edit(from, from), edit(to, to)]));
+            sets.extend(
+                places
+                    .iter()
+                    .filter(|&&to| to >= from)
+                    .map(|&to| vec![edit(from, to)]),
+            );
+            sets.extend(
+                places
+                    .iter()
+                    .filter(|&&to| to > from)
+                    .map(|&to| vec![edit(from, from), edit(to, to)]),
+            );
         }
         for edits in sets {
             for threads in [1, 2] {
@@ -262,7 +344,13 @@ mod tests {
                 podgraft::report::write_spliced(&text, &edits, &mut wanted).unwrap();
                 let mut kept = KeptEdits::default();
                 kept.add(&edits).unwrap();
-                write_edited_file(&original, kept, NonZeroUsize::new(threads).unwrap(), &mut written).unwrap();
+                write_edited_file(
+                    &original,
+                    kept,
+                    NonZeroUsize::new(threads).unwrap(),
+                    &mut written,
+                )
+                .unwrap();
                 assert!(written == wanted, "{edits:?}");
             }
         }
@@ -270,7 +358,10 @@ mod tests {
 
     #[test]
     fn a_file_that_ends_before_its_edits_do_is_an_error() {
-        let edits = [Edit { at: 5..9, text: "x".into() }];
+        let edits = [Edit {
+            at: 5..9,
+            text: "x".into(),
+        }];
         let pieces = Pieces::new(&b"abc"[..], edits.into_iter().map(Ok), 0, PIECE).unwrap();
         assert!(pieces.write(&mut Vec::new()).is_err());
     }

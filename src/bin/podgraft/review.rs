@@ -33,15 +33,23 @@ fn give(voice: Voice, shown: &str, exit: Exit) -> Exit {
 
 /// The patch of files is what `apply --in-place` does to them, record included. Who reviews has no use for the record.
 fn purpose(args: &args::Diff) -> &'static Purpose {
-    let is_exact = matches!(args.output, DiffFormat::Unified | DiffFormat::Summary | DiffFormat::Stat);
-    if is_exact && !reads_stdin(&args.run.paths) { &Purpose::InPlace } else { &Purpose::Elsewhere }
+    let is_exact = matches!(
+        args.output,
+        DiffFormat::Unified | DiffFormat::Summary | DiffFormat::Stat
+    );
+    if is_exact && !reads_stdin(&args.run.paths) {
+        &Purpose::InPlace
+    } else {
+        &Purpose::Elsewhere
+    }
 }
 
 /// Takes what is wrong with workloads out of the problems that end a run.
 fn take_findings(grafted: &mut Grafted) -> Vec<Diagnostic> {
     let problems = std::mem::take(&mut grafted.problems);
-    let (findings, problems) =
-        problems.into_iter().partition(|problem| !problem.is_error() || is_finding(problem.code));
+    let (findings, problems) = problems
+        .into_iter()
+        .partition(|problem| !problem.is_error() || is_finding(problem.code));
     grafted.problems = problems;
     findings
 }
@@ -50,15 +58,25 @@ fn take_findings(grafted: &mut Grafted) -> Vec<Diagnostic> {
 pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
     let is_splittable = matches!(args.output, DiffFormat::Json | DiffFormat::Markdown);
     if args.group_by.is_some() && !is_splittable {
-        return Err(usage(ErrorKind::ArgumentConflict, "--group-by is for -o json and -o markdown"));
+        return Err(usage(
+            ErrorKind::ArgumentConflict,
+            "--group-by is for -o json and -o markdown",
+        ));
     }
     let ask = |options: &mut Options| options.authors = true;
     let ask_for_pictures = |options: &mut Options| {
         options.authors = true;
         options.views = true;
     };
-    let ask = if args.output == DiffFormat::Html { ask_for_pictures } else { ask };
-    let wish = Wish { ask, ..Wish::of(purpose(args)) };
+    let ask = if args.output == DiffFormat::Html {
+        ask_for_pictures
+    } else {
+        ask
+    };
+    let wish = Wish {
+        ask,
+        ..Wish::of(purpose(args))
+    };
     let grafted = match args.against_policy.as_slice() {
         [] => graft_all(&args.run, wish)?,
         old => graft_against(&args.run, old, wish)?,
@@ -80,12 +98,27 @@ pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
         return Ok(Exit::Refused);
     }
     voice.show(&grafted.problems);
-    voice.tell(&[grafted.named_configuration(), text::skipped(&reported), text::totals(&reported)].concat());
+    voice.tell(
+        &[
+            grafted.named_configuration(),
+            text::skipped(&reported),
+            text::totals(&reported),
+        ]
+        .concat(),
+    );
     let is_changed = reported.iter().any(|file| !file.report.edits.is_empty());
-    Ok(if is_changed { Exit::Differences } else { Exit::Done })
+    Ok(if is_changed {
+        Exit::Differences
+    } else {
+        Exit::Done
+    })
 }
 
-fn render_diff(args: &args::Diff, files: &[ReportedFile<'_>], paint: Paint) -> Result<String, Diagnostic> {
+fn render_diff(
+    args: &args::Diff,
+    files: &[ReportedFile<'_>],
+    paint: Paint,
+) -> Result<String, Diagnostic> {
     let owners = match args.group_by {
         Some(args::GroupBy::Codeowners) => Some(owners::read()?),
         Some(args::GroupBy::Namespace | args::GroupBy::Dir) | None => None,
@@ -109,14 +142,20 @@ fn render_diff(args: &args::Diff, files: &[ReportedFile<'_>], paint: Paint) -> R
 
 /// On a terminal nobody applies the patch.
 fn reader() -> Reader {
-    let width = terminal_size::terminal_size_of(std::io::stdout()).map(|(columns, _)| usize::from(columns.0).max(40));
+    let width = terminal_size::terminal_size_of(std::io::stdout())
+        .map(|(columns, _)| usize::from(columns.0).max(40));
     width.map_or(Reader::Program, Reader::Person)
 }
 
 /// `podgraft explain -p POLICY`.
 pub fn explain(args: &args::Explain) -> Result<Exit, clap::Error> {
-    let mut grafted =
-        graft_all(&args.run, Wish { ask: |options| options.places = true, ..Wish::of(&Purpose::Elsewhere) })?;
+    let mut grafted = graft_all(
+        &args.run,
+        Wish {
+            ask: |options| options.places = true,
+            ..Wish::of(&Purpose::Elsewhere)
+        },
+    )?;
     let voice = Voice::new(&args.run.output);
     let findings = take_findings(&mut grafted);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
@@ -142,7 +181,13 @@ fn ask_for_findings(options: &mut Options) {
 
 /// `podgraft check`.
 pub fn check(args: &args::Check) -> Result<Exit, clap::Error> {
-    let mut grafted = graft_all(&args.run, Wish { ask: ask_for_findings, ..Wish::of(&Purpose::Elsewhere) })?;
+    let mut grafted = graft_all(
+        &args.run,
+        Wish {
+            ask: ask_for_findings,
+            ..Wish::of(&Purpose::Elsewhere)
+        },
+    )?;
     let voice = Voice::new(&args.run.output);
     let findings = take_findings(&mut grafted);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
@@ -162,13 +207,24 @@ pub fn check(args: &args::Check) -> Result<Exit, clap::Error> {
     if args.output != CheckFormat::Text {
         voice.tell(&check::text::totals(&checked));
     }
-    let fails = checked.number(Severity::Error) > 0 || args.run.output.strict && checked.number(Severity::Warning) > 0;
-    Ok(give(voice, &shown, if fails { Exit::Differences } else { Exit::Done }))
+    let fails = checked.number(Severity::Error) > 0
+        || args.run.output.strict && checked.number(Severity::Warning) > 0;
+    Ok(give(
+        voice,
+        &shown,
+        if fails { Exit::Differences } else { Exit::Done },
+    ))
 }
 
 /// `podgraft inspect`.
 pub fn inspect(args: &args::Inspect) -> Result<Exit, clap::Error> {
-    let mut grafted = graft_all(&args.run(), Wish { ask: |options| options.views = true, ..Wish::of(&Purpose::Read) })?;
+    let mut grafted = graft_all(
+        &args.run(),
+        Wish {
+            ask: |options| options.views = true,
+            ..Wish::of(&Purpose::Read)
+        },
+    )?;
     let voice = Voice::new(&args.output);
     if let Some(exit) = refuse(&grafted, &args.output, voice) {
         return Ok(exit);
@@ -180,15 +236,23 @@ pub fn inspect(args: &args::Inspect) -> Result<Exit, clap::Error> {
         voice.tell("No workloads found\n");
         return Ok(Exit::Done);
     }
-    let has_namespaces =
-        args.all_namespaces || workloads.iter().any(|one| one.view.namespace != workloads[0].view.namespace);
-    let columns = |wide| Columns { namespace: has_namespaces, wide, headings: !args.no_headers };
+    let has_namespaces = args.all_namespaces
+        || workloads
+            .iter()
+            .any(|one| one.view.namespace != workloads[0].view.namespace);
+    let columns = |wide| Columns {
+        namespace: has_namespaces,
+        wide,
+        headings: !args.no_headers,
+    };
     let shown = match args.format {
         InspectFormat::Table => inspect::table(&workloads, columns(false)),
         InspectFormat::Wide => inspect::table(&workloads, columns(true)),
         InspectFormat::Json => pretty(&inspect::value(&workloads)),
         InspectFormat::Yaml => yaml_document(&inspect::value(&workloads)),
-        InspectFormat::Farmpods => yaml_document(&inspect::farm_pods(&workloads, list_metadata(&reported))),
+        InspectFormat::Farmpods => {
+            yaml_document(&inspect::farm_pods(&workloads, list_metadata(&reported)))
+        }
     };
     voice.show(&grafted.problems);
     Ok(give(voice, &shown, Exit::Done))

@@ -77,13 +77,25 @@ pub struct Wish<'p> {
 impl<'p> Wish<'p> {
     /// Everything about every workload.
     pub fn of(purpose: &'p Purpose) -> Self {
-        Wish { purpose, details: true, pipe: None, ask: |_| {} }
+        Wish {
+            purpose,
+            details: true,
+            pipe: None,
+            ask: |_| {},
+        }
     }
 
     /// With what the report for people says, unless nobody is told.
     pub fn told(purpose: &'p Purpose, output: &args::Output) -> Self {
-        let ask = if output.quiet { |_: &mut Options| {} } else { |options: &mut Options| options.needs = true };
-        Wish { ask, ..Wish::of(purpose) }
+        let ask = if output.quiet {
+            |_: &mut Options| {}
+        } else {
+            |options: &mut Options| options.needs = true
+        };
+        Wish {
+            ask,
+            ..Wish::of(purpose)
+        }
     }
 }
 
@@ -109,7 +121,10 @@ pub enum Purpose {
 pub fn check_target(target: Target<'_>, paths: &[PathBuf]) -> Result<(), clap::Error> {
     let reads_stdin = reads_stdin(paths);
     if target.in_place && reads_stdin {
-        return Err(usage(ErrorKind::ArgumentConflict, "--in-place needs files or folders: stdin cannot be replaced"));
+        return Err(usage(
+            ErrorKind::ArgumentConflict,
+            "--in-place needs files or folders: stdin cannot be replaced",
+        ));
     }
     Ok(())
 }
@@ -121,7 +136,11 @@ pub fn reads_stdin(paths: &[PathBuf]) -> bool {
 /// Writes the result, or says why there is none.
 pub fn conclude(mut grafted: Grafted, output: &args::Output, target: Target<'_>) -> Exit {
     let voice = Voice::new(output);
-    grafted.problems.extend(check_apart(target, output.report.as_deref(), &grafted.files));
+    grafted.problems.extend(check_apart(
+        target,
+        output.report.as_deref(),
+        &grafted.files,
+    ));
     if let Some(exit) = refuse(&grafted, output, voice) {
         return exit;
     }
@@ -130,23 +149,35 @@ pub fn conclude(mut grafted: Grafted, output: &args::Output, target: Target<'_>)
         None => write_result(target, &grafted.files, &grafted.reads),
     };
     if let Err(problems) = written {
-        write_report(output, &grafted, &problems, Verdict::Refused).unwrap_or_else(|problem| voice.show(&[problem]));
+        write_report(output, &grafted, &problems, Verdict::Refused)
+            .unwrap_or_else(|problem| voice.show(&[problem]));
         voice.show(&problems);
         voice.conclude(&problems, "what failed is not written");
         return Exit::Refused;
     }
     voice.show(&grafted.problems);
     if !output.quiet {
-        voice.tell(&[grafted.named_configuration(), text::render(&grafted.reported())].concat());
+        voice.tell(
+            &[
+                grafted.named_configuration(),
+                text::render(&grafted.reported()),
+            ]
+            .concat(),
+        );
     }
     Exit::Done
 }
 
 /// `podgraft debug`.
 pub fn debug(args: &args::Debug) -> Result<Exit, clap::Error> {
-    let run = args::Run { ephemeral_containers: true, ..args.run.clone() };
+    let run = args::Run {
+        ephemeral_containers: true,
+        ..args.run.clone()
+    };
     let mut grafted = graft_all(&run, Wish::of(&Purpose::Elsewhere))?;
-    grafted.problems.extend(grafted.without_ephemeral_containers());
+    grafted
+        .problems
+        .extend(grafted.without_ephemeral_containers());
     let voice = Voice::new(&run.output);
     if let Some(exit) = refuse(&grafted, &run.output, voice) {
         return Ok(exit);
@@ -162,13 +193,21 @@ pub fn debug(args: &args::Debug) -> Result<Exit, clap::Error> {
         return Ok(Exit::Refused);
     }
     voice.show(&grafted.problems);
-    voice.tell(&[grafted.named_configuration(), text::skipped(&grafted.reported())].concat());
+    voice.tell(
+        &[
+            grafted.named_configuration(),
+            text::skipped(&grafted.reported()),
+        ]
+        .concat(),
+    );
     Ok(Exit::Done)
 }
 
 /// With the usage line of `apply`, which `diff` shares but for its output.
 pub fn usage(kind: ErrorKind, message: impl std::fmt::Display) -> clap::Error {
-    Cli::command().override_usage("podgraft apply|diff|debug -p POLICY... [OPTIONS] [PATH]...").error(kind, message)
+    Cli::command()
+        .override_usage("podgraft apply|diff|debug -p POLICY... [OPTIONS] [PATH]...")
+        .error(kind, message)
 }
 
 pub fn check_usage(run: &args::Run, purpose: &Purpose) -> Result<PathFilter, clap::Error> {
@@ -186,7 +225,10 @@ pub fn check_usage(run: &args::Run, purpose: &Purpose) -> Result<PathFilter, cla
         return Err(usage(ErrorKind::MissingRequiredArgument, message));
     }
     if stdin_readers(&run.policies.given, &run.paths) > 1 {
-        return Err(usage(ErrorKind::ArgumentConflict, "stdin can be read only once: as policy or as manifests"));
+        return Err(usage(
+            ErrorKind::ArgumentConflict,
+            "stdin can be read only once: as policy or as manifests",
+        ));
     }
     if would_wait_for_typing(&run.paths) {
         let message = "no PATH is given and stdin is a terminal\n\n\
@@ -204,7 +246,11 @@ pub fn graft_all(run: &args::Run, wish: Wish<'_>) -> Result<Grafted, clap::Error
         Err(problems) => return Ok(Grafted::refused(run, problems)),
     };
     let filter = check_usage(run, wish.purpose)?;
-    let Walk { inputs, mut problems, .. } = walk(&run.paths, &filter);
+    let Walk {
+        inputs,
+        mut problems,
+        ..
+    } = walk(&run.paths, &filter);
     let (texts, pipe) = texts_of(run, inputs, wish.pipe, &mut problems)?;
     Ok(graft_given(run, texts, Wish { pipe, ..wish }, problems))
 }
@@ -216,24 +262,49 @@ pub fn graft_all(run: &args::Run, wish: Wish<'_>) -> Result<Grafted, clap::Error
 pub fn graft_host(run: &args::Run) -> Result<Grafted, clap::Error> {
     let filter = PathFilter::new(&run.manifests.include, &run.manifests.exclude)
         .map_err(|error| usage(ErrorKind::ValueValidation, error))?;
-    let Walk { inputs, mut problems, .. } = walk(&run.paths, &filter);
+    let Walk {
+        inputs,
+        mut problems,
+        ..
+    } = walk(&run.paths, &filter);
     let texts = read_texts(inputs, run.output.threads, &mut problems);
-    Ok(graft_given(run, texts, Wish::told(&Purpose::Elsewhere, &run.output), problems))
+    Ok(graft_given(
+        run,
+        texts,
+        Wish::told(&Purpose::Elsewhere, &run.output),
+        problems,
+    ))
 }
 
 /// Grafts a text that a host gave.
 pub fn graft_read(run: &args::Run, input: Input, text: Vec<u8>) -> Grafted {
-    graft_given(run, vec![(input, text)], Wish::told(&Purpose::Elsewhere, &run.output), Vec::new())
+    graft_given(
+        run,
+        vec![(input, text)],
+        Wish::told(&Purpose::Elsewhere, &run.output),
+        Vec::new(),
+    )
 }
 
 /// Grafts texts, beside the problems that reading them had.
-pub fn graft_given(run: &args::Run, texts: Vec<Text>, wish: Wish<'_>, mut problems: Vec<Diagnostic>) -> Grafted {
+pub fn graft_given(
+    run: &args::Run,
+    texts: Vec<Text>,
+    wish: Wish<'_>,
+    mut problems: Vec<Diagnostic>,
+) -> Grafted {
     let mut loaded = match wish.purpose {
         Purpose::TakeOut { .. } | Purpose::Read => Loaded::default(),
         Purpose::Elsewhere | Purpose::InPlace => policies::load(&run.policies, &named(&texts)),
     };
     problems.append(&mut loaded.problems);
-    let (texts, pipe) = keep_for_facts(texts, wish.pipe, &loaded.policies, run.output.threads, &mut problems);
+    let (texts, pipe) = keep_for_facts(
+        texts,
+        wish.pipe,
+        &loaded.policies,
+        run.output.threads,
+        &mut problems,
+    );
     graft_loaded(run, texts, Wish { pipe, ..wish }, &loaded, problems)
 }
 
@@ -245,44 +316,91 @@ fn graft_loaded(
     before: Vec<Diagnostic>,
 ) -> Grafted {
     let (threads, pipe) = (run.output.threads, wish.pipe);
-    let Loaded { policies, given, files, .. } = loaded;
+    let Loaded {
+        policies,
+        given,
+        files,
+        ..
+    } = loaded;
     let mut problems = before.clone();
-    let mut options = Options { details: wish.details, ..options(run, wish.purpose, given.clone()) };
+    let mut options = Options {
+        details: wish.details,
+        ..options(run, wish.purpose, given.clone())
+    };
     (wish.ask)(&mut options);
     let is_stream = pipe == Some(Release::Immediately);
     let context = &run.manifests.context;
-    let sources = Sources { manifests: &named(&texts), policy_files: files, context, is_stream };
+    let sources = Sources {
+        manifests: &named(&texts),
+        policy_files: files,
+        context,
+        is_stream,
+    };
     let (mut inventory, fact_problems) = gather(&sources, policies, &options, threads);
     inventory.is_to_ask = pipe == Some(Release::AtTheEnd) && Needs::of(policies).data_of_env;
     problems.extend(fact_problems);
     let shard = run.manifests.shard;
-    let mut texts = if let Some(shard) = shard { shard.keep(texts) } else { texts };
+    let mut texts = if let Some(shard) = shard {
+        shard.keep(texts)
+    } else {
+        texts
+    };
     problems.extend(unknown_kinds(policies, &PodKinds::of(&options)));
     // A file that is missing keeps no problem of the others back, but lets nothing out.
-    let may_graft = !problems.iter().any(|problem| problem.is_error() && (is_stream || problem.code != Code::File));
+    let may_graft = !problems
+        .iter()
+        .any(|problem| problem.is_error() && (is_stream || problem.code != Code::File));
     progress::start(texts.iter().map(length).sum(), &run.output);
     let (reports, piped) = match pipe {
         _ if !may_graft => (Vec::new(), None),
-        None => (graft_texts(&texts, threads, policies, &options, &inventory), None),
-        Some(release) => match pipe_text(&mut texts, threads, release, policies, &options, &inventory) {
-            Ok(Some((report, piped))) => (vec![report], piped),
-            Ok(None) => return graft_loaded(run, texts, Wish { pipe: None, ..wish }, loaded, before),
-            Err(problem) => {
-                problems.push(problem);
-                (Vec::new(), None)
+        None => (
+            graft_texts(&texts, threads, policies, &options, &inventory),
+            None,
+        ),
+        Some(release) => {
+            match pipe_text(&mut texts, threads, release, policies, &options, &inventory) {
+                Ok(Some((report, piped))) => (vec![report], piped),
+                Ok(None) => {
+                    return graft_loaded(run, texts, Wish { pipe: None, ..wish }, loaded, before);
+                }
+                Err(problem) => {
+                    problems.push(problem);
+                    (Vec::new(), None)
+                }
             }
-        },
+        }
     };
     progress::end();
-    let graft_file =
-        |((input, text), (report, parts))| GraftedFile { path: patch_path(&input), input, text, report, parts };
+    let graft_file = |((input, text), (report, parts))| GraftedFile {
+        path: patch_path(&input),
+        input,
+        text,
+        report,
+        parts,
+    };
     let mut files: Vec<GraftedFile> = texts.into_iter().zip(reports).map(graft_file).collect();
     let mut settling = Settling::default();
-    files.iter_mut().for_each(|file| settling.settle(&mut file.report));
-    let parts = files.iter_mut().map(|file| (file.input.name.clone(), file.text.as_slice(), &mut file.report));
+    files
+        .iter_mut()
+        .for_each(|file| settling.settle(&mut file.report));
+    let parts = files.iter_mut().map(|file| {
+        (
+            file.input.name.clone(),
+            file.text.as_slice(),
+            &mut file.report,
+        )
+    });
     // A text that is piped has nothing beside its workloads that would go, or is on stdout already.
-    problems.extend(if piped.is_none() { retire_proven(&mut parts.collect::<Vec<_>>(), &options) } else { None });
-    problems.extend(files.iter_mut().flat_map(|file| std::mem::take(&mut file.report.diagnostics)));
+    problems.extend(if piped.is_none() {
+        retire_proven(&mut parts.collect::<Vec<_>>(), &options)
+    } else {
+        None
+    });
+    problems.extend(
+        files
+            .iter_mut()
+            .flat_map(|file| std::mem::take(&mut file.report.diagnostics)),
+    );
     // What an injection does is of no matter where nothing is injected.
     if !run.ephemeral_containers && !problems.iter().any(Diagnostic::is_error) {
         let reports: Vec<&FileReport> = files.iter().map(|file| &file.report).collect();
@@ -291,17 +409,36 @@ fn graft_loaded(
     problems = say_once(problems);
     if !problems.iter().any(Diagnostic::is_error) {
         // What one shard has nothing of, another may have.
-        problems.extend(if shard.is_none() { find_nothing(&files) } else { Vec::new() });
+        problems.extend(if shard.is_none() {
+            find_nothing(&files)
+        } else {
+            Vec::new()
+        });
         problems.extend(find_no_object(&files));
     }
     files.retain(|file| !file.parts.is_empty() || !file.input.is_found());
-    Grafted { files, problems, configuration: run.policies.configured.file.clone(), reads: Reads::of(run), piped }
+    Grafted {
+        files,
+        problems,
+        configuration: run.policies.configured.file.clone(),
+        reads: Reads::of(run),
+        piped,
+    }
 }
 
 /// Bytes of a text, which may not be read yet.
 fn length((input, text): &Text) -> u64 {
-    let of_file = || input.path().and_then(|path| path.metadata().ok()).map_or(0, |metadata| metadata.len());
-    if text.is_empty() { of_file() } else { text.len() as u64 }
+    let of_file = || {
+        input
+            .path()
+            .and_then(|path| path.metadata().ok())
+            .map_or(0, |metadata| metadata.len())
+    };
+    if text.is_empty() {
+        of_file()
+    } else {
+        text.len() as u64
+    }
 }
 
 fn options(run: &args::Run, purpose: &Purpose, given: Vec<String>) -> Options {
@@ -335,7 +472,10 @@ fn options(run: &args::Run, purpose: &Purpose, given: Vec<String>) -> Options {
 
 /// The bytes by which a patch names the file.
 fn patch_path(input: &Input) -> Vec<u8> {
-    input.path().map_or_else(|| b"stdin".to_vec(), |path| path.as_os_str().as_encoded_bytes().to_vec())
+    input.path().map_or_else(
+        || b"stdin".to_vec(),
+        |path| path.as_os_str().as_encoded_bytes().to_vec(),
+    )
 }
 
 /// Text without any Kubernetes object passes as it is; that is rarely what was meant.
@@ -345,46 +485,74 @@ fn find_no_object(files: &[GraftedFile]) -> Option<Diagnostic> {
         return None;
     }
     let names: Vec<&str> = files.iter().map(|file| &*file.input.name).collect();
-    let message =
-        format!("there is no Kubernetes object in {}: nothing has an apiVersion and a kind", names.join(", "));
-    Some(Diagnostic::warning(Code::NoManifests, message).help("is it the output of another program's error?"))
+    let message = format!(
+        "there is no Kubernetes object in {}: nothing has an apiVersion and a kind",
+        names.join(", ")
+    );
+    Some(
+        Diagnostic::warning(Code::NoManifests, message)
+            .help("is it the output of another program's error?"),
+    )
 }
 
 /// A pipeline must not go on with nothing.
 fn find_nothing(files: &[GraftedFile]) -> Vec<Diagnostic> {
     let mut folders: Vec<(&Path, bool)> = Vec::new();
     for file in files {
-        let InputPlace::Found { folder, .. } = &file.input.place else { continue };
+        let InputPlace::Found { folder, .. } = &file.input.place else {
+            continue;
+        };
         match folders.iter_mut().find(|(known, _)| known == folder) {
             Some((_, has_manifest)) => *has_manifest |= !file.parts.is_empty(),
             None => folders.push((folder, !file.parts.is_empty())),
         }
     }
-    let empty: Vec<Diagnostic> =
-        folders.iter().filter(|(_, has_manifest)| !has_manifest).map(|(folder, _)| no_manifest(folder)).collect();
+    let empty: Vec<Diagnostic> = folders
+        .iter()
+        .filter(|(_, has_manifest)| !has_manifest)
+        .map(|(folder, _)| no_manifest(folder))
+        .collect();
     if !empty.is_empty() || files.iter().any(|file| file.report.documents > 0) {
         return empty;
     }
     let names: Vec<&str> = files.iter().map(|file| &*file.input.name).collect();
-    let message = format!("there is no manifest in {}: nothing but blank lines and comments", names.join(", "));
-    vec![Diagnostic::error(Code::NoManifests, message).help("check the command before the pipe, or the path")]
+    let message = format!(
+        "there is no manifest in {}: nothing but blank lines and comments",
+        names.join(", ")
+    );
+    vec![
+        Diagnostic::error(Code::NoManifests, message)
+            .help("check the command before the pipe, or the path"),
+    ]
 }
 
 impl Grafted {
     /// Nothing but problems.
     pub fn refused(run: &args::Run, problems: Vec<Diagnostic>) -> Self {
-        Grafted { files: Vec::new(), problems, configuration: None, reads: Reads::of(run), piped: None }
+        Grafted {
+            files: Vec::new(),
+            problems,
+            configuration: None,
+            reads: Reads::of(run),
+            piped: None,
+        }
     }
 
     /// The policies are for some workload, and have nothing for its pods.
     fn without_ephemeral_containers(&self) -> Option<Diagnostic> {
         let mut workloads = self.files.iter().flat_map(|file| &file.report.workloads);
-        let is_met = |outcome: &Outcome| matches!(outcome, Outcome::Injected(_) | Outcome::UpToDate);
-        let is_met = workloads.clone().any(|workload| workload.policies.iter().any(|met| is_met(&met.outcome)));
+        let is_met =
+            |outcome: &Outcome| matches!(outcome, Outcome::Injected(_) | Outcome::UpToDate);
+        let is_met = workloads
+            .clone()
+            .any(|workload| workload.policies.iter().any(|met| is_met(&met.outcome)));
         if !is_met || workloads.any(|workload| !workload.ephemeral_containers.is_empty()) {
             return None;
         }
-        let note = Diagnostic::note(Code::NothingToWrite, "the policies have no ephemeral containers");
+        let note = Diagnostic::note(
+            Code::NothingToWrite,
+            "the policies have no ephemeral containers",
+        );
         Some(
             note.help("they stand under `inject.ephemeralContainers`; sidecars go into the workload: `podgraft apply`"),
         )
@@ -403,16 +571,22 @@ impl Grafted {
         }
         let is_wanted = |workload: &WorkloadReport| {
             let (kind, namespace) = (&workload.kind, workload.namespace.as_deref());
-            patterns.iter().any(|pattern| pattern.matches(kind, namespace, &workload.name))
+            patterns
+                .iter()
+                .any(|pattern| pattern.matches(kind, namespace, &workload.name))
         };
-        self.files.iter_mut().for_each(|file| file.report.workloads.retain(is_wanted));
+        self.files
+            .iter_mut()
+            .for_each(|file| file.report.workloads.retain(is_wanted));
     }
 
     /// Nobody named it, so the report does.
     pub fn named_configuration(&self) -> String {
         self.configuration
             .as_ref()
-            .map_or_else(String::new, |path| format!("settings of {}\n", one_line(&path.to_string_lossy())))
+            .map_or_else(String::new, |path| {
+                format!("settings of {}\n", one_line(&path.to_string_lossy()))
+            })
     }
 
     /// As the renderers take it.
@@ -429,9 +603,18 @@ impl Grafted {
 
 /// Shows the problems and ends the run, where there are any that do not let it go on.
 pub fn refuse(grafted: &Grafted, output: &args::Output, voice: Voice) -> Option<Exit> {
-    let worst = grafted.problems.iter().map(|problem| problem.severity).max();
-    let is_refused = worst == Some(Severity::Error) || output.strict && worst == Some(Severity::Warning);
-    let verdict = if is_refused { Verdict::Refused } else { Verdict::Succeeded };
+    let worst = grafted
+        .problems
+        .iter()
+        .map(|problem| problem.severity)
+        .max();
+    let is_refused =
+        worst == Some(Severity::Error) || output.strict && worst == Some(Severity::Warning);
+    let verdict = if is_refused {
+        Verdict::Refused
+    } else {
+        Verdict::Succeeded
+    };
     let reported = write_report(output, grafted, &[], verdict);
     if !is_refused && reported.is_ok() {
         return None;
@@ -449,8 +632,14 @@ pub fn refuse(grafted: &Grafted, output: &args::Output, voice: Voice) -> Option<
             (false, false) => "nothing was written",
         },
     );
-    let is_bug = problems.iter().any(|problem| problem.code == Code::Internal && problem.is_error());
-    Some(if is_bug { Exit::Internal } else { Exit::Refused })
+    let is_bug = problems
+        .iter()
+        .any(|problem| problem.code == Code::Internal && problem.is_error());
+    Some(if is_bug {
+        Exit::Internal
+    } else {
+        Exit::Refused
+    })
 }
 
 fn write_report(
@@ -459,10 +648,16 @@ fn write_report(
     more: &[Diagnostic],
     verdict: Verdict,
 ) -> Result<(), Diagnostic> {
-    let Some(path) = &output.report else { return Ok(()) };
+    let Some(path) = &output.report else {
+        return Ok(());
+    };
     grafted.reads.check_report(path)?;
     let problems = [grafted.problems.as_slice(), more].concat();
     let report = json::render(&grafted.reported(), &problems, verdict);
-    write_whole(path, report.as_bytes())
-        .map_err(|error| Diagnostic::error(Code::File, format!("`{}` cannot be written: {error}", path.display())))
+    write_whole(path, report.as_bytes()).map_err(|error| {
+        Diagnostic::error(
+            Code::File,
+            format!("`{}` cannot be written: {error}", path.display()),
+        )
+    })
 }

@@ -34,12 +34,17 @@ pub fn complete(run: &args::Run, role: Role) -> Result<args::Run, Vec<Diagnostic
     if !has_policy(&run.policies) {
         run.policies.given = policies_of_environment();
     }
-    let Some(file) = find_file(&run.policies.configuration, role) else { return Ok(run) };
+    let Some(file) = find_file(&run.policies.configuration, role) else {
+        return Ok(run);
+    };
     let config = read(read_text(&file)?)?;
     let folder = file.parent().unwrap_or(Path::new("")).to_path_buf();
     add(&mut run, config, &folder);
     if role == Role::Host && run.policies.configured.allows_application_config {
-        run.policies.configured.application_params.extend(application_params(&file)?);
+        run.policies
+            .configured
+            .application_params
+            .extend(application_params(&file)?);
     }
     run.policies.configured.file = Some(file);
     Ok(run)
@@ -47,9 +52,17 @@ pub fn complete(run: &args::Run, role: Role) -> Result<args::Run, Vec<Diagnostic
 
 /// Adds a configuration's settings behind those that are there and win; paths in it are from the folder.
 pub fn add(run: &mut args::Run, config: Config, folder: &Path) {
-    let given = if has_policy(&run.policies) { Given::Elsewhere } else { Given::WithParams };
+    let given = if has_policy(&run.policies) {
+        Given::Elsewhere
+    } else {
+        Given::WithParams
+    };
     if given == Given::WithParams {
-        run.policies.given = config.policies.iter().map(|policy| from_folder(folder, policy)).collect();
+        run.policies.given = config
+            .policies
+            .iter()
+            .map(|policy| from_folder(folder, policy))
+            .collect();
     }
     run.policies.set = run.policies.set.take().or(config.set);
     if !run.policies.record && !run.policies.no_record && !run.policies.no_marker {
@@ -58,18 +71,25 @@ pub fn add(run: &mut args::Run, config: Config, folder: &Path) {
     }
     let configured = &mut run.policies.configured;
     // Of two values for a parameter the last counts.
-    configured.params.splice(0..0, config.params.into_iter().map(|param| (given, param)));
+    configured
+        .params
+        .splice(0..0, config.params.into_iter().map(|param| (given, param)));
     configured.image_mirrors.extend(config.image_mirrors);
     configured.allows_application_config |= config.allow_application_config;
     let manifests = &mut run.manifests;
-    for (flags, words) in [(&mut manifests.include, config.include), (&mut manifests.exclude, config.exclude)] {
+    for (flags, words) in [
+        (&mut manifests.include, config.include),
+        (&mut manifests.exclude, config.exclude),
+    ] {
         if flags.is_empty() {
             *flags = words;
         }
     }
     run.policies.forbid.extend(config.forbid);
     let manifests = &mut run.manifests;
-    manifests.context.extend(config.context.iter().map(|path| folder.join(path)));
+    manifests
+        .context
+        .extend(config.context.iter().map(|path| folder.join(path)));
     manifests.pod_templates.extend(config.pod_templates);
     manifests.kube_version = manifests.kube_version.or(config.kube_minor);
 }
@@ -80,13 +100,21 @@ fn has_policy(policies: &args::Policies) -> bool {
 
 fn policies_of_environment() -> Vec<PathBuf> {
     let text = env::var(POLICY).unwrap_or_default();
-    text.split([',', '\n']).map(str::trim).filter(|policy| !policy.is_empty()).map(PathBuf::from).collect()
+    text.split([',', '\n'])
+        .map(str::trim)
+        .filter(|policy| !policy.is_empty())
+        .map(PathBuf::from)
+        .collect()
 }
 
 /// `builtin:NAME` and the like are no paths.
 fn from_folder(folder: &Path, policy: &str) -> PathBuf {
     let is_path = !policy.starts_with("builtin:") && policy != "@input" && policy != "-";
-    if is_path { folder.join(policy) } else { PathBuf::from(policy) }
+    if is_path {
+        folder.join(policy)
+    } else {
+        PathBuf::from(policy)
+    }
 }
 
 /// The configuration of these flags.
@@ -94,7 +122,11 @@ pub fn find_file(flags: &args::Configuration, role: Role) -> Option<PathBuf> {
     if flags.no_config {
         return None;
     }
-    let named = || env::var_os(CONFIG).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let named = || {
+        env::var_os(CONFIG)
+            .filter(|path| !path.is_empty())
+            .map(PathBuf::from)
+    };
     let nearest = || match role {
         Role::CommandLine => find_nearest(&env::current_dir().ok()?),
         Role::Host => None,
@@ -104,8 +136,15 @@ pub fn find_file(flags: &args::Configuration, role: Role) -> Option<PathBuf> {
 
 /// Upward to the repository's root; outside of a repository only here, for what lies above may be anybody's.
 fn find_nearest(here: &Path) -> Option<PathBuf> {
-    let depth = here.ancestors().position(|folder| folder.join(".git").exists()).unwrap_or(0);
-    let up = |steps: usize| std::iter::repeat_n("..", steps).collect::<PathBuf>().join(FILE_NAME);
+    let depth = here
+        .ancestors()
+        .position(|folder| folder.join(".git").exists())
+        .unwrap_or(0);
+    let up = |steps: usize| {
+        std::iter::repeat_n("..", steps)
+            .collect::<PathBuf>()
+            .join(FILE_NAME)
+    };
     (0..=depth).map(up).find(|path| path.is_file())
 }
 
@@ -114,14 +153,26 @@ fn application_params(operator: &Path) -> Result<Vec<ConfigParam>, Vec<Diagnosti
     let own = Path::new(FILE_NAME);
     let is_operators = fs::canonicalize(own).ok() == fs::canonicalize(operator).ok();
     // A link could lead out of the folder.
-    let is_file = own.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
-    if !is_file || is_operators { Ok(Vec::new()) } else { read_application(read_text(own)?) }
+    let is_file = own
+        .symlink_metadata()
+        .is_ok_and(|metadata| metadata.is_file());
+    if !is_file || is_operators {
+        Ok(Vec::new())
+    } else {
+        read_application(read_text(own)?)
+    }
 }
 
 fn read_text(path: &Path) -> Result<PolicyFile, Vec<Diagnostic>> {
     let name = path.to_string_lossy();
-    let problem = |code: Code, why: String| vec![Diagnostic::error(code, format!("`{name}` {why}"))];
-    let bytes = fs::read(path).map_err(|error| problem(Code::File, format!("cannot be read: {error}")))?;
-    let text = String::from_utf8(bytes).map_err(|_| problem(Code::NotUtf8, "is not UTF-8".to_owned()))?;
-    Ok(PolicyFile { name: name.as_ref().into(), text })
+    let problem =
+        |code: Code, why: String| vec![Diagnostic::error(code, format!("`{name}` {why}"))];
+    let bytes =
+        fs::read(path).map_err(|error| problem(Code::File, format!("cannot be read: {error}")))?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| problem(Code::NotUtf8, "is not UTF-8".to_owned()))?;
+    Ok(PolicyFile {
+        name: name.as_ref().into(),
+        text,
+    })
 }

@@ -14,9 +14,14 @@ impl FromStr for Shard {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let numbers = text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
+        let numbers = text
+            .split_once('/')
+            .and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
         match numbers {
-            Some((index, of)) if (1..=NonZeroUsize::get(of)).contains(&index) => Ok(Shard { index: index - 1, of }),
+            Some((index, of)) if (1..=NonZeroUsize::get(of)).contains(&index) => Ok(Shard {
+                index: index - 1,
+                of,
+            }),
             _ => Err("wanted I/N, where I is a number from 1 to N".to_owned()),
         }
     }
@@ -25,7 +30,10 @@ impl FromStr for Shard {
 impl Shard {
     /// What this run works on: every N-th, so that each run gets as many, and the same in every run over the same files.
     pub fn keep<T>(self, all: Vec<T>) -> Vec<T> {
-        all.into_iter().skip(self.index).step_by(self.of.get()).collect()
+        all.into_iter()
+            .skip(self.index)
+            .step_by(self.of.get())
+            .collect()
     }
 }
 
@@ -35,13 +43,31 @@ mod tests {
 
     #[test]
     fn every_file_is_in_one_shard() {
-        let mut all: Vec<usize> =
-            (1..=3).flat_map(|index| format!("{index}/3").parse::<Shard>().unwrap().keep((0..10).collect())).collect();
+        let mut all: Vec<usize> = (1..=3)
+            .flat_map(|index| {
+                format!("{index}/3")
+                    .parse::<Shard>()
+                    .unwrap()
+                    .keep((0..10).collect())
+            })
+            .collect();
         assert_eq!(all.len(), 10);
         all.sort_unstable();
         assert_eq!(all, (0..10).collect::<Vec<_>>());
-        assert_eq!("2/3".parse::<Shard>().unwrap().keep(vec!['a', 'b', 'c', 'd', 'e']), ['b', 'e']);
-        assert!("3/3".parse::<Shard>().unwrap().keep(vec!['a', 'b']).is_empty());
+        assert_eq!(
+            "2/3"
+                .parse::<Shard>()
+                .unwrap()
+                .keep(vec!['a', 'b', 'c', 'd', 'e']),
+            ['b', 'e']
+        );
+        assert!(
+            "3/3"
+                .parse::<Shard>()
+                .unwrap()
+                .keep(vec!['a', 'b'])
+                .is_empty()
+        );
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::io::{self, IsTerminal, Write as _};
 use std::sync::{Arc, OnceLock};
 
 use miette::{
-    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan,
-    SpanContents,
+    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents,
+    SourceCode, SourceSpan, SpanContents,
 };
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
 use podgraft::report::Paint;
@@ -24,13 +24,16 @@ const WIDTH: usize = 110;
 
 /// The terminal's width where stderr is one and it is narrower.
 fn width() -> usize {
-    terminal_size::terminal_size_of(io::stderr())
-        .map_or(WIDTH, |(columns, _)| WIDTH.min(usize::from(columns.0).max(40)))
+    terminal_size::terminal_size_of(io::stderr()).map_or(WIDTH, |(columns, _)| {
+        WIDTH.min(usize::from(columns.0).max(40))
+    })
 }
 
 /// Lines that a terminal would tear in the middle of a word, folded between words.
 fn fitted(text: &str) -> String {
-    let Some((columns, _)) = terminal_size::terminal_size_of(io::stderr()) else { return text.to_owned() };
+    let Some((columns, _)) = terminal_size::terminal_size_of(io::stderr()) else {
+        return text.to_owned();
+    };
     let width = usize::from(columns.0).max(40);
     let fold = |line: &str| textwrap::fill(line, folded(width, "    ")) + "\n";
     text.lines().map(fold).collect()
@@ -61,15 +64,19 @@ impl Voice {
 
     fn paint(self, is_terminal: bool) -> Paint {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let is_forced =
-            is_set("CLICOLOR_FORCE") && std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+        let is_forced = is_set("CLICOLOR_FORCE")
+            && std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0");
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let has_colours = match self.color {
             args::Color::Always => true,
             args::Color::Never => false,
             args::Color::Auto => !is_set("NO_COLOR") && (is_forced || is_terminal && !is_dumb),
         };
-        if has_colours { Paint::Colours } else { Paint::Plain }
+        if has_colours {
+            Paint::Colours
+        } else {
+            Paint::Plain
+        }
     }
 
     /// Shows diagnostics, the errors last, each kind in the order of files and lines.
@@ -78,11 +85,15 @@ impl Voice {
         let mut sorted: Vec<&Diagnostic> = diagnostics.iter().filter(is_wanted).collect();
         sorted.sort_by_key(|diagnostic| diagnostic.severity);
         let shown = match self.diagnostics {
-            args::Diagnostics::Json => {
-                sorted.iter().map(|diagnostic| render_diagnostic(&briefly(diagnostic)) + "\n").collect()
-            }
+            args::Diagnostics::Json => sorted
+                .iter()
+                .map(|diagnostic| render_diagnostic(&briefly(diagnostic)) + "\n")
+                .collect(),
             args::Diagnostics::Text => render_text(&sorted, &self.renderer()),
-            args::Diagnostics::Short => sorted.iter().map(|diagnostic| render_short(diagnostic)).collect(),
+            args::Diagnostics::Short => sorted
+                .iter()
+                .map(|diagnostic| render_short(diagnostic))
+                .collect(),
         };
         say(&shown);
     }
@@ -108,7 +119,9 @@ impl Voice {
             (false, Paint::Colours) => GraphicalTheme::ascii(),
             (false, Paint::Plain) => GraphicalTheme::none(),
         };
-        GraphicalReportHandler::new_themed(theme).with_width(width()).with_links(false)
+        GraphicalReportHandler::new_themed(theme)
+            .with_width(width())
+            .with_links(false)
     }
 }
 
@@ -119,18 +132,33 @@ pub fn show_plainly(diagnostic: &Diagnostic) {
 
 /// Colours on stdout for a command that has a flag for colours only.
 pub fn stdout_paint(color: args::Color) -> Paint {
-    Voice { color, diagnostics: args::Diagnostics::Text, is_quiet: false }.stdout_paint()
+    Voice {
+        color,
+        diagnostics: args::Diagnostics::Text,
+        is_quiet: false,
+    }
+    .stdout_paint()
 }
 
 /// Shows diagnostics of a command that has a flag for colours only.
 pub fn show_in(diagnostics: &[Diagnostic], color: args::Color) {
-    Voice { color, diagnostics: args::Diagnostics::Text, is_quiet: false }.show(diagnostics);
+    Voice {
+        color,
+        diagnostics: args::Diagnostics::Text,
+        is_quiet: false,
+    }
+    .show(diagnostics);
 }
 
 /// The first of the variables that is set decides, as in POSIX.
 fn speaks_unicode() -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
-    let locale = locale.map(|value| value.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .filter_map(std::env::var_os)
+        .find(|value| !value.is_empty());
+    let locale = locale
+        .map(|value| value.to_string_lossy().to_lowercase())
+        .unwrap_or_default();
     cfg!(windows) || locale.contains("utf-8") || locale.contains("utf8")
 }
 
@@ -139,12 +167,17 @@ static LOG: OnceLock<File> = OnceLock::new();
 
 /// Also writes to the file of `PODGRAFT_LOG_FILE`, behind what is in it.
 pub fn log_to_file() {
-    let Some(path) = std::env::var_os("PODGRAFT_LOG_FILE").filter(|path| !path.is_empty()) else { return };
+    let Some(path) = std::env::var_os("PODGRAFT_LOG_FILE").filter(|path| !path.is_empty()) else {
+        return;
+    };
     match File::options().append(true).create(true).open(&path) {
         Ok(file) => {
             let _ = LOG.set(file);
         }
-        Err(error) => say(&format!("podgraft: PODGRAFT_LOG_FILE `{}` cannot be written: {error}\n", path.display())),
+        Err(error) => say(&format!(
+            "podgraft: PODGRAFT_LOG_FILE `{}` cannot be written: {error}\n",
+            path.display()
+        )),
     }
 }
 
@@ -153,7 +186,9 @@ fn briefly(diagnostic: &Diagnostic) -> Diagnostic {
     let mut told = diagnostic.clone();
     told.message = brief(&told.message).into_owned();
     told.help = told.help.map(|help| brief(&help).into_owned());
-    told.labels.iter_mut().for_each(|label| label.text = brief(&label.text).into_owned());
+    told.labels
+        .iter_mut()
+        .for_each(|label| label.text = brief(&label.text).into_owned());
     told
 }
 
@@ -164,9 +199,18 @@ fn render_short(diagnostic: &Diagnostic) -> String {
         Severity::Warning => "warning",
         Severity::Error => "error",
     };
-    let mut shown = format!("{severity}[{}]: {}\n", diagnostic.code.name(), sentence(&diagnostic.message));
+    let mut shown = format!(
+        "{severity}[{}]: {}\n",
+        diagnostic.code.name(),
+        sentence(&diagnostic.message)
+    );
     for label in &diagnostic.labels {
-        let _ = writeln!(shown, "  at {}: {}", one_line(&label.place.link()), sentence(&label.text));
+        let _ = writeln!(
+            shown,
+            "  at {}: {}",
+            one_line(&label.place.link()),
+            sentence(&label.text)
+        );
     }
     if let Some(help) = &diagnostic.help {
         let _ = writeln!(shown, "  help: {}", sentence(help));
@@ -184,10 +228,23 @@ fn say(text: &str) {
 
 /// `2 errors, 1 warning`.
 fn tally(diagnostics: &[Diagnostic]) -> String {
-    let of = |severity: Severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
-    let plural = |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
-    let parts = [(of(Severity::Error), "error"), (of(Severity::Warning), "warning")];
-    let parts = parts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| plural(*number, word));
+    let of = |severity: Severity| {
+        diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.severity == severity)
+            .count()
+    };
+    let plural = |number: usize, word: &str| {
+        format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+    };
+    let parts = [
+        (of(Severity::Error), "error"),
+        (of(Severity::Warning), "warning"),
+    ];
+    let parts = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, word)| plural(*number, word));
     parts.collect::<Vec<_>>().join(", ")
 }
 
@@ -201,9 +258,16 @@ fn render_text(diagnostics: &[&Diagnostic], renderer: &GraphicalReportHandler) -
             render_one(diagnostic, renderer, &mut shown);
         }
     }
-    for (code, number) in counts.iter().filter(|(_, number)| **number > MOST_OF_A_CODE) {
+    for (code, number) in counts
+        .iter()
+        .filter(|(_, number)| **number > MOST_OF_A_CODE)
+    {
         let more = number - MOST_OF_A_CODE;
-        let _ = writeln!(shown, "... and {more} more of `{}`; --diagnostics json lists all\n", code.name());
+        let _ = writeln!(
+            shown,
+            "... and {more} more of `{}`; --diagnostics json lists all\n",
+            code.name()
+        );
     }
     shown
 }
@@ -225,7 +289,13 @@ fn without_commands(text: String) -> String {
     if !text.lines().any(|line| is_command(&line)) {
         return text;
     }
-    let tamed = |line: &str| if is_command(&line) { line.replacen(':', "\\u{3a}", 1) } else { line.to_owned() };
+    let tamed = |line: &str| {
+        if is_command(&line) {
+            line.replacen(':', "\\u{3a}", 1)
+        } else {
+            line.to_owned()
+        }
+    };
     text.split('\n').map(tamed).collect::<Vec<_>>().join("\n")
 }
 
@@ -237,7 +307,13 @@ fn sentence(text: &str) -> String {
 /// Without what people must not get, and with every other byte where it was: places in the text stay right.
 fn blank(text: &str) -> String {
     let is_unsafe = |char: char| is_unsafe(char) && char != '\t';
-    let blanked = |char: char| if is_unsafe(char) { "?".repeat(char.len_utf8()) } else { char.to_string() };
+    let blanked = |char: char| {
+        if is_unsafe(char) {
+            "?".repeat(char.len_utf8())
+        } else {
+            char.to_string()
+        }
+    };
     text.chars().map(blanked).collect()
 }
 
@@ -281,20 +357,29 @@ impl<'a> View<'a> {
             excerpts.add(&label.place);
         }
         let help = diagnostic.help.as_deref().map(sentence);
-        View { diagnostic, excerpts, message: sentence(&diagnostic.message), help }
+        View {
+            diagnostic,
+            excerpts,
+            message: sentence(&diagnostic.message),
+            help,
+        }
     }
 
     fn spans(&self) -> impl Iterator<Item = LabeledSpan> {
-        self.diagnostic.labels.iter().enumerate().filter_map(|(index, label)| {
-            let piece = self.excerpts.piece_of(&label.place)?;
-            let text = (!label.text.is_empty()).then(|| sentence(&label.text));
-            let len = label.place.end.saturating_sub(label.place.start);
-            let start = piece.start + label.place.start.min(piece.text.len() - 1);
-            Some(match index {
-                0 => LabeledSpan::new_primary_with_span(text, (start, len)),
-                _ => LabeledSpan::new(text, start, len),
+        self.diagnostic
+            .labels
+            .iter()
+            .enumerate()
+            .filter_map(|(index, label)| {
+                let piece = self.excerpts.piece_of(&label.place)?;
+                let text = (!label.text.is_empty()).then(|| sentence(&label.text));
+                let len = label.place.end.saturating_sub(label.place.start);
+                let start = piece.start + label.place.start.min(piece.text.len() - 1);
+                Some(match index {
+                    0 => LabeledSpan::new_primary_with_span(text, (start, len)),
+                    _ => LabeledSpan::new(text, start, len),
+                })
             })
-        })
     }
 }
 
@@ -312,7 +397,10 @@ impl Excerpts {
         if self.piece_of(place).is_some() {
             return;
         }
-        let column = place.excerpt.get(..place.start).map_or(0, |before| before.chars().count());
+        let column = place
+            .excerpt
+            .get(..place.start)
+            .map_or(0, |before| before.chars().count());
         self.pieces.push(Piece {
             start: self.pieces.last().map_or(0, Piece::end),
             text: blank(&place.excerpt) + "\n",
@@ -330,12 +418,24 @@ impl SourceCode for Excerpts {
         context_before: usize,
         _context_after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
-        let holds = |piece: &&Piece| piece.start <= span.offset() && span.offset() + span.len() <= piece.end();
+        let holds = |piece: &&Piece| {
+            piece.start <= span.offset() && span.offset() + span.len() <= piece.end()
+        };
         let holds = |piece: &&Piece| holds(piece) && span.offset() < piece.end();
-        let piece = self.pieces.iter().find(holds).ok_or(MietteError::OutOfBounds)?;
+        let piece = self
+            .pieces
+            .iter()
+            .find(holds)
+            .ok_or(MietteError::OutOfBounds)?;
         // Without context, miette asks for the place itself, for the heading.
         let column = match context_before {
-            0 => piece.cut + piece.text.get(..span.offset() - piece.start).map_or(0, |before| before.chars().count()),
+            0 => {
+                piece.cut
+                    + piece
+                        .text
+                        .get(..span.offset() - piece.start)
+                        .map_or(0, |before| before.chars().count())
+            }
             _ => 0,
         };
         Ok(Box::new(MietteSpanContents::new_named(
@@ -371,7 +471,9 @@ impl miette::Diagnostic for View<'_> {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn Display>)
+        self.help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -395,12 +497,18 @@ mod tests {
 
     #[test]
     fn places_in_several_files_are_all_shown_with_their_lines() {
-        let policy = Source { name: "policy.yaml".into(), text: "  name: agent\n", first_line: 7 };
+        let policy = Source {
+            name: "policy.yaml".into(),
+            text: "  name: agent\n",
+            first_line: 7,
+        };
         let manifest = Source::new("a.yaml", "x: 1\n  - name: agent\n");
-        let text = shown(&[Diagnostic::error(Code::Conflict, "two containers are called `agent`")
-            .at(policy.place(8..13), "this one")
-            .at(manifest.place(15..20), "is there already")
-            .help("rename one")]);
+        let text = shown(&[
+            Diagnostic::error(Code::Conflict, "two containers are called `agent`")
+                .at(policy.place(8..13), "this one")
+                .at(manifest.place(15..20), "is there already")
+                .help("rename one"),
+        ]);
         for part in [
             "conflict",
             "policy.yaml:7:9",
@@ -423,19 +531,26 @@ mod tests {
                 .contains("a.yaml:1:1")
         );
         let source = Source::new("b.yaml", "a: 1\n");
-        assert!(shown(&[Diagnostic::error(Code::NotYaml, "x").at(source.place(4..4), "here")]).contains("b.yaml:1:5"));
+        assert!(
+            shown(&[Diagnostic::error(Code::NotYaml, "x").at(source.place(4..4), "here")])
+                .contains("b.yaml:1:5")
+        );
     }
 
     #[test]
     fn no_folded_line_is_a_command() {
         let text = "  help: a\n        ::error::x ::\n    a::b\n".to_owned();
-        assert_eq!(without_commands(text), "  help: a\n        \\u{3a}:error::x ::\n    a::b\n");
+        assert_eq!(
+            without_commands(text),
+            "  help: a\n        \\u{3a}:error::x ::\n    a::b\n"
+        );
     }
 
     #[test]
     fn a_flood_of_one_code_is_cut_and_counted() {
-        let many: Vec<Diagnostic> =
-            (0..103).map(|number| Diagnostic::error(Code::Conflict, format!("n{number};"))).collect();
+        let many: Vec<Diagnostic> = (0..103)
+            .map(|number| Diagnostic::error(Code::Conflict, format!("n{number};")))
+            .collect();
         let text = shown(&many);
         assert!(text.contains("n99;") && !text.contains("n100;"));
         assert!(text.contains("and 3 more of `conflict`"));

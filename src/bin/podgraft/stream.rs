@@ -38,8 +38,9 @@ fn line_end(text: &[u8]) -> &'static [u8] {
 }
 
 fn begins_with_directive(text: &[u8]) -> bool {
-    let mut content =
-        text.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"));
+    let mut content = text
+        .split(|&byte| byte == b'\n')
+        .filter(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"));
     content.next().is_some_and(|line| line.starts_with(b"%"))
 }
 
@@ -48,7 +49,10 @@ mod tests {
     use super::*;
 
     fn joined(texts: &[&str]) -> String {
-        String::from_utf8(join(texts.iter().map(|text| text.as_bytes().to_vec()).collect())).unwrap()
+        String::from_utf8(join(
+            texts.iter().map(|text| text.as_bytes().to_vec()).collect(),
+        ))
+        .unwrap()
     }
 
     #[test]
@@ -63,13 +67,25 @@ mod tests {
 
     #[test]
     fn line_ends_are_those_of_the_text_that_they_stand_in() {
-        assert_eq!(joined(&["a: 1\r\nb: 2", "c: 3\r\n"]), "a: 1\r\nb: 2\r\n---\r\nc: 3\r\n");
-        assert_eq!(joined(&["a: 1\n", "c: 3\r\n", "d: 4\n"]), "a: 1\n---\r\nc: 3\r\n---\nd: 4\n");
+        assert_eq!(
+            joined(&["a: 1\r\nb: 2", "c: 3\r\n"]),
+            "a: 1\r\nb: 2\r\n---\r\nc: 3\r\n"
+        );
+        assert_eq!(
+            joined(&["a: 1\n", "c: 3\r\n", "d: 4\n"]),
+            "a: 1\n---\r\nc: 3\r\n---\nd: 4\n"
+        );
     }
 
     #[test]
     fn marks_and_directives_stand_where_readers_take_them() {
-        assert_eq!(joined(&["\u{feff}a: 1\n", "\u{feff}b: 1\n"]), "\u{feff}a: 1\n---\nb: 1\n");
-        assert_eq!(joined(&["a: 1\n", "# c\n%YAML 1.1\n---\nb: 1\n"]), "a: 1\n...\n# c\n%YAML 1.1\n---\nb: 1\n");
+        assert_eq!(
+            joined(&["\u{feff}a: 1\n", "\u{feff}b: 1\n"]),
+            "\u{feff}a: 1\n---\nb: 1\n"
+        );
+        assert_eq!(
+            joined(&["a: 1\n", "# c\n%YAML 1.1\n---\nb: 1\n"]),
+            "a: 1\n...\n# c\n%YAML 1.1\n---\nb: 1\n"
+        );
     }
 }

@@ -25,14 +25,24 @@ pub fn texts_of(
     problems: &mut Vec<Diagnostic>,
 ) -> Result<(Vec<Text>, Option<Release>), clap::Error> {
     if run.manifests.shard.is_some() && is_one_text(&inputs) {
-        return Err(usage(ErrorKind::ArgumentConflict, "--shard divides files: name a folder, or several files"));
+        return Err(usage(
+            ErrorKind::ArgumentConflict,
+            "--shard divides files: name a folder, or several files",
+        ));
     }
     let pipe = wish.filter(|_| is_one_text(&inputs) && !reads_policies(run));
     match (wish, pipe) {
-        (Some(Release::Immediately), None) => {
-            Err(usage(ErrorKind::ArgumentConflict, "--stream takes one file or stdin, and no policy from it"))
-        }
-        (_, Some(_)) => Ok((inputs.into_iter().map(|input| (input, Vec::new())).collect(), pipe)),
+        (Some(Release::Immediately), None) => Err(usage(
+            ErrorKind::ArgumentConflict,
+            "--stream takes one file or stdin, and no policy from it",
+        )),
+        (_, Some(_)) => Ok((
+            inputs
+                .into_iter()
+                .map(|input| (input, Vec::new()))
+                .collect(),
+            pipe,
+        )),
         (_, None) => Ok((read_texts(inputs, run.output.threads, problems), pipe)),
     }
 }
@@ -50,11 +60,22 @@ pub fn keep_for_facts(
     if pipe != Some(Release::AtTheEnd) || asks_for_nothing() {
         return (texts, pipe);
     }
-    (read_texts(texts.into_iter().map(|(input, _)| input).collect(), threads, problems), None)
+    (
+        read_texts(
+            texts.into_iter().map(|(input, _)| input).collect(),
+            threads,
+            problems,
+        ),
+        None,
+    )
 }
 
 /// The whole of every file.
-pub fn read_texts(inputs: Vec<Input>, threads: Option<NonZeroUsize>, problems: &mut Vec<Diagnostic>) -> Vec<Text> {
+pub fn read_texts(
+    inputs: Vec<Input>,
+    threads: Option<NonZeroUsize>,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<Text> {
     let read: Vec<_> = map_in_order(&inputs, threads, Input::read);
     let mut texts = Vec::new();
     for (input, text) in inputs.into_iter().zip(read) {
@@ -68,7 +89,13 @@ pub fn read_texts(inputs: Vec<Input>, threads: Option<NonZeroUsize>, problems: &
 
 /// The texts with their names.
 pub fn named(texts: &[Text]) -> Vec<InputText<'_>> {
-    texts.iter().map(|(input, text)| InputText { name: &input.name, text }).collect()
+    texts
+        .iter()
+        .map(|(input, text)| InputText {
+            name: &input.name,
+            text,
+        })
+        .collect()
 }
 
 /// One text that a stream holds as a whole.
@@ -77,5 +104,8 @@ fn is_one_text(inputs: &[Input]) -> bool {
 }
 
 fn reads_policies(run: &args::Run) -> bool {
-    run.policies.given.iter().any(|given| given.as_os_str() == "@input")
+    run.policies
+        .given
+        .iter()
+        .any(|given| given.as_os_str() == "@input")
 }

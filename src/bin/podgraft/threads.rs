@@ -9,7 +9,9 @@ const STACK: usize = 8 << 20;
 
 /// As many as are asked for, or as there are cores.
 pub fn number(asked: Option<NonZeroUsize>) -> NonZeroUsize {
-    asked.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+    asked
+        .or_else(|| thread::available_parallelism().ok())
+        .unwrap_or(NonZeroUsize::MIN)
 }
 
 /// Maps all, on as many threads as are asked for or as there are cores.
@@ -18,7 +20,11 @@ pub fn map_in_order<T: Sync, R: Send>(
     threads: Option<NonZeroUsize>,
     map: impl Fn(&T) -> R + Sync,
 ) -> Vec<R> {
-    let wanted = if things.len() < 2 { Some(NonZeroUsize::MIN) } else { threads };
+    let wanted = if things.len() < 2 {
+        Some(NonZeroUsize::MIN)
+    } else {
+        threads
+    };
     let threads = number(wanted).get().min(things.len());
     if threads < 2 {
         return things.iter().map(map).collect();
@@ -28,17 +34,28 @@ pub fn map_in_order<T: Sync, R: Send>(
         let mut done = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(thing) = things.get(index) else { return done };
+            let Some(thing) = things.get(index) else {
+                return done;
+            };
             done.push((index, map(thing)));
         }
     };
     let mut done = thread::scope(|scope| {
         // Where the system gives no more threads, those that run do the work.
-        let spawn = |_| Builder::new().stack_size(STACK).spawn_scoped(scope, work).ok();
+        let spawn = |_| {
+            Builder::new()
+                .stack_size(STACK)
+                .spawn_scoped(scope, work)
+                .ok()
+        };
         let others: Vec<_> = (1..threads).filter_map(spawn).collect();
         let mut done = work();
         for other in others {
-            done.extend(other.join().expect("a panic has ended the program in its hook"));
+            done.extend(
+                other
+                    .join()
+                    .expect("a panic has ended the program in its hook"),
+            );
         }
         done
     });
@@ -54,6 +71,9 @@ mod tests {
     fn results_stand_in_the_order_of_the_things() {
         let things: Vec<usize> = (0..1000).collect();
         let doubled = map_in_order(&things, NonZeroUsize::new(4), |thing| thing * 2);
-        assert_eq!(doubled, (0..1000).map(|thing| thing * 2).collect::<Vec<_>>());
+        assert_eq!(
+            doubled,
+            (0..1000).map(|thing| thing * 2).collect::<Vec<_>>()
+        );
     }
 }

@@ -9,9 +9,15 @@ use crate::run::{Exit, Grafted, Purpose, Wish, check_target, conclude, graft_all
 
 /// `podgraft undo`.
 pub fn undo(args: &args::Undo) -> Result<Exit, clap::Error> {
-    let target = Target { in_place: args.in_place, output_dir: args.output_dir.as_deref() };
+    let target = Target {
+        in_place: args.in_place,
+        output_dir: args.output_dir.as_deref(),
+    };
     check_target(target, &args.paths)?;
-    let policies = args::Policies { configuration: args.configuration.clone(), ..args::Policies::default() };
+    let policies = args::Policies {
+        configuration: args.configuration.clone(),
+        ..args::Policies::default()
+    };
     let run = args::Run {
         paths: args.paths.clone(),
         policies,
@@ -19,7 +25,10 @@ pub fn undo(args: &args::Undo) -> Result<Exit, clap::Error> {
         output: args.output.clone(),
         ephemeral_containers: false,
     };
-    let purpose = Purpose::TakeOut { only: args.only.clone(), force: args.force };
+    let purpose = Purpose::TakeOut {
+        only: args.only.clone(),
+        force: args.force,
+    };
     let mut grafted = graft_all(&run, Wish::of(&purpose))?;
     if !grafted.problems.iter().any(Diagnostic::is_error) {
         let problems = find_nothing(&grafted, &args.only);
@@ -45,5 +54,7 @@ fn find_nothing(grafted: &Grafted, only: &[String]) -> Vec<Diagnostic> {
         return vec![nothing("there is nothing")];
     }
     let missing = only.iter().filter(|name| !taken_out(Some(name)));
-    missing.map(|name| nothing(&format!("there is nothing of policy `{name}`"))).collect()
+    missing
+        .map(|name| nothing(&format!("there is nothing of policy `{name}`")))
+        .collect()
 }

@@ -13,8 +13,14 @@ use podgraft::glob::{self, Of};
 use walkdir::{DirEntry, WalkDir};
 
 /// Files that kustomize, kpt and Helm keep beside manifests.
-const HOST_FILES: &[&str] =
-    &["kustomization.yaml", "kustomization.yml", "Kustomization", "Kptfile", "Chart.yaml", "values.yaml"];
+const HOST_FILES: &[&str] = &[
+    "kustomization.yaml",
+    "kustomization.yml",
+    "Kustomization",
+    "Kptfile",
+    "Chart.yaml",
+    "values.yaml",
+];
 const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
 
 /// One file to read.
@@ -52,7 +58,9 @@ impl Input {
         let name = match &place {
             InputPlace::Stdin => "<stdin>".into(),
             InputPlace::Named(path) => path.to_string_lossy().into(),
-            InputPlace::Found { folder, relative } => folder.join(relative).to_string_lossy().into(),
+            InputPlace::Found { folder, relative } => {
+                folder.join(relative).to_string_lossy().into()
+            }
         };
         Input { place, name }
     }
@@ -112,8 +120,16 @@ struct PathGlob {
 impl PathFilter {
     /// Compiles the globs.
     pub fn new(include: &[String], exclude: &[String]) -> Result<Self, String> {
-        let compile = |globs: &[String]| globs.iter().map(|glob| PathGlob::new(glob)).collect::<Result<_, _>>();
-        Ok(PathFilter { include: compile(include)?, exclude: compile(exclude)? })
+        let compile = |globs: &[String]| {
+            globs
+                .iter()
+                .map(|glob| PathGlob::new(glob))
+                .collect::<Result<_, _>>()
+        };
+        Ok(PathFilter {
+            include: compile(include)?,
+            exclude: compile(exclude)?,
+        })
     }
 
     fn excludes(&self, relative: &Path) -> bool {
@@ -127,8 +143,14 @@ impl PathFilter {
 
 impl PathGlob {
     fn new(text: &str) -> Result<Self, String> {
-        let plain = text.strip_prefix("./").unwrap_or(text).trim_end_matches('/');
-        Ok(PathGlob { matcher: glob::compile(plain, Of::Path)?, is_path: plain.contains('/') })
+        let plain = text
+            .strip_prefix("./")
+            .unwrap_or(text)
+            .trim_end_matches('/');
+        Ok(PathGlob {
+            matcher: glob::compile(plain, Of::Path)?,
+            is_path: plain.contains('/'),
+        })
     }
 
     fn fits(&self, relative: &Path) -> bool {
@@ -153,7 +175,9 @@ pub fn walk(paths: &[PathBuf], filter: &PathFilter) -> Walk {
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => walk.add_folder(path, filter),
             Ok(_) => walk.add(InputPlace::Named(path.clone())),
-            Err(error) => walk.problems.push(unreadable(&path.to_string_lossy(), &error)),
+            Err(error) => walk
+                .problems
+                .push(unreadable(&path.to_string_lossy(), &error)),
         }
     }
     walk
@@ -180,12 +204,19 @@ impl Walk {
     fn add_folder(&mut self, folder: &Path, filter: &PathFilter) {
         let (mut found, problems) = find_in_folder(folder, filter);
         self.problems.extend(problems);
-        found.sort_by(|a, b| a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes()));
+        found.sort_by(|a, b| {
+            a.as_os_str()
+                .as_encoded_bytes()
+                .cmp(b.as_os_str().as_encoded_bytes())
+        });
         if found.is_empty() {
             self.problems.push(no_manifest(folder));
         }
         for relative in found {
-            self.add(InputPlace::Found { folder: folder.to_path_buf(), relative });
+            self.add(InputPlace::Found {
+                folder: folder.to_path_buf(),
+                relative,
+            });
         }
     }
 }
@@ -204,20 +235,27 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
     };
     let mut left_out = Vec::new();
     let mut has_links = false;
-    let walked = WalkDir::new(folder).follow_links(true).into_iter().filter_entry(|entry| {
-        let relative = entry.path().strip_prefix(folder).unwrap_or(entry.path());
-        has_links |= entry.path_is_symlink();
-        let is_wanted = entry.depth() == 0 || !is_hidden(entry) && !filter.excludes(relative);
-        if is_wanted && leads_out(entry, &root) {
-            left_out.push(entry.path().to_path_buf());
-            return false;
-        }
-        is_wanted
-    });
+    let walked = WalkDir::new(folder)
+        .follow_links(true)
+        .into_iter()
+        .filter_entry(|entry| {
+            let relative = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+            has_links |= entry.path_is_symlink();
+            let is_wanted = entry.depth() == 0 || !is_hidden(entry) && !filter.excludes(relative);
+            if is_wanted && leads_out(entry, &root) {
+                left_out.push(entry.path().to_path_buf());
+                return false;
+            }
+            is_wanted
+        });
     for entry in walked {
         match entry {
             Ok(entry) if entry.file_type().is_file() => {
-                let relative = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_path_buf();
+                let relative = entry
+                    .path()
+                    .strip_prefix(folder)
+                    .unwrap_or(entry.path())
+                    .to_path_buf();
                 if is_manifest_name(&relative) && filter.includes(&relative) {
                     found.push(relative);
                 }
@@ -229,14 +267,23 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
     if has_links {
         keep_each_file_once(&mut found, folder, &root);
     }
-    let wanted = |path: &PathBuf| fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) || is_manifest_name(path);
-    problems.extend(left_out.into_iter().filter(wanted).map(|path| leads_out_warning(&path)));
+    let wanted = |path: &PathBuf| {
+        fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) || is_manifest_name(path)
+    };
+    problems.extend(
+        left_out
+            .into_iter()
+            .filter(wanted)
+            .map(|path| leads_out_warning(&path)),
+    );
     (found, problems)
 }
 
 /// A link to a file that the folder holds anyway would be that file a second time, and a patch of it would not apply.
 fn keep_each_file_once(found: &mut Vec<PathBuf>, folder: &Path, root: &Path) {
-    let real = |relative: &PathBuf| fs::canonicalize(folder.join(relative)).unwrap_or_else(|_| root.join(relative));
+    let real = |relative: &PathBuf| {
+        fs::canonicalize(folder.join(relative)).unwrap_or_else(|_| root.join(relative))
+    };
     let direct: HashSet<PathBuf> = found
         .iter()
         .filter(|relative| real(relative) == root.join(relative))
@@ -254,8 +301,14 @@ fn is_hidden(entry: &DirEntry) -> bool {
 }
 
 fn is_manifest_name(path: &Path) -> bool {
-    let has_extension = path.extension().and_then(OsStr::to_str).is_some_and(|end| EXTENSIONS.contains(&end));
-    let is_host_file = path.file_name().and_then(OsStr::to_str).is_some_and(|name| HOST_FILES.contains(&name));
+    let has_extension = path
+        .extension()
+        .and_then(OsStr::to_str)
+        .is_some_and(|end| EXTENSIONS.contains(&end));
+    let is_host_file = path
+        .file_name()
+        .and_then(OsStr::to_str)
+        .is_some_and(|name| HOST_FILES.contains(&name));
     has_extension && !is_host_file
 }
 
@@ -268,7 +321,10 @@ fn leads_out(entry: &DirEntry, root: &Path) -> bool {
 fn leads_out_warning(path: &Path) -> Diagnostic {
     Diagnostic::warning(
         Code::File,
-        format!("`{}` is a symbolic link that leads out of the folder; it is not read", path.display()),
+        format!(
+            "`{}` is a symbolic link that leads out of the folder; it is not read",
+            path.display()
+        ),
     )
     .help("name its target to read it, or leave it out with --exclude")
 }
@@ -281,12 +337,22 @@ fn walk_problem(error: &walkdir::Error, folder: &Path, filter: &PathFilter) -> O
     let path = error.path().unwrap_or(folder);
     let relative = path.strip_prefix(folder).unwrap_or(path);
     let is_link = path.is_symlink();
-    let is_hidden = relative.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    if is_hidden || filter.excludes(relative) || is_link && !(is_manifest_name(relative) && filter.includes(relative)) {
+    let is_hidden = relative
+        .file_name()
+        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    if is_hidden
+        || filter.excludes(relative)
+        || is_link && !(is_manifest_name(relative) && filter.includes(relative))
+    {
         return None;
     }
-    let reason = error.io_error().map_or_else(|| error.to_string(), io::Error::to_string);
-    Some(Diagnostic::error(Code::File, format!("`{}` cannot be read: {reason}", path.display())))
+    let reason = error
+        .io_error()
+        .map_or_else(|| error.to_string(), io::Error::to_string);
+    Some(Diagnostic::error(
+        Code::File,
+        format!("`{}` cannot be read: {reason}", path.display()),
+    ))
 }
 
 /// The file cannot be read.

@@ -59,7 +59,8 @@ impl Drop for Staged {
 
 impl Staged {
     fn is_in_place(&self) -> bool {
-        fs::symlink_metadata(&self.temporary).is_ok_and(|metadata| identity(&metadata) == self.identity)
+        fs::symlink_metadata(&self.temporary)
+            .is_ok_and(|metadata| identity(&metadata) == self.identity)
     }
 }
 
@@ -67,13 +68,23 @@ impl Staged {
 pub fn replace(files: &[Replacement<'_>]) -> Result<(), Vec<Diagnostic>> {
     let targets = all(files.iter().map(check_target))?;
     let mut seen = BTreeSet::new();
-    let chosen: Vec<_> = files.iter().zip(targets).filter(|(_, (real, _))| seen.insert(real.clone())).collect();
-    let _locks = lock_folders(chosen.iter().map(|(_, (real, _))| real.as_path())).map_err(|problem| vec![problem])?;
+    let chosen: Vec<_> = files
+        .iter()
+        .zip(targets)
+        .filter(|(_, (real, _))| seen.insert(real.clone()))
+        .collect();
+    let _locks = lock_folders(chosen.iter().map(|(_, (real, _))| real.as_path()))
+        .map_err(|problem| vec![problem])?;
     let staged = all(chosen.iter().map(|(file, (real, metadata))| {
-        stage(real, &file.new, Some(metadata), Durable::Yes).map_err(|error| not_written(file.name, &error))
+        stage(real, &file.new, Some(metadata), Durable::Yes)
+            .map_err(|error| not_written(file.name, &error))
     }))?;
-    let checked = all(chosen.iter().map(|(file, (real, _))| check_unchanged(file, real)))?;
-    for (written, ((staged, (file, (real, _))), state)) in staged.iter().zip(&chosen).zip(checked).enumerate() {
+    let checked = all(chosen
+        .iter()
+        .map(|(file, (real, _))| check_unchanged(file, real)))?;
+    for (written, ((staged, (file, (real, _))), state)) in
+        staged.iter().zip(&chosen).zip(checked).enumerate()
+    {
         let placed = check_state(real, &state).and_then(|()| place(staged));
         placed.map_err(|error| vec![stopped_midway(file.name, &error, written, chosen.len())])?;
     }
@@ -84,9 +95,16 @@ pub fn replace(files: &[Replacement<'_>]) -> Result<(), Vec<Diagnostic>> {
 /// Removes the hidden files that a killed run left beside these files.
 pub fn sweep(paths: impl Iterator<Item = PathBuf>) {
     for path in paths {
-        let Ok(real) = fs::canonicalize(&path) else { continue };
-        let Ok(temporary) = temporary_name(&real) else { continue };
-        if !temporary.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+        let Ok(real) = fs::canonicalize(&path) else {
+            continue;
+        };
+        let Ok(temporary) = temporary_name(&real) else {
+            continue;
+        };
+        if !temporary
+            .symlink_metadata()
+            .is_ok_and(|metadata| metadata.is_file())
+        {
             continue;
         }
         // What another run is writing stays.
@@ -101,33 +119,53 @@ const MOST_LOCKS: usize = 128;
 
 /// Two runs that replace files of one folder would use the same hidden names: the second is refused. A run over the
 /// same tree meets the first's locks in the same order, so the first folders will do where there are very many.
-fn lock_folders<'a>(targets: impl Iterator<Item = &'a Path>) -> Result<Vec<Option<File>>, Diagnostic> {
+fn lock_folders<'a>(
+    targets: impl Iterator<Item = &'a Path>,
+) -> Result<Vec<Option<File>>, Diagnostic> {
     let folders: BTreeSet<&Path> = targets.filter_map(Path::parent).collect();
-    folders.into_iter().take(MOST_LOCKS).map(lock_folder).collect()
+    folders
+        .into_iter()
+        .take(MOST_LOCKS)
+        .map(lock_folder)
+        .collect()
 }
 
 /// The folder, locked until the file is dropped, also by a kill; `None` where the system cannot lock folders.
 fn lock_folder(folder: &Path) -> Result<Option<File>, Diagnostic> {
-    let Ok(opened) = File::open(folder) else { return Ok(None) };
+    let Ok(opened) = File::open(folder) else {
+        return Ok(None);
+    };
     match opened.try_lock() {
         Ok(()) => Ok(Some(opened)),
         Err(TryLockError::Error(_)) => Ok(None),
         Err(TryLockError::WouldBlock) => Err(Diagnostic::error(
             Code::File,
-            format!("another podgraft is writing to the folder `{}`", folder.display()),
+            format!(
+                "another podgraft is writing to the folder `{}`",
+                folder.display()
+            ),
         )
         .help("run podgraft again when the other has ended")),
     }
 }
 
 /// Writes whole files into a folder, making the folders that they need; or, on any problem that can be seen before, none.
-pub fn create(root: &Path, files: &[NewFile<'_>], originals: &Originals) -> Result<(), Vec<Diagnostic>> {
+pub fn create(
+    root: &Path,
+    files: &[NewFile<'_>],
+    originals: &Originals,
+) -> Result<(), Vec<Diagnostic>> {
     check_distinct(files)?;
-    all(files.iter().map(|file| check_not_an_input(file, originals).and_then(|()| check_way(root, &file.path))))?;
+    all(files.iter().map(|file| {
+        check_not_an_input(file, originals).and_then(|()| check_way(root, &file.path))
+    }))?;
     let staged = all(files.iter().map(|file| {
         let folder = file.path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder).map_err(|error| not_written(&folder.to_string_lossy(), &error))?;
-        let previous = fs::symlink_metadata(&file.path).ok().filter(Metadata::is_file);
+        fs::create_dir_all(folder)
+            .map_err(|error| not_written(&folder.to_string_lossy(), &error))?;
+        let previous = fs::symlink_metadata(&file.path)
+            .ok()
+            .filter(Metadata::is_file);
         stage(&file.path, &file.text, previous.as_ref(), Durable::No)
             .map_err(|error| not_written(&file.path.to_string_lossy(), &error))
     }))?;
@@ -141,7 +179,11 @@ pub fn create(root: &Path, files: &[NewFile<'_>], originals: &Originals) -> Resu
 /// Nothing stands where a file of the results, or a folder for it, is to be, and no link leads out of the folder of results.
 fn check_way(root: &Path, target: &Path) -> Result<(), Diagnostic> {
     let real_root = fs::canonicalize(root);
-    let below: Vec<&Path> = target.ancestors().skip(1).take_while(|folder| folder.starts_with(root)).collect();
+    let below: Vec<&Path> = target
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| folder.starts_with(root))
+        .collect();
     for folder in below.into_iter().rev() {
         let Ok(metadata) = fs::metadata(folder) else {
             return match folder.is_symlink() {
@@ -157,11 +199,17 @@ fn check_way(root: &Path, target: &Path) -> Result<(), Diagnostic> {
             _ => false,
         };
         if folder != root && leads_out() {
-            return Err(in_the_way(folder, "is a symbolic link that leads out of the folder of results"));
+            return Err(in_the_way(
+                folder,
+                "is a symbolic link that leads out of the folder of results",
+            ));
         }
     }
     match fs::symlink_metadata(target) {
-        Ok(there) if there.is_dir() => Err(in_the_way(target, "is a folder, where a file is to be written")),
+        Ok(there) if there.is_dir() => Err(in_the_way(
+            target,
+            "is a folder, where a file is to be written",
+        )),
         Ok(_) | Err(_) => Ok(()),
     }
 }
@@ -199,7 +247,11 @@ fn all<T>(results: impl Iterator<Item = Result<T, Diagnostic>>) -> Result<Vec<T>
             Err(problem) => problems.push(problem),
         }
     }
-    if problems.is_empty() { Ok(good) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(good)
+    } else {
+        Err(problems)
+    }
 }
 
 /// The real file behind the path, when it may be written.
@@ -215,8 +267,10 @@ fn check_target(file: &Replacement<'_>) -> Result<(PathBuf, Metadata), Diagnosti
         .help("leave out --in-place: the result then goes to stdout"));
     }
     if metadata.permissions().readonly() {
-        return Err(Diagnostic::error(Code::File, format!("`{}` is read-only", file.name))
-            .help("make it writable, or write to another place with --output-dir"));
+        return Err(
+            Diagnostic::error(Code::File, format!("`{}` is read-only", file.name))
+                .help("make it writable, or write to another place with --output-dir"),
+        );
     }
     OpenOptions::new().write(true).open(&real).map_err(fail)?;
     Ok((real, metadata))
@@ -229,8 +283,14 @@ fn check_unchanged(file: &Replacement<'_>, real: &Path) -> Result<Metadata, Diag
     if now == file.old {
         return Ok(state);
     }
-    Err(Diagnostic::error(Code::File, format!("`{}` was changed by somebody else during the run", file.name))
-        .help("run podgraft again"))
+    Err(Diagnostic::error(
+        Code::File,
+        format!(
+            "`{}` was changed by somebody else during the run",
+            file.name
+        ),
+    )
+    .help("run podgraft again"))
 }
 
 /// Between the check of a file and its turn, many others are read and renamed.
@@ -239,7 +299,13 @@ fn check_state(real: &Path, before: &Metadata) -> io::Result<()> {
     let is_same = identity(&now) == identity(before)
         && now.len() == before.len()
         && now.modified().ok() == before.modified().ok();
-    if is_same { Ok(()) } else { Err(io::Error::other("it was changed by somebody else during the run")) }
+    if is_same {
+        Ok(())
+    } else {
+        Err(io::Error::other(
+            "it was changed by somebody else during the run",
+        ))
+    }
 }
 
 /// Whether a result must survive a power failure before it takes its target's place.
@@ -249,10 +315,19 @@ enum Durable {
 }
 
 /// Writes the content under the hidden name, with the mode and owner of the file that it will replace.
-fn stage(target: &Path, content: &[u8], previous: Option<&Metadata>, durable: Durable) -> io::Result<Staged> {
+fn stage(
+    target: &Path,
+    content: &[u8],
+    previous: Option<&Metadata>,
+    durable: Durable,
+) -> io::Result<Staged> {
     let temporary = temporary_name(target)?;
     let mut file = create_fresh(&temporary, previous)?;
-    let staged = Staged { identity: identity(&file.metadata()?), temporary, target: target.to_path_buf() };
+    let staged = Staged {
+        identity: identity(&file.metadata()?),
+        temporary,
+        target: target.to_path_buf(),
+    };
     file.write_all(content)?;
     if let Some(previous) = previous {
         keep_owner(&file, previous);
@@ -285,7 +360,9 @@ fn place(staged: &Staged) -> io::Result<()> {
 
 /// `.NAME.podgraft-tmp` in the target's folder.
 fn temporary_name(target: &Path) -> io::Result<PathBuf> {
-    let name = target.file_name().ok_or_else(|| io::Error::other("the path has no file name"))?;
+    let name = target
+        .file_name()
+        .ok_or_else(|| io::Error::other("the path has no file name"))?;
     let mut hidden = OsString::from(".");
     hidden.push(name);
     hidden.push(TEMPORARY_END);
@@ -301,27 +378,46 @@ fn temporary_name(target: &Path) -> io::Result<PathBuf> {
 fn check_distinct(files: &[NewFile<'_>]) -> Result<(), Vec<Diagnostic>> {
     let mut sources: BTreeMap<&OsStr, &str> = BTreeMap::new();
     let targets: BTreeSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
-    all(files.iter().map(|file| match file.path.ancestors().skip(1).find(|folder| targets.contains(folder)) {
-        None => Ok(()),
-        Some(folder) => {
-            let message = format!("`{}` would be both a file and a folder of the results", folder.display());
-            Err(Diagnostic::error(Code::File, message).help("name a folder above both, so that the tree is mirrored"))
+    all(files.iter().map(|file| {
+        match file
+            .path
+            .ancestors()
+            .skip(1)
+            .find(|folder| targets.contains(folder))
+        {
+            None => Ok(()),
+            Some(folder) => {
+                let message = format!(
+                    "`{}` would be both a file and a folder of the results",
+                    folder.display()
+                );
+                Err(Diagnostic::error(Code::File, message)
+                    .help("name a folder above both, so that the tree is mirrored"))
+            }
         }
     }))?;
-    all(files.iter().map(|file| match sources.insert(file.path.as_os_str(), file.name) {
-        None => Ok(()),
-        Some(other) => Err(Diagnostic::error(
-            Code::File,
-            format!("`{other}` and `{}` would both be written to `{}`", file.name, file.path.display()),
-        )
-        .help("name a folder above both, so that the tree is mirrored")),
-    }))
+    all(files.iter().map(
+        |file| match sources.insert(file.path.as_os_str(), file.name) {
+            None => Ok(()),
+            Some(other) => Err(Diagnostic::error(
+                Code::File,
+                format!(
+                    "`{other}` and `{}` would both be written to `{}`",
+                    file.name,
+                    file.path.display()
+                ),
+            )
+            .help("name a folder above both, so that the tree is mirrored")),
+        },
+    ))
     .map(|_| ())
 }
 
 fn check_not_an_input(file: &NewFile<'_>, originals: &Originals) -> Result<(), Diagnostic> {
     match originals.holds(&file.path) {
-        true => Err(overwrites(&file.path).help("give --output-dir another folder, or use --in-place")),
+        true => {
+            Err(overwrites(&file.path).help("give --output-dir another folder, or use --in-place"))
+        }
         false => Ok(()),
     }
 }
@@ -350,7 +446,9 @@ fn sync_folders<'a>(targets: impl Iterator<Item = &'a Path>) {
 #[cfg(unix)]
 fn keep_owner(file: &File, previous: &Metadata) {
     use std::os::unix::fs::{MetadataExt, fchown};
-    let is_same = file.metadata().is_ok_and(|now| (now.uid(), now.gid()) == (previous.uid(), previous.gid()));
+    let is_same = file
+        .metadata()
+        .is_ok_and(|now| (now.uid(), now.gid()) == (previous.uid(), previous.gid()));
     // Only root may give a file to another user; a group of one's own, everybody may.
     if !is_same && fchown(file, Some(previous.uid()), Some(previous.gid())).is_err() {
         let _ = fchown(file, None, Some(previous.gid()));
@@ -388,7 +486,9 @@ pub type Identity = ();
 
 /// What tells a file from others by whatever name; `None` where nothing does.
 pub fn identity_of(path: &Path) -> Option<Identity> {
-    cfg!(unix).then(|| fs::metadata(path).ok().map(|metadata| identity(&metadata))).flatten()
+    cfg!(unix)
+        .then(|| fs::metadata(path).ok().map(|metadata| identity(&metadata)))
+        .flatten()
 }
 
 #[cfg(not(unix))]

@@ -23,7 +23,12 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When it may not be edited.
-    pub fn open_mapping(&mut self, within: OpenId, key: &str, order: &[&str]) -> Result<OpenId, Refusal> {
+    pub fn open_mapping(
+        &mut self,
+        within: OpenId,
+        key: &str,
+        order: &[&str],
+    ) -> Result<OpenId, Refusal> {
         self.open_field(within, key, order, Shape::Mapping)
     }
 
@@ -31,7 +36,12 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When it may not be edited.
-    pub fn open_list(&mut self, within: OpenId, key: &str, order: &[&str]) -> Result<OpenId, Refusal> {
+    pub fn open_list(
+        &mut self,
+        within: OpenId,
+        key: &str,
+        order: &[&str],
+    ) -> Result<OpenId, Refusal> {
         self.open_field(within, key, order, Shape::List)
     }
 
@@ -51,14 +61,25 @@ impl Draft<'_> {
         self.open_item_as(list, index, Shape::List)
     }
 
-    fn open_item_as(&mut self, list: OpenId, index: usize, shape: Shape) -> Result<OpenId, Refusal> {
+    fn open_item_as(
+        &mut self,
+        list: OpenId,
+        index: usize,
+        shape: Shape,
+    ) -> Result<OpenId, Refusal> {
         let part = self.list_items(list)[index].clone();
         let (id, part) = self.open(part, shape)?;
         self.list_items(list)[index] = part;
         Ok(id)
     }
 
-    fn open_field(&mut self, within: OpenId, key: &str, order: &[&str], shape: Shape) -> Result<OpenId, Refusal> {
+    fn open_field(
+        &mut self,
+        within: OpenId,
+        key: &str,
+        order: &[&str],
+        shape: Shape,
+    ) -> Result<OpenId, Refusal> {
         let Opened::Mapping { fields, .. } = self.opened(within) else {
             unreachable!("only mappings are opened by key")
         };
@@ -74,27 +95,44 @@ impl Draft<'_> {
         self.refuse_merged(within, key)?;
         let at = self.place_in_order(within, key, order);
         let (id, part) = self.open_new(shape);
-        self.fields(within).insert(at, Field { key: Key::New(key.into()), value: part });
+        self.fields(within).insert(
+            at,
+            Field {
+                key: Key::New(key.into()),
+                value: part,
+            },
+        );
         Ok(id)
     }
 
     fn open_new(&mut self, shape: Shape) -> (OpenId, Part) {
         let id = OpenId(self.opened.len());
         self.opened.push(match shape {
-            Shape::Mapping => Opened::Mapping { origin: None, fields: Vec::new() },
-            Shape::List => Opened::List { origin: None, items: Vec::new() },
+            Shape::Mapping => Opened::Mapping {
+                origin: None,
+                fields: Vec::new(),
+            },
+            Shape::List => Opened::List {
+                origin: None,
+                items: Vec::new(),
+            },
         });
         (id, Part::Open(id))
     }
 
     /// A key that only a merge key brings stands elsewhere: changing it there changes other places, too.
     fn refuse_merged(&self, within: OpenId, key: &str) -> Result<(), Refusal> {
-        let Opened::Mapping { fields, origin } = self.opened(within) else { return Ok(()) };
+        let Opened::Mapping { fields, origin } = self.opened(within) else {
+            return Ok(());
+        };
         if self.position_of(fields, key).is_some() {
             return Ok(());
         }
         match (self.merged(*origin, fields, key), origin) {
-            (Some(_), Some(origin)) => Err(Refusal { node: *origin, why: WhyNot::IsShown }),
+            (Some(_), Some(origin)) => Err(Refusal {
+                node: *origin,
+                why: WhyNot::IsShown,
+            }),
             _ => Ok(()),
         }
     }
@@ -122,11 +160,15 @@ impl Draft<'_> {
     /// What was opened as one is not the other.
     fn check_shape(&self, id: OpenId, shape: Shape) -> Result<(), Refusal> {
         let (why, origin) = match (self.opened(id), shape) {
-            (Opened::Mapping { .. }, Shape::Mapping) | (Opened::List { .. }, Shape::List) => return Ok(()),
+            (Opened::Mapping { .. }, Shape::Mapping) | (Opened::List { .. }, Shape::List) => {
+                return Ok(());
+            }
             (Opened::Mapping { origin, .. }, Shape::List) => (WhyNot::NoList, origin),
             (Opened::List { origin, .. }, Shape::Mapping) => (WhyNot::NoMapping, origin),
         };
-        let node = origin.or_else(|| self.origin(&self.root)).expect("a draft begins with a node");
+        let node = origin
+            .or_else(|| self.origin(&self.root))
+            .expect("a draft begins with a node");
         Err(Refusal { node, why })
     }
 
@@ -146,12 +188,18 @@ impl Draft<'_> {
         let kind = tree.kind(node);
         match shape {
             Shape::Mapping if kind.is_mapping() => match tree.duplicate_key(node) {
-                Some(key) => Err(Refusal { node: key, why: WhyNot::DuplicateKey }),
+                Some(key) => Err(Refusal {
+                    node: key,
+                    why: WhyNot::DuplicateKey,
+                }),
                 None => {
                     let entries = tree.entries(node);
                     // What is opened gets something more.
                     let mut fields = Vec::with_capacity(entries.clone().count() + 2);
-                    fields.extend(entries.map(|(key, value)| Field { key: Key::Node(key), value: Part::Node(value) }));
+                    fields.extend(entries.map(|(key, value)| Field {
+                        key: Key::Node(key),
+                        value: Part::Node(value),
+                    }));
                     Ok(Opened::Mapping { origin, fields })
                 }
             },
@@ -161,8 +209,14 @@ impl Draft<'_> {
                 items.extend(children.map(Part::Node));
                 Ok(Opened::List { origin, items })
             }
-            Shape::Mapping if tree.is_null(node) => Ok(Opened::Mapping { origin, fields: Vec::new() }),
-            Shape::List if tree.is_null(node) => Ok(Opened::List { origin, items: Vec::new() }),
+            Shape::Mapping if tree.is_null(node) => Ok(Opened::Mapping {
+                origin,
+                fields: Vec::new(),
+            }),
+            Shape::List if tree.is_null(node) => Ok(Opened::List {
+                origin,
+                items: Vec::new(),
+            }),
             Shape::Mapping => refuse(WhyNot::NoMapping),
             Shape::List => refuse(WhyNot::NoList),
         }
@@ -185,9 +239,16 @@ impl Draft<'_> {
     /// Where a new key goes: behind the nearest key that comes before it in `order` and is there, else first; a key that
     /// is not in `order` goes last.
     fn place_in_order(&self, within: OpenId, key: &str, order: &[&str]) -> usize {
-        let Opened::Mapping { fields, .. } = self.opened(within) else { return 0 };
-        let Some(own) = order.iter().position(|known| *known == key) else { return fields.len() };
-        let before = order[..own].iter().rev().find_map(|known| self.position_of(fields, known));
+        let Opened::Mapping { fields, .. } = self.opened(within) else {
+            return 0;
+        };
+        let Some(own) = order.iter().position(|known| *known == key) else {
+            return fields.len();
+        };
+        let before = order[..own]
+            .iter()
+            .rev()
+            .find_map(|known| self.position_of(fields, known));
         before.map_or(0, |at| at + 1)
     }
 
@@ -203,7 +264,9 @@ impl Draft<'_> {
         order: &[&str],
     ) -> Result<(), Refusal> {
         self.refuse_merged(within, key)?;
-        let Opened::Mapping { fields, .. } = self.opened(within) else { unreachable!("only mappings are set by key") };
+        let Opened::Mapping { fields, .. } = self.opened(within) else {
+            unreachable!("only mappings are set by key")
+        };
         let value = value.into();
         match self.position_of(fields, key) {
             Some(at) => {
@@ -212,24 +275,48 @@ impl Draft<'_> {
             }
             None => {
                 let at = self.place_in_order(within, key, order);
-                self.fields(within).insert(at, Field { key: Key::New(key.into()), value: Part::New(value) });
+                self.fields(within).insert(
+                    at,
+                    Field {
+                        key: Key::New(key.into()),
+                        value: Part::New(value),
+                    },
+                );
             }
         }
         Ok(())
     }
 
     fn replacement(&self, old: &Part, value: Arc<Value>) -> Result<Part, Refusal> {
-        let Some(of) = self.origin(old) else { return Ok(Part::New(value)) };
+        let Some(of) = self.origin(old) else {
+            return Ok(Part::New(value));
+        };
         // The value under a key may be an alias: the alias is what is written here, so it may go.
         self.refuse_shared(old)?;
         Ok(Part::Instead { of, value })
     }
 
     /// Puts a new field into an opened mapping, behind the field of another key, or first.
-    pub fn insert_field(&mut self, within: OpenId, behind: Option<&str>, key: &str, value: impl Into<Arc<Value>>) {
-        let Opened::Mapping { fields, .. } = self.opened(within) else { return };
-        let at = behind.and_then(|behind| self.position_of(fields, behind)).map_or(0, |at| at + 1);
-        self.fields(within).insert(at, Field { key: Key::New(key.into()), value: Part::New(value.into()) });
+    pub fn insert_field(
+        &mut self,
+        within: OpenId,
+        behind: Option<&str>,
+        key: &str,
+        value: impl Into<Arc<Value>>,
+    ) {
+        let Opened::Mapping { fields, .. } = self.opened(within) else {
+            return;
+        };
+        let at = behind
+            .and_then(|behind| self.position_of(fields, behind))
+            .map_or(0, |at| at + 1);
+        self.fields(within).insert(
+            at,
+            Field {
+                key: Key::New(key.into()),
+                value: Part::New(value.into()),
+            },
+        );
     }
 
     /// Puts a new item into an opened list.
@@ -241,7 +328,12 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When what is there may not be edited.
-    pub fn replace(&mut self, list: OpenId, index: usize, value: impl Into<Arc<Value>>) -> Result<(), Refusal> {
+    pub fn replace(
+        &mut self,
+        list: OpenId,
+        index: usize,
+        value: impl Into<Arc<Value>>,
+    ) -> Result<(), Refusal> {
         let old = self.list_items(list)[index].clone();
         let part = self.replacement(&old, value.into())?;
         self.list_items(list)[index] = part;
@@ -265,12 +357,19 @@ impl Draft<'_> {
     /// When an alias elsewhere shows it, or a merge key may bring another of its name.
     pub fn remove_field(&mut self, within: OpenId, key: &str) -> Result<(), Refusal> {
         self.refuse_merged(within, key)?;
-        let Opened::Mapping { fields, origin } = self.opened(within) else { return Ok(()) };
-        let Some(at) = self.position_of(fields, key) else { return Ok(()) };
+        let Opened::Mapping { fields, origin } = self.opened(within) else {
+            return Ok(());
+        };
+        let Some(at) = self.position_of(fields, key) else {
+            return Ok(());
+        };
         self.refuse_shared(&fields[at].value)?;
         // What a merge key brings under the same name would come to light.
         if let Some(node) = origin.filter(|&node| self.tree.is_brought_by_merge(node, key)) {
-            return Err(Refusal { node, why: WhyNot::IsShown });
+            return Err(Refusal {
+                node,
+                why: WhyNot::IsShown,
+            });
         }
         self.fields(within).remove(at);
         Ok(())
@@ -278,10 +377,21 @@ impl Draft<'_> {
 
     /// What goes must not be shown elsewhere.
     fn refuse_shared(&self, part: &Part) -> Result<(), Refusal> {
-        let Some(node) = self.origin(part) else { return Ok(()) };
+        let Some(node) = self.origin(part) else {
+            return Ok(());
+        };
         let within = node.0..self.tree.after(node).0;
-        let is_shared = within.into_iter().any(|id| self.tree.is_aliased(NodeId(id)));
-        if is_shared { Err(Refusal { node, why: WhyNot::IsShared }) } else { Ok(()) }
+        let is_shared = within
+            .into_iter()
+            .any(|id| self.tree.is_aliased(NodeId(id)));
+        if is_shared {
+            Err(Refusal {
+                node,
+                why: WhyNot::IsShared,
+            })
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -292,13 +402,26 @@ fn open_value(origin: Option<NodeId>, value: &Value, shape: Shape) -> Opened {
                 key: Key::New(key.as_str().into()),
                 value: Part::New(Arc::new(value.clone())),
             });
-            Opened::Mapping { origin, fields: fields.collect() }
+            Opened::Mapping {
+                origin,
+                fields: fields.collect(),
+            }
         }
-        (Shape::List, Value::Array(items)) => {
-            Opened::List { origin, items: items.iter().map(|item| Part::New(Arc::new(item.clone()))).collect() }
-        }
-        (Shape::Mapping, _) => Opened::Mapping { origin, fields: Vec::new() },
-        (Shape::List, _) => Opened::List { origin, items: Vec::new() },
+        (Shape::List, Value::Array(items)) => Opened::List {
+            origin,
+            items: items
+                .iter()
+                .map(|item| Part::New(Arc::new(item.clone())))
+                .collect(),
+        },
+        (Shape::Mapping, _) => Opened::Mapping {
+            origin,
+            fields: Vec::new(),
+        },
+        (Shape::List, _) => Opened::List {
+            origin,
+            items: Vec::new(),
+        },
     }
 }
 

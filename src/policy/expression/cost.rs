@@ -29,7 +29,10 @@ pub(super) fn within<T>(left: &Cell<usize>, evaluate: impl FnOnce() -> T) -> T {
 
 /// The nodes that are evaluated for each entry of a list that is walked.
 pub(super) fn of_an_entry(walk: &ComprehensionExpr) -> i64 {
-    [&walk.loop_cond, &walk.loop_step, &walk.result].into_iter().map(count).sum()
+    [&walk.loop_cond, &walk.loop_step, &walk.result]
+        .into_iter()
+        .map(count)
+        .sum()
 }
 
 /// The nodes of an expression, walks within it counted once.
@@ -37,8 +40,16 @@ fn count(tree: &IdedExpr) -> i64 {
     let inner: i64 = match &tree.expr {
         Expr::Unspecified | Expr::Literal(_) | Expr::Ident(_) | Expr::Struct(_) => 0,
         Expr::Select(select) => count(&select.operand),
-        Expr::Call(call) => call.target.iter().map(|target| count(target)).chain(call.args.iter().map(count)).sum(),
-        Expr::Comprehension(walk) => [&walk.iter_range, &walk.loop_step, &walk.result].into_iter().map(count).sum(),
+        Expr::Call(call) => call
+            .target
+            .iter()
+            .map(|target| count(target))
+            .chain(call.args.iter().map(count))
+            .sum(),
+        Expr::Comprehension(walk) => [&walk.iter_range, &walk.loop_step, &walk.result]
+            .into_iter()
+            .map(count)
+            .sum(),
         Expr::List(list) => list.elements.iter().map(count).sum(),
         Expr::Map(map) => {
             let values = map.entries.iter().map(|entry| match &entry.expr {
@@ -77,16 +88,25 @@ pub(super) fn spend_on_text(text: &str) -> Result<(), ExecutionError> {
 pub(super) fn spend_on(value: &dyn Val) -> Result<(), ExecutionError> {
     if let Some(text) = value.downcast_ref::<CelString>() {
         if text.inner().len() > MAX_TEXT {
-            return Err(ExecutionError::function_error("the expression", "a text is longer than 1 MiB"));
+            return Err(ExecutionError::function_error(
+                "the expression",
+                "a text is longer than 1 MiB",
+            ));
         }
         return spend_on_text(text.inner());
     }
     spend(1)?;
     if let Some(list) = value.downcast_ref::<CelList>() {
-        return list.inner().iter().try_for_each(|entry| spend_on(entry.as_ref()));
+        return list
+            .inner()
+            .iter()
+            .try_for_each(|entry| spend_on(entry.as_ref()));
     }
     if let Some(map) = value.downcast_ref::<CelMap>() {
-        return map.inner().values().try_for_each(|entry| spend_on(entry.as_ref()));
+        return map
+            .inner()
+            .values()
+            .try_for_each(|entry| spend_on(entry.as_ref()));
     }
     Ok(())
 }

@@ -65,22 +65,61 @@ fn add_functions(env: &mut Env) -> Result<(), cel::DeclarationError> {
     env.add_overload("sha256", "podgraft_sha256", text(), |args| {
         own_text("sha256", &args, |text| Ok(functions::sha256(text)))
     })?;
-    env.add_overload("firstPort", "podgraft_first_port", vec![DYN_TYPE, DYN_TYPE], first_port)?;
+    env.add_overload(
+        "firstPort",
+        "podgraft_first_port",
+        vec![DYN_TYPE, DYN_TYPE],
+        first_port,
+    )?;
     env.add_overload(WALKED, "podgraft_walked", vec![DYN_TYPE, INT_TYPE], walked)?;
     env.add_overload(CHARGED, "podgraft_charged", vec![DYN_TYPE], charged)?;
-    env.add_overload(CHARGED_EACH, "podgraft_charged_each", vec![DYN_TYPE], charged_each)?;
+    env.add_overload(
+        CHARGED_EACH,
+        "podgraft_charged_each",
+        vec![DYN_TYPE],
+        charged_each,
+    )?;
     env.add_member_overload(JOIN, "podgraft_join", LIST_TYPE, vec![], join)?;
     env.add_member_overload(JOIN, "podgraft_join_separator", LIST_TYPE, text(), join)?;
-    env.add_overload("matches", "podgraft_matches", vec![STRING_TYPE, STRING_TYPE], matches)?;
-    env.add_member_overload("matches", "podgraft_matches_member", STRING_TYPE, text(), matches)?;
+    env.add_overload(
+        "matches",
+        "podgraft_matches",
+        vec![STRING_TYPE, STRING_TYPE],
+        matches,
+    )?;
+    env.add_member_overload(
+        "matches",
+        "podgraft_matches_member",
+        STRING_TYPE,
+        text(),
+        matches,
+    )?;
     env.add_member_overload("find", "podgraft_find", STRING_TYPE, text(), find)?;
-    env.add_member_overload("findAll", "podgraft_find_all", STRING_TYPE, text(), find_all)?;
+    env.add_member_overload(
+        "findAll",
+        "podgraft_find_all",
+        STRING_TYPE,
+        text(),
+        find_all,
+    )?;
     let with_number = vec![STRING_TYPE, INT_TYPE];
-    env.add_member_overload("findAll", "podgraft_find_all_most", STRING_TYPE, with_number, find_all)?;
+    env.add_member_overload(
+        "findAll",
+        "podgraft_find_all_most",
+        STRING_TYPE,
+        with_number,
+        find_all,
+    )?;
     let two = vec![STRING_TYPE, STRING_TYPE];
     env.add_member_overload(REPLACE, "podgraft_replace", STRING_TYPE, two, replace)?;
     let three = vec![STRING_TYPE, STRING_TYPE, INT_TYPE];
-    env.add_member_overload(REPLACE, "podgraft_replace_most", STRING_TYPE, three, replace)
+    env.add_member_overload(
+        REPLACE,
+        "podgraft_replace_most",
+        STRING_TYPE,
+        three,
+        replace,
+    )
 }
 
 fn returned<'b, 'v>(value: impl Into<Cel>) -> Returned<'b, 'v> {
@@ -89,7 +128,8 @@ fn returned<'b, 'v>(value: impl Into<Cel>) -> Returned<'b, 'v> {
 }
 
 fn arg(args: &Args<'_, '_>, at: usize) -> Result<Cel, ExecutionError> {
-    args.get(at).map_or(Ok(Cel::Null), |value| Cel::try_from(value.as_ref()))
+    args.get(at)
+        .map_or(Ok(Cel::Null), |value| Cel::try_from(value.as_ref()))
 }
 
 fn text_arg(args: &Args<'_, '_>, at: usize) -> Result<String, ExecutionError> {
@@ -112,7 +152,8 @@ fn own_text<'b, 'v>(
     args: &Args<'b, 'v>,
     function: impl FnOnce(&str) -> Result<String, String>,
 ) -> Returned<'b, 'v> {
-    let made = function(&text_arg(args, 0)?).map_err(|why| ExecutionError::function_error(name, why))?;
+    let made =
+        function(&text_arg(args, 0)?).map_err(|why| ExecutionError::function_error(name, why))?;
     returned(made)
 }
 
@@ -131,7 +172,11 @@ fn first_port<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
 /// The worst patterns take as long as some steps for each byte, and as thousands to be compiled.
 fn searched(args: &Args<'_, '_>) -> Result<(String, String), ExecutionError> {
     let (text, pattern) = (text_arg(args, 0)?, text_arg(args, 1)?);
-    let compiling = if functions::is_compiled(&pattern) { 0 } else { 5_000 };
+    let compiling = if functions::is_compiled(&pattern) {
+        0
+    } else {
+        5_000
+    };
     spend(4 * text.len() + compiling)?;
     Ok((text, pattern))
 }
@@ -153,25 +198,42 @@ fn find_all<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     let most = most_arg(&args, 2)?.unwrap_or(usize::MAX);
     let (text, pattern) = searched(&args)?;
     let weight = functions::weight(&pattern);
-    let found = functions::find_all(&text, &pattern, most, |left| spend(1 + left.saturating_mul(weight) / 64));
+    let found = functions::find_all(&text, &pattern, most, |left| {
+        spend(1 + left.saturating_mul(weight) / 64)
+    });
     returned(found.map_err(|why| ExecutionError::function_error("findAll", why))??)
 }
 
 fn replace<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
-    let (text, from, to) = (text_arg(&args, 0)?, text_arg(&args, 1)?, text_arg(&args, 2)?);
+    let (text, from, to) = (
+        text_arg(&args, 0)?,
+        text_arg(&args, 1)?,
+        text_arg(&args, 2)?,
+    );
     let replaced = functions::replace(&text, &from, &to, most_arg(&args, 3)?);
     returned(replaced.map_err(|why| ExecutionError::function_error("replace", why))?)
 }
 
 fn join<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     let failed = |why: &str| ExecutionError::function_error("join", why);
-    let separator = if args.len() > 1 { text_arg(&args, 1)? } else { String::new() };
-    let list = args.first().ok_or(ExecutionError::MissingArgumentOrTarget)?;
-    let mut entries = list.as_iterable().ok_or_else(|| failed("takes a list"))?.iter();
+    let separator = if args.len() > 1 {
+        text_arg(&args, 1)?
+    } else {
+        String::new()
+    };
+    let list = args
+        .first()
+        .ok_or(ExecutionError::MissingArgumentOrTarget)?;
+    let mut entries = list
+        .as_iterable()
+        .ok_or_else(|| failed("takes a list"))?
+        .iter();
     let mut joined = String::new();
     let mut is_first = true;
     while let Some(entry) = entries.next() {
-        let text = entry.downcast_ref::<CelString>().ok_or_else(|| failed("takes a list of texts"))?;
+        let text = entry
+            .downcast_ref::<CelString>()
+            .ok_or_else(|| failed("takes a list of texts"))?;
         if !std::mem::take(&mut is_first) {
             joined.push_str(&separator);
         }
@@ -185,33 +247,55 @@ fn join<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
 }
 
 fn charged<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
-    let value = args.into_iter().next().ok_or(ExecutionError::MissingArgumentOrTarget)?;
+    let value = args
+        .into_iter()
+        .next()
+        .ok_or(ExecutionError::MissingArgumentOrTarget)?;
     spend_on(value.as_ref())?;
     Ok(value)
 }
 
 fn charged_each<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
-    let value = args.into_iter().next().ok_or(ExecutionError::MissingArgumentOrTarget)?;
-    spend(value.downcast_ref::<CelString>().map_or(1, |text| text.inner().len()))?;
+    let value = args
+        .into_iter()
+        .next()
+        .ok_or(ExecutionError::MissingArgumentOrTarget)?;
+    spend(
+        value
+            .downcast_ref::<CelString>()
+            .map_or(1, |text| text.inner().len()),
+    )?;
     Ok(value)
 }
 
 fn walked<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     let nodes = most_arg(&args, 1)?.unwrap_or(1);
-    let range = args.into_iter().next().ok_or(ExecutionError::MissingArgumentOrTarget)?;
-    let is_long = range.as_sizer().is_some_and(|sizer| *sizer.size().inner() > MAX_ENTRIES);
+    let range = args
+        .into_iter()
+        .next()
+        .ok_or(ExecutionError::MissingArgumentOrTarget)?;
+    let is_long = range
+        .as_sizer()
+        .is_some_and(|sizer| *sizer.size().inner() > MAX_ENTRIES);
     if is_long {
         let why = format!("the list has more than {MAX_ENTRIES} entries");
-        return Err(ExecutionError::function_error("all, exists, map and filter", why));
+        return Err(ExecutionError::function_error(
+            "all, exists, map and filter",
+            why,
+        ));
     }
     // Each entry is copied, and the nodes are evaluated for it.
     spend_on(range.as_ref())?;
-    let entries = range.as_sizer().map_or(0, |sizer| usize::try_from(*sizer.size().inner()).unwrap_or(0));
+    let entries = range.as_sizer().map_or(0, |sizer| {
+        usize::try_from(*sizer.size().inner()).unwrap_or(0)
+    });
     spend(entries.saturating_mul(nodes))?;
     if range.get_type().name() != "map" {
         return Ok(range);
     }
-    let Cel::Map(map) = Cel::try_from(range.as_ref())? else { return Ok(range) };
+    let Cel::Map(map) = Cel::try_from(range.as_ref())? else {
+        return Ok(range);
+    };
     let mut keys: Vec<Key> = map.map.keys().cloned().collect();
     keys.sort();
     let keys = keys.into_iter().map(|key| match key {

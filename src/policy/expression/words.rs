@@ -14,24 +14,46 @@ pub(super) fn in_words(error: ExecutionError) -> String {
         ExecutionError::IndexOutOfBounds(_) => "the list is shorter".to_owned(),
         ExecutionError::NoSuchOverload(error) => {
             let types = error.argument_types().join(", ");
-            format!("`{}` does not take ({types})", error.function().trim_matches(|char| char == '_' || char == '@'))
+            format!(
+                "`{}` does not take ({types})",
+                error
+                    .function()
+                    .trim_matches(|char| char == '_' || char == '@')
+            )
         }
         ExecutionError::UndeclaredReference(name) => format!("`{name}` is not known"),
-        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => "division by zero".to_owned(),
+        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
+            "division by zero".to_owned()
+        }
         ExecutionError::Overflow(operator, ..) => {
-            format!("`{}` comes to a number that is none of 64 bits", sign(operator))
+            format!(
+                "`{}` comes to a number that is none of 64 bits",
+                sign(operator)
+            )
         }
         ExecutionError::UnsupportedBinaryOperator(operator, left, right) => {
-            format!("`{}` does not take ({}, {})", sign(operator), type_name(&left), type_name(&right))
+            format!(
+                "`{}` does not take ({}, {})",
+                sign(operator),
+                type_name(&left),
+                type_name(&right)
+            )
         }
         ExecutionError::ValuesNotComparable(left, right) => {
-            format!("{} and {} cannot be compared", type_name(&left), type_name(&right))
+            format!(
+                "{} and {} cannot be compared",
+                type_name(&left),
+                type_name(&right)
+            )
         }
         ExecutionError::UnsupportedIndex(key, of) => {
             format!("{} has no entries by {}", type_name(&of), type_name(&key))
         }
-        ExecutionError::UnsupportedKeyType(key) => format!("{} is no key of a map", type_name(&key)),
-        ExecutionError::UnsupportedTargetType { target } | ExecutionError::NotSupportedAsMethod { target, .. } => {
+        ExecutionError::UnsupportedKeyType(key) => {
+            format!("{} is no key of a map", type_name(&key))
+        }
+        ExecutionError::UnsupportedTargetType { target }
+        | ExecutionError::NotSupportedAsMethod { target, .. } => {
             format!("a function does not take {}", type_name(&target))
         }
         ExecutionError::UnexpectedType { got, want } => format!("it takes {want}, not {got}"),

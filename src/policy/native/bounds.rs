@@ -18,10 +18,20 @@ pub(super) fn check(document: &Document<'_>) -> Option<Diagnostic> {
     let mut items = 0;
     let mut patches = 0;
     for inject in rules::injects(document) {
-        for (key, value) in inject.get(&document.value).and_then(Value::as_object).into_iter().flatten() {
+        for (key, value) in inject
+            .get(&document.value)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
             items += count(key, value);
             if items > MAX_ITEMS {
-                return Some(too_many(document, &inject.key(key), MAX_ITEMS, "items under `inject`"));
+                return Some(too_many(
+                    document,
+                    &inject.key(key),
+                    MAX_ITEMS,
+                    "items under `inject`",
+                ));
             }
             if key == "patches" {
                 patches += value.as_array().map_or(0, Vec::len);
@@ -42,7 +52,11 @@ fn count(key: &str, value: &Value) -> usize {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
     };
     let below: usize = match (key, value) {
-        ("patches", Value::Array(patches)) => patches.iter().filter_map(|patch| patch.get("patch")).map(inner).sum(),
+        ("patches", Value::Array(patches)) => patches
+            .iter()
+            .filter_map(|patch| patch.get("patch"))
+            .map(inner)
+            .sum(),
         ("podSpec" | "defaults", Value::Object(map)) => map.values().map(inner).sum(),
         _ => 0,
     };
@@ -51,6 +65,7 @@ fn count(key: &str, value: &Value) -> usize {
 
 fn too_many(document: &Document<'_>, at: &Path, most: usize, what: &str) -> Diagnostic {
     let message = format!("the policy has more than {most} {what}");
-    let help = "a policy is read by people: make several of it, or put what it holds into a ConfigMap";
+    let help =
+        "a policy is read by people: make several of it, or put what it holds into a ConfigMap";
     document.key_error(Code::TooLong, at, message).help(help)
 }

@@ -11,8 +11,14 @@ use crate::yaml::value::Path;
 /// Fields of a pod spec that have their own key in `inject`, and which.
 pub const NOT_IN_POD_SPEC: [(&str, &str); 5] = [
     ("containers", "use `sidecars` with `type: Container`"),
-    ("initContainers", "use `initContainers` of `inject`, or `sidecars` with `type: Native`"),
-    ("ephemeralContainers", "use `ephemeralContainers` of `inject`"),
+    (
+        "initContainers",
+        "use `initContainers` of `inject`, or `sidecars` with `type: Native`",
+    ),
+    (
+        "ephemeralContainers",
+        "use `ephemeralContainers` of `inject`",
+    ),
     ("volumes", "use `volumes` of `inject`"),
     ("imagePullSecrets", "use `imagePullSecrets` of `inject`"),
 ];
@@ -24,7 +30,8 @@ impl Reader<'_, '_> {
         for invalid in found {
             let path = at.join(&invalid.path);
             let message = invalid.sentence(|| self.document.places.name(&path));
-            self.problems.push(self.document.error(Code::Invalid, &path, message));
+            self.problems
+                .push(self.document.error(Code::Invalid, &path, message));
         }
     }
 
@@ -36,7 +43,10 @@ impl Reader<'_, '_> {
     }
 
     fn document_text(&self, at: &Path) -> String {
-        at.get(&self.document.value).and_then(Value::as_str).unwrap_or_default().to_owned()
+        at.get(&self.document.value)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
     }
 
     /// A second item of one identity would conflict with the first.
@@ -53,7 +63,8 @@ impl Reader<'_, '_> {
     }
 
     fn invalid(&mut self, path: &Path, message: impl Into<String>) {
-        self.problems.push(self.document.error(Code::Invalid, path, message));
+        self.problems
+            .push(self.document.error(Code::Invalid, path, message));
     }
 
     fn check_unique(&mut self, paths: &[Path], key: &str) {
@@ -61,7 +72,11 @@ impl Reader<'_, '_> {
         for path in paths {
             let at = path.key(key);
             let text = self.document_text(&at);
-            let identity = if key == "mountPath" { text.trim_end_matches('/') } else { &text };
+            let identity = if key == "mountPath" {
+                text.trim_end_matches('/')
+            } else {
+                &text
+            };
             if !seen.insert(identity.to_owned()) {
                 self.invalid(&at, format!("`{key}` `{text}` stands twice"));
             }

@@ -11,7 +11,11 @@ use crate::yaml::value::Path;
 impl Reader<'_, '_> {
     pub(super) fn checksum(&mut self, entry: types::Checksum, at: &Path) -> Checksum {
         let key_at = at.key("annotation");
-        let of_each = self.unfilled.of_each.iter().find(|(path, _)| *path == key_at);
+        let of_each = self
+            .unfilled
+            .of_each
+            .iter()
+            .find(|(path, _)| *path == key_at);
         let annotation = match of_each {
             Some((_, template)) => ChecksumKey::OfEach(Arc::clone(template)),
             None => ChecksumKey::Text(entry.annotation.clone()),
@@ -20,7 +24,8 @@ impl Reader<'_, '_> {
             self.rule(&key_at, names::check_key(key));
             if !entry.references.is_empty() {
                 let message = "with `references`, each object has an annotation of its own";
-                let help = "put the object into the key, such as `checksum/${ref.kind}-${ref.name}`";
+                let help =
+                    "put the object into the key, such as `checksum/${ref.kind}-${ref.name}`";
                 self.bad(&key_at, message, help);
             }
         } else if entry.references.is_empty() {
@@ -33,8 +38,14 @@ impl Reader<'_, '_> {
             annotation,
             config_maps: entry.config_maps,
             secrets: entry.secrets,
-            all_config_maps: entry.references.iter().any(|kind| matches!(kind, ReferenceKind::ConfigMap)),
-            all_secrets: entry.references.iter().any(|kind| matches!(kind, ReferenceKind::Secret)),
+            all_config_maps: entry
+                .references
+                .iter()
+                .any(|kind| matches!(kind, ReferenceKind::ConfigMap)),
+            all_secrets: entry
+                .references
+                .iter()
+                .any(|kind| matches!(kind, ReferenceKind::Secret)),
             keys: entry.keys,
             skips_missing: matches!(entry.on_missing, OnMissing::Skip),
         }
@@ -42,11 +53,18 @@ impl Reader<'_, '_> {
 
     fn check_names_of_objects(&mut self, entry: &types::Checksum, at: &Path) {
         if entry.config_maps.is_empty() && entry.secrets.is_empty() && entry.references.is_empty() {
-            self.bad(at, "the checksum is of nothing", "name objects under `configMaps`, `secrets` or `references`");
+            self.bad(
+                at,
+                "the checksum is of nothing",
+                "name objects under `configMaps`, `secrets` or `references`",
+            );
         }
         for list in [at.key("configMaps"), at.key("secrets")] {
             for path in self.paths(&list) {
-                let name = path.get(&self.document.value).and_then(Value::as_str).unwrap_or_default();
+                let name = path
+                    .get(&self.document.value)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
                 self.rule(&path, names::check_dns_subdomain(name));
             }
         }

@@ -50,9 +50,12 @@ enum Level {
 
 /// The entry of an `inject` that a path leads into: of lists and maps of texts one item, else the whole key.
 pub(super) fn entry_of(path: &Path, injects: &[Path]) -> Path {
-    let Some(inject) = injects.iter().find(|inject| path.starts_with(inject)) else { return path.clone() };
+    let Some(inject) = injects.iter().find(|inject| path.starts_with(inject)) else {
+        return path.clone();
+    };
     let steps = &path.0[inject.0.len()..];
-    let is_one = matches!(steps.first(), Some(Step::Key(key)) if key == "podSpec" || key == DEFAULTS);
+    let is_one =
+        matches!(steps.first(), Some(Step::Key(key)) if key == "podSpec" || key == DEFAULTS);
     let is_of_pod = matches!(steps.get(1), Some(Step::Key(key)) if key == OF_POD);
     let depth = if is_one && !is_of_pod { 1 } else { 2 };
     Path(path.0[..path.0.len().min(inject.0.len() + depth)].to_vec())
@@ -72,14 +75,27 @@ fn is_in_containers(document: &Value, path: &Path, inject: &Path) -> bool {
 impl Reader<'_, '_> {
     /// The `inject` at a path, if something in it waits for a workload.
     pub(super) fn template(&mut self, at: &Path) -> Option<Arc<InjectTemplate>> {
-        let own = self.unfilled.waiting.iter().filter(|(path, _)| path.starts_with(at)).cloned();
+        let own = self
+            .unfilled
+            .waiting
+            .iter()
+            .filter(|(path, _)| path.starts_with(at))
+            .cloned();
         let document = &self.document.value;
-        let (container, pod): (Vec<_>, Vec<_>) = own.partition(|(path, _)| is_in_containers(document, path, at));
+        let (container, pod): (Vec<_>, Vec<_>) =
+            own.partition(|(path, _)| is_in_containers(document, path, at));
         if container.is_empty() && pod.is_empty() {
             return None;
         }
-        if container.iter().any(|(path, _)| path.0.len() == at.0.len() + 1 && path.name() == DEFAULTS) {
-            self.bad(&at.key(DEFAULTS), "`defaults` cannot be one expression", "write its fields out");
+        if container
+            .iter()
+            .any(|(path, _)| path.0.len() == at.0.len() + 1 && path.name() == DEFAULTS)
+        {
+            self.bad(
+                &at.key(DEFAULTS),
+                "`defaults` cannot be one expression",
+                "write its fields out",
+            );
         }
         let value = at.get(&self.document.value)?.clone();
         let places = self.document.places.keep(&value, at);
@@ -100,18 +116,25 @@ impl InjectTemplate {
     pub fn unevaluated(&self) -> Vec<Part> {
         let lists = self.value.as_object().into_iter().flatten();
         let mut parts = Vec::new();
-        for (key, value) in lists.filter(|(key, _)| !matches!(key.as_str(), "checksums" | "volumeMounts")) {
+        for (key, value) in
+            lists.filter(|(key, _)| !matches!(key.as_str(), "checksums" | "volumeMounts"))
+        {
             let at = self.at.key(key);
             let span = |path: &Path| self.places.find(path).value;
-            match value.as_array().filter(|_| key != "imagePullSecrets" && key != "patches") {
-                Some(entries) => parts.extend(
-                    (0..)
-                        .zip(entries)
-                        .map(|(index, entry)| Part { value: Arc::new(entry.clone()), at: span(&at.index(index)) }),
-                ),
+            match value
+                .as_array()
+                .filter(|_| key != "imagePullSecrets" && key != "patches")
+            {
+                Some(entries) => parts.extend((0..).zip(entries).map(|(index, entry)| Part {
+                    value: Arc::new(entry.clone()),
+                    at: span(&at.index(index)),
+                })),
                 None => {
                     let value = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
-                    parts.push(Part { value: Arc::new(value), at: span(&at) });
+                    parts.push(Part {
+                        value: Arc::new(value),
+                        at: span(&at),
+                    });
                 }
             }
         }
@@ -124,10 +147,21 @@ impl InjectTemplate {
     /// # Errors
     /// All that is wrong, with the places in the policy.
     pub fn expand_pod(&self, evaluators: &[Evaluator<'_>]) -> Result<Inject, Vec<Diagnostic>> {
-        let level = if self.container.is_empty() { Level::Both } else { Level::Pod };
+        let level = if self.container.is_empty() {
+            Level::Both
+        } else {
+            Level::Pod
+        };
         self.expand(level, &self.pod, |template| {
-            let wanted = if template.uses().container { evaluators.len() } else { 1 };
-            let mut outcomes = evaluators.iter().take(wanted).map(|evaluator| template.evaluate(evaluator));
+            let wanted = if template.uses().container {
+                evaluators.len()
+            } else {
+                1
+            };
+            let mut outcomes = evaluators
+                .iter()
+                .take(wanted)
+                .map(|evaluator| template.evaluate(evaluator));
             let first = outcomes.next().unwrap_or(Ok(Outcome::Absent))?;
             for other in outcomes {
                 if other? != first {
@@ -142,11 +176,17 @@ impl InjectTemplate {
     ///
     /// # Errors
     /// All that is wrong, with the places in the policy.
-    pub fn expand_container(&self, evaluator: &Evaluator<'_>) -> Result<Option<Inject>, Vec<Diagnostic>> {
+    pub fn expand_container(
+        &self,
+        evaluator: &Evaluator<'_>,
+    ) -> Result<Option<Inject>, Vec<Diagnostic>> {
         if self.container.is_empty() {
             return Ok(None);
         }
-        self.expand(Level::Container, &self.container, |template| template.evaluate(evaluator)).map(Some)
+        self.expand(Level::Container, &self.container, |template| {
+            template.evaluate(evaluator)
+        })
+        .map(Some)
     }
 
     /// Whether there is anything under a key of `inject`.
@@ -163,21 +203,37 @@ impl InjectTemplate {
         let mut document = self.document(level);
         let mut faults = Vec::new();
         for (path, template) in templates {
-            let outcome = evaluate(template).map_err(|fault| Fault { path: path.clone(), ..fault });
-            faults.extend(outcome.and_then(|outcome| put(&mut document.value, path, outcome)).err());
+            let outcome = evaluate(template).map_err(|fault| Fault {
+                path: path.clone(),
+                ..fault
+            });
+            faults.extend(
+                outcome
+                    .and_then(|outcome| put(&mut document.value, path, outcome))
+                    .err(),
+            );
         }
         if !faults.is_empty() {
-            return Err(faults.into_iter().map(|fault| document.fault(fault)).collect());
+            return Err(faults
+                .into_iter()
+                .map(|fault| document.fault(fault))
+                .collect());
         }
         let evaluated: Vec<Path> = templates.iter().map(|(path, _)| path.clone()).collect();
         let found = self.check(&document.value);
         write_as_text(&mut document.value, &found, &evaluated);
-        let problems: Vec<Diagnostic> =
-            self.check(&document.value).iter().map(|problem| document.problem(problem)).collect();
+        let problems: Vec<Diagnostic> = self
+            .check(&document.value)
+            .iter()
+            .map(|problem| document.problem(problem))
+            .collect();
         if !problems.is_empty() {
             return Err(problems);
         }
-        let unfilled = Unfilled { of_each: self.of_each.clone(), ..Unfilled::default() };
+        let unfilled = Unfilled {
+            of_each: self.of_each.clone(),
+            ..Unfilled::default()
+        };
         let mut reader = Reader::of(&document, Vocabulary::default(), unfilled);
         let mut inject = reader.inject(&self.at);
         inject.patches.retain(|entry| match level {
@@ -185,13 +241,23 @@ impl InjectTemplate {
             Level::Pod => entry.scope != PatchScope::Container,
             Level::Container => entry.scope == PatchScope::Container,
         });
-        if reader.problems.is_empty() { Ok(inject) } else { Err(reader.problems) }
+        if reader.problems.is_empty() {
+            Ok(inject)
+        } else {
+            Err(reader.problems)
+        }
     }
 
     fn check(&self, value: &Value) -> Vec<Problem> {
         let inject = self.at.get(value).expect("the document was made around it");
         let found = INJECT.check(inject, Templates::Filled);
-        found.into_iter().map(|problem| Problem { path: self.at.join(&problem.path), ..problem }).collect()
+        found
+            .into_iter()
+            .map(|problem| Problem {
+                path: self.at.join(&problem.path),
+                ..problem
+            })
+            .collect()
     }
 
     /// The part of `inject` for a level, at its place in a document with nothing else.
@@ -210,18 +276,30 @@ impl InjectTemplate {
             Level::Container => {
                 // Patches keep their places in the list; those of the pod are left out when they are read.
                 inject.retain(|key, _| !is_for_pod(key) || key == "patches");
-                inject.get_mut(DEFAULTS).and_then(Value::as_object_mut).map(|defaults| defaults.shift_remove(OF_POD));
+                inject
+                    .get_mut(DEFAULTS)
+                    .and_then(Value::as_object_mut)
+                    .map(|defaults| defaults.shift_remove(OF_POD));
             }
         }
-        let value = self.at.0.iter().rev().fold(Value::Object(inject), |inner, step| match step {
-            Step::Key(key) => Value::Object(Map::from_iter([(key.clone(), inner)])),
-            Step::Index(index) => {
-                let mut entries = vec![Value::Null; *index];
-                entries.push(inner);
-                Value::Array(entries)
-            }
-        });
-        Document { file: Arc::clone(&self.file), places: Places::Kept(Arc::clone(&self.places)), value }
+        let value = self
+            .at
+            .0
+            .iter()
+            .rev()
+            .fold(Value::Object(inject), |inner, step| match step {
+                Step::Key(key) => Value::Object(Map::from_iter([(key.clone(), inner)])),
+                Step::Index(index) => {
+                    let mut entries = vec![Value::Null; *index];
+                    entries.push(inner);
+                    Value::Array(entries)
+                }
+            });
+        Document {
+            file: Arc::clone(&self.file),
+            places: Places::Kept(Arc::clone(&self.places)),
+            value,
+        }
     }
 }
 

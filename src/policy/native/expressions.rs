@@ -22,7 +22,10 @@ pub(super) fn read_variables(
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<Variable> {
     let list = Path::of(&["spec", "variables"]);
-    let entries: Vec<Named> = match list.get(&document.value).map(|value| serde_json::from_value(value.clone())) {
+    let entries: Vec<Named> = match list
+        .get(&document.value)
+        .map(|value| serde_json::from_value(value.clone()))
+    {
         Some(Ok(entries)) => entries,
         Some(Err(_)) | None => Vec::new(),
     };
@@ -46,8 +49,14 @@ pub(super) fn read_variables(
         let at = at.key("expression");
         match compile(document, &entry.expression, vocabulary, &at) {
             Ok(expression) => {
-                vocabulary.variables.insert(entry.name.clone(), expression.uses);
-                variables.push(Variable { name: entry.name, expression, at: document.span(&at) });
+                vocabulary
+                    .variables
+                    .insert(entry.name.clone(), expression.uses);
+                variables.push(Variable {
+                    name: entry.name,
+                    expression,
+                    at: document.span(&at),
+                });
             }
             Err(found) => {
                 problems.extend(found);
@@ -65,7 +74,12 @@ pub(super) fn compile(
     at: &Path,
 ) -> Result<Expression, Vec<Diagnostic>> {
     let compiled = Expression::compile(text.trim(), vocabulary);
-    let in_place = |fault: Fault| document.fault(Fault { path: at.clone(), ..fault });
+    let in_place = |fault: Fault| {
+        document.fault(Fault {
+            path: at.clone(),
+            ..fault
+        })
+    };
     let compiled = compiled.and_then(|expression| match expression.uses.reference {
         true => Err(vec![no_reference()]),
         false => Ok(expression),
@@ -74,9 +88,15 @@ pub(super) fn compile(
 }
 
 /// What is wrong with the conditions, so that it is said together with what is wrong elsewhere.
-pub(super) fn check_conditions(document: &Document<'_>, vocabulary: &Vocabulary, problems: &mut Vec<Diagnostic>) {
+pub(super) fn check_conditions(
+    document: &Document<'_>,
+    vocabulary: &Vocabulary,
+    problems: &mut Vec<Diagnostic>,
+) {
     let mut reader = Reader::of(document, vocabulary.clone(), Unfilled::default());
-    let holders = rules::entries(document).into_iter().chain([Path::of(&["spec"])]);
+    let holders = rules::entries(document)
+        .into_iter()
+        .chain([Path::of(&["spec"])]);
     for list in holders.map(|holder| holder.key("matchConditions")) {
         if let Some(value) = list.get(&document.value)
             && let Ok(conditions) = serde_json::from_value(value.clone())
@@ -95,10 +115,18 @@ impl Reader<'_, '_> {
             match compile(self.document, &condition.expression, &self.vocabulary, &at) {
                 Ok(expression) if expression.uses.container => {
                     let message = format!("the condition `{}` uses `container`", condition.name);
-                    self.bad(&at, message, "conditions decide about workloads: ask `pod.spec.containers` instead");
+                    self.bad(
+                        &at,
+                        message,
+                        "conditions decide about workloads: ask `pod.spec.containers` instead",
+                    );
                 }
                 Ok(expression) => {
-                    read.push(Condition { name: condition.name, expression, at: self.document.span(&at) });
+                    read.push(Condition {
+                        name: condition.name,
+                        expression,
+                        at: self.document.span(&at),
+                    });
                 }
                 Err(found) => self.problems.extend(found),
             }

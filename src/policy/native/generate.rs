@@ -35,14 +35,21 @@ pub struct ResourceTemplate {
 /// The paths of the objects of `generate`.
 pub(super) fn resources(document: &Document<'_>) -> Vec<Path> {
     let list = Path::of(&["spec", "generate"]);
-    let count = list.get(&document.value).and_then(Value::as_array).map_or(0, Vec::len);
-    (0..count).map(|at| list.index(at).key("resource")).filter(|at| at.get(&document.value).is_some()).collect()
+    let count = list
+        .get(&document.value)
+        .and_then(Value::as_array)
+        .map_or(0, Vec::len);
+    (0..count)
+        .map(|at| list.index(at).key("resource"))
+        .filter(|at| at.get(&document.value).is_some())
+        .collect()
 }
 
 impl Reader<'_, '_> {
     pub(super) fn generate(&mut self, entries: Vec<types::Companion>) -> Vec<Generate> {
         let list = Path::of(&["spec", "generate"]);
-        let read = |(index, entry): (usize, types::Companion)| self.generated(&entry, &list.index(index));
+        let read =
+            |(index, entry): (usize, types::Companion)| self.generated(&entry, &list.index(index));
         entries.into_iter().enumerate().filter_map(read).collect()
     }
 
@@ -54,14 +61,29 @@ impl Reader<'_, '_> {
         let resource = at.key("resource");
         for word in ["apiVersion", "kind"] {
             let path = resource.key(word);
-            let text = path.get(&self.document.value).and_then(Value::as_str).unwrap_or_default();
-            if text.is_empty() || self.unfilled.waiting.iter().any(|(waiting, _)| *waiting == path) {
+            let text = path
+                .get(&self.document.value)
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            if text.is_empty()
+                || self
+                    .unfilled
+                    .waiting
+                    .iter()
+                    .any(|(waiting, _)| *waiting == path)
+            {
                 let message = format!("the object must state its `{word}`");
-                self.bad(&path, message, "write it out: it does not depend on the workload");
+                self.bad(
+                    &path,
+                    message,
+                    "write it out: it does not depend on the workload",
+                );
                 return None;
             }
             // What an earlier run wrote is found again by these words, which every reader must see alike.
-            let is_known = |byte: u8| byte.is_ascii_alphanumeric() || word == "apiVersion" && b"./-".contains(&byte);
+            let is_known = |byte: u8| {
+                byte.is_ascii_alphanumeric() || word == "apiVersion" && b"./-".contains(&byte)
+            };
             if !text.bytes().all(is_known) {
                 self.bad(
                     &path,
@@ -71,23 +93,47 @@ impl Reader<'_, '_> {
                 return None;
             }
         }
-        let own = self.unfilled.waiting.iter().filter(|(path, _)| path.starts_with(&resource));
+        let own = self
+            .unfilled
+            .waiting
+            .iter()
+            .filter(|(path, _)| path.starts_with(&resource));
         let waiting: Vec<(Path, Template)> = own.cloned().collect();
-        if let Some((path, _)) = waiting.iter().find(|(_, template)| template.uses().container) {
+        if let Some((path, _)) = waiting
+            .iter()
+            .find(|(_, template)| template.uses().container)
+        {
             let help = "an object is generated once a workload: use `containers.first`";
             self.bad(path, "objects of `generate` are of no container", help);
         }
         let value = resource.get(&self.document.value)?.clone();
         let places = self.document.places.keep(&value, &resource);
         let file = Arc::clone(&self.document.file);
-        let evaluated = self.unfilled.evaluated.iter().filter(|path| path.starts_with(&resource)).cloned().collect();
-        let template = ResourceTemplate { at: resource, value, waiting, evaluated, places, file };
+        let evaluated = self
+            .unfilled
+            .evaluated
+            .iter()
+            .filter(|path| path.starts_with(&resource))
+            .cloned()
+            .collect();
+        let template = ResourceTemplate {
+            at: resource,
+            value,
+            waiting,
+            evaluated,
+            places,
+            file,
+        };
         if template.waiting.is_empty()
             && let Err(found) = template.check(&mut template.document())
         {
             self.problems.extend(found);
         }
-        Some(Generate { at: self.document.span(at), when, resource: Arc::new(template) })
+        Some(Generate {
+            at: self.document.span(at),
+            when,
+            resource: Arc::new(template),
+        })
     }
 
     fn condition_of(&mut self, text: &str, at: &Path) -> Option<Expression> {
@@ -100,7 +146,11 @@ impl Reader<'_, '_> {
             Ok(expression) => Some(expression),
             Err(found) => {
                 if has_expression(text) {
-                    self.bad(at, "`when` is CEL and stands without `${}`", "write the expression alone");
+                    self.bad(
+                        at,
+                        "`when` is CEL and stands without `${}`",
+                        "write the expression alone",
+                    );
                 } else {
                     self.problems.extend(found);
                 }
@@ -113,7 +163,12 @@ impl Reader<'_, '_> {
 impl ResourceTemplate {
     /// `v1`, and `ConfigMap`.
     pub fn type_of(&self) -> (&str, &str) {
-        let text = |key: &str| self.value.get(key).and_then(Value::as_str).unwrap_or_default();
+        let text = |key: &str| {
+            self.value
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
         (text("apiVersion"), text("kind"))
     }
 
@@ -125,36 +180,64 @@ impl ResourceTemplate {
         let mut document = self.document();
         let mut faults = Vec::new();
         for (path, template) in &self.waiting {
-            let outcome = template.evaluate(evaluator).map_err(|fault| Fault { path: path.clone(), ..fault });
-            faults.extend(outcome.and_then(|outcome| put(&mut document.value, path, outcome)).err());
+            let outcome = template.evaluate(evaluator).map_err(|fault| Fault {
+                path: path.clone(),
+                ..fault
+            });
+            faults.extend(
+                outcome
+                    .and_then(|outcome| put(&mut document.value, path, outcome))
+                    .err(),
+            );
         }
         if !faults.is_empty() {
-            return Err(faults.into_iter().map(|fault| document.fault(fault)).collect());
+            return Err(faults
+                .into_iter()
+                .map(|fault| document.fault(fault))
+                .collect());
         }
         self.check(&mut document)?;
-        let object = self.at.get(&document.value).expect("the document was made around it");
+        let object = self
+            .at
+            .get(&document.value)
+            .expect("the document was made around it");
         Ok(object.clone())
     }
 
     /// The object at its place in a document with nothing else.
     fn document(&self) -> Document<'static> {
-        let value = self.at.0.iter().rev().fold(self.value.clone(), |inner, step| match step {
-            Step::Key(key) => Value::Object(Map::from_iter([(key.clone(), inner)])),
-            Step::Index(index) => {
-                let mut entries = vec![Value::Null; *index];
-                entries.push(inner);
-                Value::Array(entries)
-            }
-        });
-        Document { file: Arc::clone(&self.file), places: Places::Kept(Arc::clone(&self.places)), value }
+        let value = self
+            .at
+            .0
+            .iter()
+            .rev()
+            .fold(self.value.clone(), |inner, step| match step {
+                Step::Key(key) => Value::Object(Map::from_iter([(key.clone(), inner)])),
+                Step::Index(index) => {
+                    let mut entries = vec![Value::Null; *index];
+                    entries.push(inner);
+                    Value::Array(entries)
+                }
+            });
+        Document {
+            file: Arc::clone(&self.file),
+            places: Places::Kept(Arc::clone(&self.places)),
+            value,
+        }
     }
 
     /// Checks names, and what is known of the kind. What is evaluated is written as text where the kind wants text.
     fn check(&self, document: &mut Document<'_>) -> Result<(), Vec<Diagnostic>> {
         let mut problems = Vec::new();
         for (word, check) in [
-            ("name", names::check_dns_subdomain as fn(&str) -> names::Rule),
-            ("namespace", names::check_dns_label as fn(&str) -> names::Rule),
+            (
+                "name",
+                names::check_dns_subdomain as fn(&str) -> names::Rule,
+            ),
+            (
+                "namespace",
+                names::check_dns_label as fn(&str) -> names::Rule,
+            ),
         ] {
             let path = self.at.key("metadata").key(word);
             match path.get(&document.value) {
@@ -173,22 +256,45 @@ impl ResourceTemplate {
             Some(schema) => (schema, self.at.clone()),
             None => (&*METADATA, self.at.key("metadata")),
         };
-        let evaluated: Vec<Path> =
-            self.evaluated.iter().chain(self.waiting.iter().map(|(path, _)| path)).cloned().collect();
+        let evaluated: Vec<Path> = self
+            .evaluated
+            .iter()
+            .chain(self.waiting.iter().map(|(path, _)| path))
+            .cloned()
+            .collect();
         let unquoted = found(schema, &of, document);
         write_as_text(&mut document.value, &unquoted, &evaluated);
-        problems.extend(found(schema, &of, document).iter().map(|problem| document.problem(problem)));
-        if problems.is_empty() { Ok(()) } else { Err(problems) }
+        problems.extend(
+            found(schema, &of, document)
+                .iter()
+                .map(|problem| document.problem(problem)),
+        );
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems)
+        }
     }
 }
 
 fn found(schema: &Schema, at: &Path, document: &Document<'_>) -> Vec<Problem> {
-    let Some(value) = at.get(&document.value) else { return Vec::new() };
+    let Some(value) = at.get(&document.value) else {
+        return Vec::new();
+    };
     let found = schema.check(value, Templates::Filled);
-    found.into_iter().map(|problem| Problem { path: at.join(&problem.path), ..problem }).collect()
+    found
+        .into_iter()
+        .map(|problem| Problem {
+            path: at.join(&problem.path),
+            ..problem
+        })
+        .collect()
 }
 
 /// `inject` and the objects of `generate`: where `${...}` may stand.
 pub(super) fn holders(document: &Document<'_>) -> Vec<Path> {
-    rules::injects(document).into_iter().chain(resources(document)).collect()
+    rules::injects(document)
+        .into_iter()
+        .chain(resources(document))
+        .collect()
 }

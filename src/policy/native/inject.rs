@@ -19,11 +19,15 @@ impl Reader<'_, '_> {
     /// What stands under `inject`, entries that are left out aside.
     pub(super) fn inject(&mut self, at: &Path) -> Inject {
         self.check_names(at);
-        self.report_each(&at.key("imagePullSecrets"), validation::of_image_pull_secret);
+        self.report_each(
+            &at.key("imagePullSecrets"),
+            validation::of_image_pull_secret,
+        );
         Inject {
             init_containers: self.read_each(&at.key("initContainers"), Self::init_container),
             sidecars: self.read_each(&at.key("sidecars"), Self::sidecar),
-            ephemeral_containers: self.read_each(&at.key("ephemeralContainers"), Self::ephemeral_container),
+            ephemeral_containers: self
+                .read_each(&at.key("ephemeralContainers"), Self::ephemeral_container),
             volumes: self.checked(&at.key("volumes"), validation::of_volume),
             volume_mounts: self.checked(&at.key("volumeMounts"), validation::of_volume_mount),
             env: self.read_each(&at.key("env"), Self::env),
@@ -36,14 +40,19 @@ impl Reader<'_, '_> {
             image_pull_secrets: self.items(&at.key("imagePullSecrets")),
             pod_spec: self.pod_spec(&at.key("podSpec")),
             container_defaults: self.container_defaults(&at.key("defaults")),
-            pod_security_context: self.pod_security_context(&at.key("defaults").key("podSecurityContext")),
+            pod_security_context: self
+                .pod_security_context(&at.key("defaults").key("podSecurityContext")),
             checksums: self.read_each(&at.key("checksums"), Self::checksum),
             patches: self.patches(&at.key("patches")),
         }
     }
 
     /// The entries of a list, each as the type that it must be.
-    fn read_each<T: DeserializeOwned, I>(&mut self, at: &Path, read: impl Fn(&mut Self, T, &Path) -> I) -> Vec<I> {
+    fn read_each<T: DeserializeOwned, I>(
+        &mut self,
+        at: &Path,
+        read: impl Fn(&mut Self, T, &Path) -> I,
+    ) -> Vec<I> {
         let mut items = Vec::new();
         for path in self.paths(at) {
             let value = path.get(&self.document.value).cloned().unwrap_or_default();
@@ -51,7 +60,8 @@ impl Reader<'_, '_> {
                 Ok(entry) => items.push(read(self, entry, &path)),
                 Err(error) => {
                     let message = format!("`{}` cannot be read: {error}", path.name());
-                    self.problems.push(self.document.error(Code::WrongType, &path, message));
+                    self.problems
+                        .push(self.document.error(Code::WrongType, &path, message));
                 }
             }
         }
@@ -64,46 +74,81 @@ impl Reader<'_, '_> {
 
     /// The value at a path, if something is there.
     fn item(&self, at: &Path) -> Option<Item> {
-        let value = at.get(&self.document.value).filter(|_| !self.is_left_out(at))?.clone();
-        Some(Item { value: Arc::new(value), at: self.document.span(at) })
+        let value = at
+            .get(&self.document.value)
+            .filter(|_| !self.is_left_out(at))?
+            .clone();
+        Some(Item {
+            value: Arc::new(value),
+            at: self.document.span(at),
+        })
     }
 
     /// The entries of the list at a path.
     fn items(&self, at: &Path) -> Vec<Item> {
-        self.paths(at).iter().filter_map(|path| self.item(path)).collect()
+        self.paths(at)
+            .iter()
+            .filter_map(|path| self.item(path))
+            .collect()
     }
 
     /// The paths of the entries of the list at a path.
     pub(super) fn paths(&self, at: &Path) -> Vec<Path> {
-        let length = at.get(&self.document.value).and_then(Value::as_array).map_or(0, Vec::len);
-        (0..length).map(|index| at.index(index)).filter(|path| !self.is_left_out(path)).collect()
+        let length = at
+            .get(&self.document.value)
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len);
+        (0..length)
+            .map(|index| at.index(index))
+            .filter(|path| !self.is_left_out(path))
+            .collect()
     }
 
     /// The mapping at a path, without podgraft's own words.
     pub(super) fn kubernetes_item(&self, at: &Path) -> Item {
-        let value = at.get(&self.document.value).expect("the caller walks the entries that are there");
-        let mut map = value.as_object().cloned().expect("the schema checked that it is a mapping");
+        let value = at
+            .get(&self.document.value)
+            .expect("the caller walks the entries that are there");
+        let mut map = value
+            .as_object()
+            .cloned()
+            .expect("the schema checked that it is a mapping");
         map.retain(|key, _| !OUR_WORDS.contains(&key.as_str()));
-        Item { value: Arc::new(Value::Object(map)), at: self.document.span(at) }
+        Item {
+            value: Arc::new(Value::Object(map)),
+            at: self.document.span(at),
+        }
     }
 
     fn init_container(&mut self, entry: types::InitContainer, at: &Path) -> (Item, Position) {
         let item = self.kubernetes_item(at);
-        self.report(at, |container| validation::of_container(container, Role::Init));
+        self.report(at, |container| {
+            validation::of_container(container, Role::Init)
+        });
         if item.value.get("restartPolicy").and_then(Value::as_str) == Some("Always") {
             let message = "an init container with `restartPolicy: Always` is a sidecar";
-            self.bad(&at.key("restartPolicy"), message, "put it under `sidecars` with `type: Native`");
+            self.bad(
+                &at.key("restartPolicy"),
+                message,
+                "put it under `sidecars` with `type: Native`",
+            );
         }
         (item, entry.position.into())
     }
 
     /// Its own fields are checked by its type.
     fn ephemeral_container(&mut self, _: EphemeralContainer, at: &Path) -> Item {
-        self.report(at, |container| validation::of_container(container, Role::Ephemeral));
+        self.report(at, |container| {
+            validation::of_container(container, Role::Ephemeral)
+        });
         self.kubernetes_item(at)
     }
 
-    fn sidecar(&mut self, entry: types::Sidecar, at: &Path) -> (Item, policy::SidecarType, Position) {
+    fn sidecar(
+        &mut self,
+        entry: types::Sidecar,
+        at: &Path,
+    ) -> (Item, policy::SidecarType, Position) {
         let mut item = self.kubernetes_item(at);
         let role = match entry.r#type {
             SidecarType::Native => Role::NativeSidecar,
@@ -116,11 +161,20 @@ impl Reader<'_, '_> {
                 Arc::make_mut(&mut item.value)["restartPolicy"] = Value::from("Always");
             }
             (SidecarType::Native, Some(_)) => {
-                self.bad(&at.key("restartPolicy"), "a native sidecar always restarts", "leave `restartPolicy` out");
+                self.bad(
+                    &at.key("restartPolicy"),
+                    "a native sidecar always restarts",
+                    "leave `restartPolicy` out",
+                );
             }
             (SidecarType::Container, Some("Always")) => {
-                let message = "`restartPolicy: Always` makes an init container a sidecar, and this is none";
-                self.bad(&at.key("restartPolicy"), message, "leave it out, or make the sidecar `type: Native`");
+                let message =
+                    "`restartPolicy: Always` makes an init container a sidecar, and this is none";
+                self.bad(
+                    &at.key("restartPolicy"),
+                    message,
+                    "leave it out, or make the sidecar `type: Native`",
+                );
             }
             (SidecarType::Container, _) => {}
         }
@@ -134,7 +188,10 @@ impl Reader<'_, '_> {
             item: self.kubernetes_item(at),
             name: entry.var.name.clone(),
             op: entry.op.into(),
-            separator: entry.separator.clone().unwrap_or_else(|| default_separator(&entry.var.name, entry.op)),
+            separator: entry
+                .separator
+                .clone()
+                .unwrap_or_else(|| default_separator(&entry.var.name, entry.op)),
             position: entry.position.clone().into(),
         }
     }
@@ -146,18 +203,34 @@ impl Reader<'_, '_> {
         match entry.op {
             EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys if !has_value => {
                 let message = format!("`op: {:?}` of `{name}` needs `value`", entry.op);
-                self.bad(at, message, "it joins a text with what is there; to put in a reference, use `op: Set`");
+                self.bad(
+                    at,
+                    message,
+                    "it joins a text with what is there; to put in a reference, use `op: Set`",
+                );
             }
             EnvOp::Remove if has_value || has_source => {
                 let message = format!("`op: Remove` of `{name}` takes no value");
                 self.bad(at, message, "leave out `value` and `valueFrom`");
             }
-            EnvOp::Set | EnvOp::SetIfAbsent | EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys | EnvOp::Remove => {}
+            EnvOp::Set
+            | EnvOp::SetIfAbsent
+            | EnvOp::Append
+            | EnvOp::Prepend
+            | EnvOp::MergeKeys
+            | EnvOp::Remove => {}
         }
         let joins = matches!(entry.op, EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys);
         if entry.separator.is_some() && !joins {
-            let message = format!("`separator` of `{name}` does nothing with `op: {:?}`", entry.op);
-            self.bad(&at.key("separator"), message, "it belongs to Append, Prepend and MergeKeys");
+            let message = format!(
+                "`separator` of `{name}` does nothing with `op: {:?}`",
+                entry.op
+            );
+            self.bad(
+                &at.key("separator"),
+                message,
+                "it belongs to Append, Prepend and MergeKeys",
+            );
         }
     }
 
@@ -179,8 +252,13 @@ impl Reader<'_, '_> {
 
     /// The texts of a mapping.
     fn map_items(&self, at: &Path) -> Vec<(String, Item)> {
-        let map = at.get(&self.document.value).and_then(Value::as_object).into_iter().flatten();
-        map.filter_map(|(key, _)| Some((key.clone(), self.item(&at.key(key))?))).collect()
+        let map = at
+            .get(&self.document.value)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
+        map.filter_map(|(key, _)| Some((key.clone(), self.item(&at.key(key))?)))
+            .collect()
     }
 
     fn pod_spec(&mut self, at: &Path) -> Option<Item> {
@@ -188,7 +266,9 @@ impl Reader<'_, '_> {
         for (key, instead) in checks::NOT_IN_POD_SPEC {
             if item.value.get(key).is_some() {
                 let message = format!("`podSpec` takes no `{key}`");
-                let problem = self.document.key_error(Code::BadPolicy, &at.key(key), message);
+                let problem = self
+                    .document
+                    .key_error(Code::BadPolicy, &at.key(key), message);
                 self.problems.push(problem.help(instead));
             }
         }
@@ -220,7 +300,13 @@ impl Reader<'_, '_> {
 
 /// `:` for the lists of paths that every shell and loader splits so, `,` for pairs.
 fn default_separator(name: &str, op: EnvOp) -> String {
-    const PATH_LISTS: [&str; 5] = ["PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "CLASSPATH", "LD_PRELOAD"];
+    const PATH_LISTS: [&str; 5] = [
+        "PATH",
+        "PYTHONPATH",
+        "LD_LIBRARY_PATH",
+        "CLASSPATH",
+        "LD_PRELOAD",
+    ];
     let separator = match op {
         EnvOp::MergeKeys => ",",
         _ if PATH_LISTS.contains(&name) => ":",

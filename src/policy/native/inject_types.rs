@@ -1,8 +1,8 @@
 //! The words of `inject`: Kubernetes' own types, with the few words of ours beside them.
 
 use k8s_openapi::api::core::v1::{
-    Container, ContainerPort, EnvFromSource, EnvVar, EphemeralContainer, PodSecurityContext, PodSpec,
-    ResourceRequirements, SecurityContext, Volume, VolumeMount,
+    Container, ContainerPort, EnvFromSource, EnvVar, EphemeralContainer, PodSecurityContext,
+    PodSpec, ResourceRequirements, SecurityContext, Volume, VolumeMount,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;

@@ -38,8 +38,14 @@ pub static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of::<InjectionPolicy
 
 /// The names of the parameters that a policy declares, whatever else is wrong with it.
 pub fn declared(document: &Document<'_>) -> Vec<String> {
-    let list = document.value.pointer("/spec/params").and_then(Value::as_array);
-    let names = list.into_iter().flatten().filter_map(|param| param.get("name")?.as_str());
+    let list = document
+        .value
+        .pointer("/spec/params")
+        .and_then(Value::as_array);
+    let names = list
+        .into_iter()
+        .flatten()
+        .filter_map(|param| param.get("name")?.as_str());
     names.map(str::to_owned).collect()
 }
 
@@ -50,14 +56,27 @@ pub fn translate(mut document: Document<'_>, given: &Given<'_>) -> Result<Policy
     }
     let mut problems = check_words(&document);
     none_of(&mut problems)?;
-    let declared = document.value.pointer("/spec/params").cloned().unwrap_or_else(|| Value::Array(Vec::new()));
-    let declared: Vec<Param> = serde_json::from_value(declared).map_err(|error| vec![unreadable(&document, &error)])?;
+    let declared = document
+        .value
+        .pointer("/spec/params")
+        .cloned()
+        .unwrap_or_else(|| Value::Array(Vec::new()));
+    let declared: Vec<Param> =
+        serde_json::from_value(declared).map_err(|error| vec![unreadable(&document, &error)])?;
     let params = params::values(&document, &declared, given, &mut problems);
     refuse_elsewhere(&document, &mut problems);
     // A missing one is said once, not again at every place that uses it.
     let is_open = |param: &&Param| param.required && params.get(&param.name) == Some(&None);
-    let open = declared.iter().filter(is_open).map(|param| param.name.clone()).collect();
-    let mut vocabulary = Vocabulary { params, open, ..Vocabulary::default() };
+    let open = declared
+        .iter()
+        .filter(is_open)
+        .map(|param| param.name.clone())
+        .collect();
+    let mut vocabulary = Vocabulary {
+        params,
+        open,
+        ..Vocabulary::default()
+    };
     let variables = expressions::read_variables(&document, &mut vocabulary, &mut problems);
     let unfilled = fill::fill_in(&mut document, &vocabulary, &variables, &mut problems);
     if !problems.is_empty() {
@@ -73,12 +92,19 @@ pub fn translate(mut document: Document<'_>, given: &Given<'_>) -> Result<Policy
 }
 
 fn none_of(problems: &mut Vec<Diagnostic>) -> Result<(), Vec<Diagnostic>> {
-    if problems.is_empty() { Ok(()) } else { Err(std::mem::take(problems)) }
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(std::mem::take(problems))
+    }
 }
 
 fn check_words(document: &Document<'_>) -> Vec<Diagnostic> {
     let found = SCHEMA.check(&document.value, Templates::Allowed);
-    found.iter().map(|problem| document.problem(problem)).collect()
+    found
+        .iter()
+        .map(|problem| document.problem(problem))
+        .collect()
 }
 
 /// `${...}` stands under `inject` and `generate` only: as a glob or a name it would silently fit nothing.
@@ -98,21 +124,36 @@ fn refuse_elsewhere(document: &Document<'_>, problems: &mut Vec<Diagnostic>) {
 fn refuse_in(document: &Document<'_>, value: &Value, path: &Path, problems: &mut Vec<Diagnostic>) {
     match value {
         Value::String(text) if template::has_expression(text) => {
-            let message =
-                format!("`{}` takes no `${{...}}`, only values under `inject` and `generate` do", path.name());
-            problems.push(document.error(Code::BadExpression, path, message).help("write the value itself"));
+            let message = format!(
+                "`{}` takes no `${{...}}`, only values under `inject` and `generate` do",
+                path.name()
+            );
+            problems.push(
+                document
+                    .error(Code::BadExpression, path, message)
+                    .help("write the value itself"),
+            );
         }
         Value::Array(entries) => {
-            entries.iter().enumerate().for_each(|(at, entry)| refuse_in(document, entry, &path.index(at), problems));
+            entries
+                .iter()
+                .enumerate()
+                .for_each(|(at, entry)| refuse_in(document, entry, &path.index(at), problems));
         }
-        Value::Object(map) => map.iter().for_each(|(key, entry)| refuse_in(document, entry, &path.key(key), problems)),
+        Value::Object(map) => map
+            .iter()
+            .for_each(|(key, entry)| refuse_in(document, entry, &path.key(key), problems)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
 /// What the schema lets through and the type does not, such as a number out of its range.
 fn unreadable(document: &Document<'_>, error: &serde_json::Error) -> Diagnostic {
-    document.error(Code::WrongType, &Path::default(), format!("the policy cannot be read: {error}"))
+    document.error(
+        Code::WrongType,
+        &Path::default(),
+        format!("the policy cannot be read: {error}"),
+    )
 }
 
 impl InjectionPolicy {
@@ -143,8 +184,17 @@ struct Reader<'d, 't> {
 impl<'d, 't> Reader<'d, 't> {
     fn of(document: &'d Document<'t>, vocabulary: Vocabulary, unfilled: Unfilled) -> Self {
         let waiting = unfilled.waiting.iter();
-        let left_out = waiting.map(|(path, _)| expand::entry_of(path, &rules::injects(document))).collect();
-        Reader { document, problems: Vec::new(), vocabulary, variables: Vec::new(), unfilled, left_out }
+        let left_out = waiting
+            .map(|(path, _)| expand::entry_of(path, &rules::injects(document)))
+            .collect();
+        Reader {
+            document,
+            problems: Vec::new(),
+            vocabulary,
+            variables: Vec::new(),
+            unfilled,
+            left_out,
+        }
     }
 
     fn policy(&mut self, policy: InjectionPolicy) -> Policy {
@@ -153,8 +203,12 @@ impl<'d, 't> Reader<'d, 't> {
         let at = Path::of(&["spec"]);
         let selects = self.filter(&spec.r#match.unwrap_or_default(), &at.key("match"));
         let excludes = self.filters(&spec.exclude, &at.key("exclude"));
-        let opt_in = spec.opt_in.and_then(|opt| self.opt(&opt, ["true", "enabled"], &at.key("optIn")));
-        let opt_out = spec.opt_out.and_then(|opt| self.opt(&opt, ["false", "disabled"], &at.key("optOut")));
+        let opt_in = spec
+            .opt_in
+            .and_then(|opt| self.opt(&opt, ["true", "enabled"], &at.key("optIn")));
+        let opt_out = spec
+            .opt_out
+            .and_then(|opt| self.opt(&opt, ["false", "disabled"], &at.key("optOut")));
         let containers = self.containers(&spec.containers, &at.key("containers"));
         let match_conditions = self.conditions(spec.match_conditions, &at.key("matchConditions"));
         let generate = self.generate(spec.generate);
@@ -193,13 +247,19 @@ impl<'d, 't> Reader<'d, 't> {
     fn check_metadata(&mut self) {
         let metadata = Path::of(&["metadata"]);
         let Some(name) = self.document.text(&["metadata", "name"]) else {
-            let problem = self.document.error(Code::BadPolicy, &metadata, "`metadata` must have `name`");
-            self.problems.push(problem.help("the name stands in reports and in the marker on the workload"));
+            let problem =
+                self.document
+                    .error(Code::BadPolicy, &metadata, "`metadata` must have `name`");
+            self.problems
+                .push(problem.help("the name stands in reports and in the marker on the workload"));
             return;
         };
         self.rule(&metadata.key("name"), names::check_dns_subdomain(name));
         if let Some(namespace) = self.document.text(&["metadata", "namespace"]) {
-            self.rule(&metadata.key("namespace"), names::check_dns_label(namespace));
+            self.rule(
+                &metadata.key("namespace"),
+                names::check_dns_label(namespace),
+            );
         }
     }
 
@@ -210,7 +270,11 @@ impl<'d, 't> Reader<'d, 't> {
 
     /// Reports a contradiction.
     fn bad(&mut self, path: &Path, message: impl Into<String>, help: &str) {
-        self.problems.push(self.document.error(Code::BadPolicy, path, message).help(help));
+        self.problems.push(
+            self.document
+                .error(Code::BadPolicy, path, message)
+                .help(help),
+        );
     }
 }
 

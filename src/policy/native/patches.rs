@@ -14,13 +14,23 @@ use crate::yaml::value::{Path, Step};
 
 /// Everything of the patches that is no value, where `${...}` has no place.
 pub(super) fn no_values(document: &Document<'_>) -> Vec<Path> {
-    let entries = |at: &Path| at.get(&document.value).and_then(Value::as_array).map_or(0, Vec::len);
+    let entries = |at: &Path| {
+        at.get(&document.value)
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len)
+    };
     let mut paths = Vec::new();
-    for patches in rules::injects(document).into_iter().map(|inject| inject.key("patches")) {
+    for patches in rules::injects(document)
+        .into_iter()
+        .map(|inject| inject.key("patches"))
+    {
         for patch in (0..entries(&patches)).map(|index| patches.index(index)) {
             let list = patch.key("patch");
             let operations = (0..entries(&list)).map(|index| list.index(index));
-            paths.extend(operations.flat_map(|operation| ["op", "path", "from"].map(|word| operation.key(word))));
+            paths.extend(
+                operations
+                    .flat_map(|operation| ["op", "path", "from"].map(|word| operation.key(word))),
+            );
             paths.extend(["patchType", "scope"].map(|word| patch.key(word)));
         }
     }
@@ -29,7 +39,9 @@ pub(super) fn no_values(document: &Document<'_>) -> Vec<Path> {
 
 /// Whether a path leads into a patch of containers.
 pub(super) fn is_of_container(document: &Value, path: &Path, inject: &Path) -> bool {
-    let [Step::Key(key), Step::Index(index), ..] = &path.0[inject.0.len()..] else { return false };
+    let [Step::Key(key), Step::Index(index), ..] = &path.0[inject.0.len()..] else {
+        return false;
+    };
     let scope = inject.key("patches").index(*index).key("scope");
     key == "patches" && scope.get(document).and_then(Value::as_str) == Some("Container")
 }
@@ -44,7 +56,8 @@ impl Reader<'_, '_> {
                 Ok(entry) => entry,
                 Err(error) => {
                     let message = format!("`{}` cannot be read: {error}", path.name());
-                    self.problems.push(self.document.error(Code::WrongType, &path, message));
+                    self.problems
+                        .push(self.document.error(Code::WrongType, &path, message));
                     continue;
                 }
             };
@@ -52,16 +65,32 @@ impl Reader<'_, '_> {
             if self.problems.len() > before {
                 continue;
             }
-            let patch = item.value.get("patch").cloned().map(serde_json::from_value).transpose();
-            let Some(Step::Index(index)) = path.0.last().cloned() else { continue };
+            let patch = item
+                .value
+                .get("patch")
+                .cloned()
+                .map(serde_json::from_value)
+                .transpose();
+            let Some(Step::Index(index)) = path.0.last().cloned() else {
+                continue;
+            };
             match patch {
                 Ok(patch) => {
                     let patch = patch.unwrap_or_default();
-                    patches.push(PatchEntry { item, index, scope: entry.scope.into(), patch });
+                    patches.push(PatchEntry {
+                        item,
+                        index,
+                        scope: entry.scope.into(),
+                        patch,
+                    });
                 }
                 Err(error) => {
                     let message = format!("the patch cannot be read: {error}");
-                    self.problems.push(self.document.error(Code::BadPatch, &path.key("patch"), message));
+                    self.problems.push(self.document.error(
+                        Code::BadPatch,
+                        &path.key("patch"),
+                        message,
+                    ));
                 }
             }
         }
@@ -69,11 +98,16 @@ impl Reader<'_, '_> {
     }
 
     fn bad_patch(&mut self, at: &Path, message: impl Into<String>, help: &str) {
-        self.problems.push(self.document.error(Code::BadPatch, at, message).help(help));
+        self.problems
+            .push(self.document.error(Code::BadPatch, at, message).help(help));
     }
 
     fn check_operations(&mut self, entry: &Patch, at: &Path) {
-        if entry.patch.iter().all(|operation| operation.op == OperationKind::Test) {
+        if entry
+            .patch
+            .iter()
+            .all(|operation| operation.op == OperationKind::Test)
+        {
             let help = "add an operation: add, remove, replace, move or copy";
             self.bad_patch(at, "the patch changes nothing", help);
         }
@@ -88,26 +122,48 @@ impl Reader<'_, '_> {
         self.check_pointer(&operation.path, &at.key("path"));
         if operation.path.is_empty() && operation.op != Test {
             let help = "name what is to change: `/` and a key";
-            self.bad_patch(&at.key("path"), format!("`{word}` must not change all at once"), help);
+            self.bad_patch(
+                &at.key("path"),
+                format!("`{word}` must not change all at once"),
+                help,
+            );
         }
         // A null is a value, too, so the key decides.
         let has_value = at.key("value").get(&self.document.value).is_some();
         match (operation.op, has_value) {
-            (Add | Replace | Test, false) => self.bad_patch(at, format!("`{word}` needs a `value`"), "add `value`"),
+            (Add | Replace | Test, false) => {
+                self.bad_patch(at, format!("`{word}` needs a `value`"), "add `value`")
+            }
             (Remove | Move | Copy, true) => {
-                self.bad_patch(&at.key("value"), format!("`{word}` takes no `value`"), "take it out");
+                self.bad_patch(
+                    &at.key("value"),
+                    format!("`{word}` takes no `value`"),
+                    "take it out",
+                );
             }
             (Add | Replace | Test, true) | (Remove | Move | Copy, false) => {}
         }
         match (operation.op, &operation.from) {
-            (Move | Copy, None) => self.bad_patch(at, format!("`{word}` needs `from`"), "say where the value stands"),
+            (Move | Copy, None) => self.bad_patch(
+                at,
+                format!("`{word}` needs `from`"),
+                "say where the value stands",
+            ),
             (Add | Remove | Replace | Test, Some(_)) => {
-                self.bad_patch(&at.key("from"), format!("`{word}` takes no `from`"), "take it out");
+                self.bad_patch(
+                    &at.key("from"),
+                    format!("`{word}` takes no `from`"),
+                    "take it out",
+                );
             }
             (Move | Copy, Some(from)) => {
                 self.check_pointer(from, &at.key("from"));
                 if operation.op == Move && operation.path.starts_with(&format!("{from}/")) {
-                    self.bad_patch(at, "a value cannot be moved into itself", "copy it, or move something else");
+                    self.bad_patch(
+                        at,
+                        "a value cannot be moved into itself",
+                        "copy it, or move something else",
+                    );
                 }
             }
             (Add | Remove | Replace | Test, None) => {}
@@ -119,7 +175,8 @@ impl Reader<'_, '_> {
         if text.matches('/').count() > MAX_DEPTH {
             let message = format!("`{}` names more than {MAX_DEPTH} levels", at.name());
             let help = "no manifest nests so deep; name a place that is there";
-            self.problems.push(self.document.error(Code::TooDeep, at, message).help(help));
+            self.problems
+                .push(self.document.error(Code::TooDeep, at, message).help(help));
             return;
         }
         if PointerBuf::parse(text.to_owned()).is_err() {

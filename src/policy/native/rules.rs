@@ -12,7 +12,10 @@ use crate::yaml::value::Path;
 /// The paths of the entries of `rules`.
 pub(super) fn entries(document: &Document<'_>) -> Vec<Path> {
     let rules = Path::of(&["spec", "rules"]);
-    let count = rules.get(&document.value).and_then(Value::as_array).map_or(0, Vec::len);
+    let count = rules
+        .get(&document.value)
+        .and_then(Value::as_array)
+        .map_or(0, Vec::len);
     (0..count).map(|index| rules.index(index)).collect()
 }
 
@@ -20,12 +23,19 @@ pub(super) fn entries(document: &Document<'_>) -> Vec<Path> {
 pub(super) fn injects(document: &Document<'_>) -> Vec<Path> {
     let holders = entries(document).into_iter().chain([Path::of(&["spec"])]);
     let paths = holders.map(|holder| holder.key("inject"));
-    paths.filter(|path| path.get(&document.value).is_some()).collect()
+    paths
+        .filter(|path| path.get(&document.value).is_some())
+        .collect()
 }
 
 impl Reader<'_, '_> {
     /// `inject` at the top.
-    pub(super) fn only_rule(&mut self, containers: ContainerChoice, on_conflict: OnConflict, spec: &Path) -> Rule {
+    pub(super) fn only_rule(
+        &mut self,
+        containers: ContainerChoice,
+        on_conflict: OnConflict,
+        spec: &Path,
+    ) -> Rule {
         let at = spec.key("inject");
         self.check_injects_something(&at, "the policy");
         Rule {
@@ -44,17 +54,25 @@ impl Reader<'_, '_> {
     pub(super) fn rules(&mut self, rules: Vec<RuleEntry>, spec: &Path) -> Vec<Rule> {
         let rules_at = spec.key("rules");
         if rules.is_empty() {
-            self.bad(&rules_at, "the policy has no rule", "add one, or say under `inject` what to put there");
+            self.bad(
+                &rules_at,
+                "the policy has no rule",
+                "add one, or say under `inject` what to put there",
+            );
         }
         for word in ["inject", "containers", "onConflict"] {
             let at = spec.key(word);
             if at.get(&self.document.value).is_some() {
                 let message = format!("`{word}` stands beside `rules`");
                 let problem = self.document.key_error(Code::BadPolicy, &at, message);
-                self.problems.push(problem.help(format!("with `rules`, each rule has its own `{word}`")));
+                self.problems
+                    .push(problem.help(format!("with `rules`, each rule has its own `{word}`")));
             }
         }
-        (0..).zip(rules).map(|(index, rule)| self.rule_entry(rule, &rules_at.index(index))).collect()
+        (0..)
+            .zip(rules)
+            .map(|(index, rule)| self.rule_entry(rule, &rules_at.index(index)))
+            .collect()
     }
 
     fn rule_entry(&mut self, rule: RuleEntry, at: &Path) -> Rule {
@@ -76,8 +94,13 @@ impl Reader<'_, '_> {
     fn check_injects_something(&mut self, at: &Path, who: &str) {
         let inject = at.get(&self.document.value).and_then(Value::as_object);
         if inject.is_none_or(serde_json::Map::is_empty) {
-            let problem = self.document.key_error(Code::BadPolicy, at, format!("{who} injects nothing"));
-            self.problems.push(problem.help("say under `inject` what to put there, for example `env` or `sidecars`"));
+            let problem =
+                self.document
+                    .key_error(Code::BadPolicy, at, format!("{who} injects nothing"));
+            self.problems.push(
+                problem
+                    .help("say under `inject` what to put there, for example `env` or `sidecars`"),
+            );
         }
     }
 }

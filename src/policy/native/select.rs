@@ -9,8 +9,8 @@ use super::types;
 use crate::diagnostic::Code;
 use crate::glob;
 use crate::policy::{
-    ContainerChoice, ContainerList, Filter, KindPattern, LabelSelector, Mark, Operator, Opt, OptFrom, Requirement,
-    Sample, names,
+    ContainerChoice, ContainerList, Filter, KindPattern, LabelSelector, Mark, Operator, Opt,
+    OptFrom, Requirement, Sample, names,
 };
 use crate::yaml::value::Path;
 
@@ -32,24 +32,42 @@ impl Reader<'_, '_> {
             namespace_selector: self.selector(&at.key("namespaceSelector")),
             images: self.globs(&filter.images, &at.key("images")),
             hooks: filter.hooks.map(Into::into),
-            sample: filter.sample.as_ref().map(|sample| self.sample(sample, &at.key("sample"))),
+            sample: filter
+                .sample
+                .as_ref()
+                .map(|sample| self.sample(sample, &at.key("sample"))),
             any: self.filters(&filter.any, &at.key("any")),
         }
     }
 
     pub(super) fn filters(&mut self, filters: &[types::Filter], at: &Path) -> Vec<Filter> {
-        filters.iter().enumerate().map(|(index, filter)| self.filter(filter, &at.index(index))).collect()
+        filters
+            .iter()
+            .enumerate()
+            .map(|(index, filter)| self.filter(filter, &at.index(index)))
+            .collect()
     }
 
     fn sample(&mut self, sample: &types::Sample, at: &Path) -> Sample {
         if !(0.0..=100.0).contains(&sample.percent) {
-            self.bad(&at.key("percent"), "`percent` must be between 0 and 100", "0 is none, 100 is all");
+            self.bad(
+                &at.key("percent"),
+                "`percent` must be between 0 and 100",
+                "0 is none, 100 is all",
+            );
         }
-        Sample { percent: sample.percent, salt: sample.salt.clone() }
+        Sample {
+            percent: sample.percent,
+            salt: sample.salt.clone(),
+        }
     }
 
     fn globs(&mut self, globs: &[String], at: &Path) -> Vec<GlobMatcher> {
-        globs.iter().enumerate().filter_map(|(index, glob)| self.glob(glob, &at.index(index))).collect()
+        globs
+            .iter()
+            .enumerate()
+            .filter_map(|(index, glob)| self.glob(glob, &at.index(index)))
+            .collect()
     }
 
     /// `*` also goes over `/`: images have paths.
@@ -57,7 +75,11 @@ impl Reader<'_, '_> {
         match glob::compile(glob, glob::Of::Text) {
             Ok(matcher) => Some(matcher),
             Err(message) => {
-                self.bad(at, message, "`*` is any text, `?` one character, `[ab]` one of them, `{a,b}` either");
+                self.bad(
+                    at,
+                    message,
+                    "`*` is any text, `?` one character, `[ab]` one of them, `{a,b}` either",
+                );
                 None
             }
         }
@@ -70,7 +92,10 @@ impl Reader<'_, '_> {
                 Some((api_version, kind)) => (Some(self.glob(api_version, &at)?), kind),
                 None => (None, pattern.as_str()),
             };
-            Some(KindPattern { api_version, kind: self.glob(kind, &at)? })
+            Some(KindPattern {
+                api_version,
+                kind: self.glob(kind, &at)?,
+            })
         });
         patterns.collect()
     }
@@ -78,15 +103,29 @@ impl Reader<'_, '_> {
     /// Read from the value, which keeps the policy's order.
     fn selector(&mut self, at: &Path) -> Option<LabelSelector> {
         let selector = at.get(&self.document.value)?;
-        let labels = selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
-        let expressions = selector.get("matchExpressions").and_then(Value::as_array).map_or(0, Vec::len);
+        let labels = selector
+            .get("matchLabels")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
+        let expressions = selector
+            .get("matchExpressions")
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len);
         let mut requirements = Vec::new();
         for (key, value) in labels {
             let path = at.key("matchLabels").key(key);
-            let value = value.as_str().expect("the schema checked that labels are strings");
+            let value = value
+                .as_str()
+                .expect("the schema checked that labels are strings");
             self.label(key, value, &path);
             let at = self.document.span(&path);
-            requirements.push(Requirement { at, key: key.clone(), operator: Operator::In, values: vec![value.into()] });
+            requirements.push(Requirement {
+                at,
+                key: key.clone(),
+                operator: Operator::In,
+                values: vec![value.into()],
+            });
         }
         for index in 0..expressions {
             requirements.extend(self.requirement(&at.key("matchExpressions").index(index)));
@@ -102,8 +141,15 @@ impl Reader<'_, '_> {
     fn requirement(&mut self, at: &Path) -> Option<Requirement> {
         let expression = at.get(&self.document.value)?;
         let key = expression.get("key")?.as_str()?;
-        let values = expression.get("values").and_then(Value::as_array).into_iter().flatten();
-        let values: Vec<String> = values.filter_map(Value::as_str).map(str::to_owned).collect();
+        let values = expression
+            .get("values")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let values: Vec<String> = values
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect();
         self.rule(&at.key("key"), names::check_label_key(key));
         let (operator, takes_values) = match expression.get("operator")?.as_str()? {
             "In" => (Operator::In, true),
@@ -112,20 +158,42 @@ impl Reader<'_, '_> {
             "DoesNotExist" => (Operator::DoesNotExist, false),
             other => {
                 let message = format!("`{other}` is no operator of a label selector");
-                self.bad(&at.key("operator"), message, "the operators are In, NotIn, Exists and DoesNotExist");
+                self.bad(
+                    &at.key("operator"),
+                    message,
+                    "the operators are In, NotIn, Exists and DoesNotExist",
+                );
                 return None;
             }
         };
         if takes_values == values.is_empty() {
-            let wants = if takes_values { "needs `values`" } else { "takes no `values`" };
-            let problem = self.document.error(Code::Invalid, at, format!("the operator {operator:?} {wants}"));
+            let wants = if takes_values {
+                "needs `values`"
+            } else {
+                "takes no `values`"
+            };
+            let problem = self.document.error(
+                Code::Invalid,
+                at,
+                format!("the operator {operator:?} {wants}"),
+            );
             self.problems.push(problem);
         }
-        Some(Requirement { at: self.document.span(at), key: key.to_owned(), operator, values })
+        Some(Requirement {
+            at: self.document.span(at),
+            key: key.to_owned(),
+            operator,
+            values,
+        })
     }
 
-    pub(super) fn containers(&mut self, containers: &types::Containers, at: &Path) -> ContainerChoice {
-        let include: Vec<ContainerList> = containers.include.iter().map(|&list| list.into()).collect();
+    pub(super) fn containers(
+        &mut self,
+        containers: &types::Containers,
+        at: &Path,
+    ) -> ContainerChoice {
+        let include: Vec<ContainerList> =
+            containers.include.iter().map(|&list| list.into()).collect();
         ContainerChoice {
             names: self.globs(&containers.names, &at.key("names")),
             images: self.globs(&containers.images, &at.key("images")),
@@ -136,12 +204,21 @@ impl Reader<'_, '_> {
             names_from_annotation: containers.names_from_annotation.clone().inspect(|key| {
                 self.rule(&at.key("namesFromAnnotation"), names::check_key(key));
             }),
-            include: if include.is_empty() { vec![ContainerList::Containers] } else { include },
+            include: if include.is_empty() {
+                vec![ContainerList::Containers]
+            } else {
+                include
+            },
             mode: containers.mode.into(),
         }
     }
 
-    pub(super) fn opt(&mut self, opt: &types::Opt, default_values: [&str; 2], at: &Path) -> Option<Opt> {
+    pub(super) fn opt(
+        &mut self,
+        opt: &types::Opt,
+        default_values: [&str; 2],
+        at: &Path,
+    ) -> Option<Opt> {
         let mark = match (&opt.annotation, &opt.label) {
             (Some(key), None) => Mark::Annotation(key.clone()),
             (None, Some(key)) => Mark::Label(key.clone()),
@@ -152,13 +229,30 @@ impl Reader<'_, '_> {
             }
         };
         let (Mark::Annotation(key) | Mark::Label(key)) = &mark;
-        let field = if opt.label.is_some() { "label" } else { "annotation" };
+        let field = if opt.label.is_some() {
+            "label"
+        } else {
+            "annotation"
+        };
         self.rule(&at.key(field), names::check_key(key));
         let stated = !opt.values.is_empty();
-        let values = if stated { opt.values.clone() } else { default_values.map(str::to_owned).to_vec() };
+        let values = if stated {
+            opt.values.clone()
+        } else {
+            default_values.map(str::to_owned).to_vec()
+        };
         let from: BTreeSet<OptFrom> = opt.from.iter().map(|&from| from.into()).collect();
         let everywhere = [OptFrom::Pod, OptFrom::Workload, OptFrom::Namespace];
         let is_from_stated = !from.is_empty();
-        Some(Opt { mark, values, from: if is_from_stated { from } else { everywhere.into() }, is_from_stated })
+        Some(Opt {
+            mark,
+            values,
+            from: if is_from_stated {
+                from
+            } else {
+                everywhere.into()
+            },
+            is_from_stated,
+        })
     }
 }

@@ -3,8 +3,16 @@ use crate::policy::read::{PolicyFile, read};
 
 /// The problems of a policy with this spec.
 fn problems(spec: &str) -> Vec<Diagnostic> {
-    let head = "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {name: a}\nspec:\n";
-    read(vec![PolicyFile { name: "p.yaml".into(), text: format!("{head}{spec}") }], &[]).1
+    let head =
+        "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {name: a}\nspec:\n";
+    read(
+        vec![PolicyFile {
+            name: "p.yaml".into(),
+            text: format!("{head}{spec}"),
+        }],
+        &[],
+    )
+    .1
 }
 
 /// Code, and the text that the first label points at.
@@ -13,7 +21,10 @@ fn shown(spec: &str) -> Vec<(Code, String)> {
         let place = &problem.labels[0].place;
         place.excerpt[place.start..place.end].to_owned()
     };
-    problems(spec).iter().map(|problem| (problem.code, place(problem))).collect()
+    problems(spec)
+        .iter()
+        .map(|problem| (problem.code, place(problem)))
+        .collect()
 }
 
 fn inject(text: &str) -> Vec<(Code, String)> {
@@ -40,11 +51,23 @@ fn every_problem_of_the_types_has_its_place() {
             (Code::WrongType, "x".to_owned()),
         ]
     );
-    let helps: Vec<String> = problems(spec).into_iter().filter_map(|problem| problem.help).collect();
-    for help in ["did you mean `weight`?", "did you mean `Replace`?", "quote it: \"5\""] {
+    let helps: Vec<String> = problems(spec)
+        .into_iter()
+        .filter_map(|problem| problem.help)
+        .collect();
+    for help in [
+        "did you mean `weight`?",
+        "did you mean `Replace`?",
+        "quote it: \"5\"",
+    ] {
         assert!(helps.iter().any(|found| found == help), "{help}: {helps:?}");
     }
-    assert!(helps.iter().any(|help| help.starts_with("`type`: `Native`")), "{helps:?}");
+    assert!(
+        helps
+            .iter()
+            .any(|help| help.starts_with("`type`: `Native`")),
+        "{helps:?}"
+    );
 }
 
 #[test]
@@ -55,8 +78,14 @@ fn quoting_help_shows_the_text_as_written() {
 
 #[test]
 fn a_policy_injects_something() {
-    assert_eq!(problems("  weight: 1\n")[0].message, "the policy injects nothing");
-    assert_eq!(problems("  inject: {}\n")[0].message, "the policy injects nothing");
+    assert_eq!(
+        problems("  weight: 1\n")[0].message,
+        "the policy injects nothing"
+    );
+    assert_eq!(
+        problems("  inject: {}\n")[0].message,
+        "the policy injects nothing"
+    );
 }
 
 #[test]
@@ -64,7 +93,16 @@ fn selection_is_checked() {
     let spec = "  match:\n    names: ['[a']\n    sample: {percent: 101}\n    selector:\n      matchLabels: {-a: b}\n      \
                 matchExpressions: [{key: a, operator: Is}, {key: a, operator: In}]\n  inject: {podLabels: {a: b}}\n";
     let codes: Vec<Code> = shown(spec).into_iter().map(|(code, _)| code).collect();
-    assert_eq!(codes, [Code::BadPolicy, Code::Invalid, Code::BadPolicy, Code::Invalid, Code::BadPolicy]);
+    assert_eq!(
+        codes,
+        [
+            Code::BadPolicy,
+            Code::Invalid,
+            Code::BadPolicy,
+            Code::Invalid,
+            Code::BadPolicy
+        ]
+    );
 }
 
 #[test]
@@ -75,35 +113,84 @@ fn an_expression_in_match_is_refused() {
 
 #[test]
 fn names_and_numbers_are_what_kubernetes_takes() {
-    assert_eq!(inject("volumes: [{name: A_b, emptyDir: {}}]"), one(Code::Invalid, "A_b"));
-    assert_eq!(inject("initContainers: [{name: 'a.b', image: 'x:1'}]"), one(Code::Invalid, "'a.b'"));
-    assert_eq!(inject("ports: [{name: jmx-prometheus-exporter, containerPort: 1}]")[0].0, Code::Invalid);
-    assert_eq!(inject("ports: [{containerPort: 70000}]"), one(Code::Invalid, "70000"));
-    assert_eq!(inject("ports: [{containerPort: 80, protocol: tcp}]"), one(Code::Invalid, "tcp"));
+    assert_eq!(
+        inject("volumes: [{name: A_b, emptyDir: {}}]"),
+        one(Code::Invalid, "A_b")
+    );
+    assert_eq!(
+        inject("initContainers: [{name: 'a.b', image: 'x:1'}]"),
+        one(Code::Invalid, "'a.b'")
+    );
+    assert_eq!(
+        inject("ports: [{name: jmx-prometheus-exporter, containerPort: 1}]")[0].0,
+        Code::Invalid
+    );
+    assert_eq!(
+        inject("ports: [{containerPort: 70000}]"),
+        one(Code::Invalid, "70000")
+    );
+    assert_eq!(
+        inject("ports: [{containerPort: 80, protocol: tcp}]"),
+        one(Code::Invalid, "tcp")
+    );
     assert_eq!(inject("podLabels: {a: 'b c'}"), one(Code::Invalid, "'b c'"));
-    assert_eq!(inject("volumeMounts: [{name: a, mountPath: 'C:/x'}]"), one(Code::Invalid, "'C:/x'"));
-    assert_eq!(inject("initContainers: [{name: a}]"), one(Code::Invalid, "{name: a}"));
+    assert_eq!(
+        inject("volumeMounts: [{name: a, mountPath: 'C:/x'}]"),
+        one(Code::Invalid, "'C:/x'")
+    );
+    assert_eq!(
+        inject("initContainers: [{name: a}]"),
+        one(Code::Invalid, "{name: a}")
+    );
     let nested = "initContainers: [{name: a, image: 'x:1', ports: [{containerPort: 0}], env: [{name: 'A=B'}]}]";
-    assert_eq!(inject(nested), [(Code::Invalid, "0".to_owned()), (Code::Invalid, "'A=B'".to_owned())]);
+    assert_eq!(
+        inject(nested),
+        [
+            (Code::Invalid, "0".to_owned()),
+            (Code::Invalid, "'A=B'".to_owned())
+        ]
+    );
 }
 
 #[test]
 fn an_identity_stands_once() {
-    assert_eq!(inject("volumes: [{name: a, emptyDir: {}}, {name: 'a', emptyDir: {}}]"), one(Code::Invalid, "'a'"));
+    assert_eq!(
+        inject("volumes: [{name: a, emptyDir: {}}, {name: 'a', emptyDir: {}}]"),
+        one(Code::Invalid, "'a'")
+    );
     let both = "{initContainers: [{name: a, image: 'x:1'}], sidecars: [{name: 'a', type: Native, image: 'x:1'}]}";
-    assert_eq!(shown(&format!("  inject: {both}\n")), one(Code::Invalid, "'a'"));
+    assert_eq!(
+        shown(&format!("  inject: {both}\n")),
+        one(Code::Invalid, "'a'")
+    );
 }
 
 #[test]
 fn an_env_op_has_the_value_that_it_needs() {
     let source = "valueFrom: {fieldRef: {fieldPath: metadata.name}}";
-    assert_eq!(inject(&format!("env: [{{name: A, value: x, {source}}}]"))[0].0, Code::Invalid);
+    assert_eq!(
+        inject(&format!("env: [{{name: A, value: x, {source}}}]"))[0].0,
+        Code::Invalid
+    );
     for op in ["Append", "Prepend", "MergeKeys"] {
-        assert_eq!(inject(&format!("env: [{{name: A, op: {op}, {source}}}]"))[0].0, Code::BadPolicy, "{op}");
+        assert_eq!(
+            inject(&format!("env: [{{name: A, op: {op}, {source}}}]"))[0].0,
+            Code::BadPolicy,
+            "{op}"
+        );
     }
-    assert_eq!(inject("env: [{name: A, op: Remove, value: x}]")[0].0, Code::BadPolicy);
-    assert_eq!(inject("env: [{name: A, separator: ',', value: x}]"), one(Code::BadPolicy, "','"));
-    assert_eq!(inject("env: [{name: A, op: Remove}, {name: B, value: ''}]"), []);
+    assert_eq!(
+        inject("env: [{name: A, op: Remove, value: x}]")[0].0,
+        Code::BadPolicy
+    );
+    assert_eq!(
+        inject("env: [{name: A, separator: ',', value: x}]"),
+        one(Code::BadPolicy, "','")
+    );
+    assert_eq!(
+        inject("env: [{name: A, op: Remove}, {name: B, value: ''}]"),
+        []
+    );
 }
 
 #[test]
@@ -117,8 +204,14 @@ fn a_pod_spec_part_names_the_key_to_use_instead() {
 fn restart_policies_follow_the_type_of_sidecar() {
     let sidecar = |rest: &str| inject(&format!("sidecars: [{{name: a, image: 'x:1', {rest}}}]"));
     assert_eq!(sidecar("type: Native, restartPolicy: Always"), []);
-    assert_eq!(sidecar("type: Native, restartPolicy: Never"), one(Code::BadPolicy, "Never"));
-    assert_eq!(sidecar("type: Container, restartPolicy: Always"), one(Code::BadPolicy, "Always"));
+    assert_eq!(
+        sidecar("type: Native, restartPolicy: Never"),
+        one(Code::BadPolicy, "Never")
+    );
+    assert_eq!(
+        sidecar("type: Container, restartPolicy: Always"),
+        one(Code::BadPolicy, "Always")
+    );
     assert_eq!(sidecar("type: Container, restartPolicy: OnFailure"), []);
     let init = inject("initContainers: [{name: a, image: 'x:1', restartPolicy: Always}]");
     assert_eq!(init, one(Code::BadPolicy, "Always"));
@@ -126,7 +219,11 @@ fn restart_policies_follow_the_type_of_sidecar() {
 
 #[test]
 fn positions_are_words_or_a_neighbour() {
-    let init = |position: &str| inject(&format!("initContainers: [{{name: a, image: 'x:1', position: {position}}}]"));
+    let init = |position: &str| {
+        inject(&format!(
+            "initContainers: [{{name: a, image: 'x:1', position: {position}}}]"
+        ))
+    };
     assert_eq!(init("{before: b}"), []);
     assert_eq!(init("Middle"), one(Code::WrongType, "Middle"));
     assert_eq!(init("{beside: b}")[0].0, Code::WrongType);
@@ -134,8 +231,14 @@ fn positions_are_words_or_a_neighbour() {
 
 #[test]
 fn a_policy_needs_a_name() {
-    let text =
-        "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {}\nspec: {inject: {podLabels: {a: b}}}\n";
-    let found = read(vec![PolicyFile { name: "p".into(), text: text.to_owned() }], &[]).1;
+    let text = "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {}\nspec: {inject: {podLabels: {a: b}}}\n";
+    let found = read(
+        vec![PolicyFile {
+            name: "p".into(),
+            text: text.to_owned(),
+        }],
+        &[],
+    )
+    .1;
     assert_eq!(found[0].message, "`metadata` must have `name`");
 }

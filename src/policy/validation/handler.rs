@@ -8,8 +8,13 @@ use crate::policy::names;
 const PROBES: [&str; 3] = ["livenessProbe", "readinessProbe", "startupProbe"];
 const PROBE_HANDLERS: [&str; 4] = ["exec", "httpGet", "tcpSocket", "grpc"];
 const HOOK_HANDLERS: [&str; 4] = ["exec", "httpGet", "tcpSocket", "sleep"];
-const COUNTS: [&str; 5] =
-    ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"];
+const COUNTS: [&str; 5] = [
+    "initialDelaySeconds",
+    "timeoutSeconds",
+    "periodSeconds",
+    "successThreshold",
+    "failureThreshold",
+];
 
 impl<'v> Checker<'v> {
     pub(super) fn probes_and_hooks(&mut self, container: &'v Value) {
@@ -18,7 +23,9 @@ impl<'v> Checker<'v> {
         }
         self.under(container, "lifecycle", |checker, lifecycle| {
             for key in ["postStart", "preStop"] {
-                checker.under(lifecycle, key, |checker, hook| checker.handler(hook, &HOOK_HANDLERS));
+                checker.under(lifecycle, key, |checker, hook| {
+                    checker.handler(hook, &HOOK_HANDLERS)
+                });
             }
         });
     }
@@ -45,10 +52,16 @@ impl<'v> Checker<'v> {
 
     fn handler(&mut self, holder: &'v Value, kinds: &[&'static str]) {
         let name = self.path().name();
-        let Some(kind) = self.one_of(holder, kinds, &format!("`{name}`")) else { return };
+        let Some(kind) = self.one_of(holder, kinds, &format!("`{name}`")) else {
+            return;
+        };
         self.under(holder, kind, |checker, action| match kind {
             "exec" => {
-                if action.get("command").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+                if action
+                    .get("command")
+                    .and_then(Value::as_array)
+                    .is_none_or(Vec::is_empty)
+                {
                     checker.must("needs `command`");
                 }
             }
@@ -56,7 +69,10 @@ impl<'v> Checker<'v> {
                 checker.word(action, "scheme", &["HTTP", "HTTPS"]);
                 checker.under(action, "port", |checker, port| match port {
                     Value::String(name) => checker.rule(names::check_port_name(name)),
-                    _ if port.as_i64().is_some_and(|port| !(1..=65535).contains(&port)) => {
+                    _ if port
+                        .as_i64()
+                        .is_some_and(|port| !(1..=65535).contains(&port)) =>
+                    {
                         checker.must(format!("must be between 1 and 65535, not {port}"));
                     }
                     _ => {}

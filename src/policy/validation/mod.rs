@@ -43,7 +43,9 @@ impl Invalid {
 
 /// All that is wrong in a container.
 pub fn of_container(container: &Value, role: Role) -> Vec<Invalid> {
-    found(container, |checker, container| checker.container(container, role))
+    found(container, |checker, container| {
+        checker.container(container, role)
+    })
 }
 
 /// All that is wrong in fields that are to be filled into containers: `resources`, `securityContext`, `imagePullPolicy`.
@@ -92,7 +94,10 @@ pub fn of_pod_security_context(context: &Value) -> Vec<Invalid> {
 }
 
 fn found<'v>(value: &'v Value, check: impl FnOnce(&mut Checker<'v>, &'v Value)) -> Vec<Invalid> {
-    let mut checker = Checker { at: Vec::new(), found: Vec::new() };
+    let mut checker = Checker {
+        at: Vec::new(),
+        found: Vec::new(),
+    };
     check(&mut checker, value);
     checker.found
 }
@@ -111,14 +116,24 @@ struct Checker<'v> {
 
 impl<'v> Checker<'v> {
     /// Looks at what stands under a key, if something does.
-    fn under(&mut self, value: &'v Value, key: &'static str, check: impl FnOnce(&mut Self, &'v Value)) {
+    fn under(
+        &mut self,
+        value: &'v Value,
+        key: &'static str,
+        check: impl FnOnce(&mut Self, &'v Value),
+    ) {
         if let Some(inner) = value.get(key).filter(|inner| !inner.is_null()) {
             self.within(At::Key(key), |checker| check(checker, inner));
         }
     }
 
     /// Looks at every entry of the list under a key.
-    fn each(&mut self, value: &'v Value, key: &'static str, mut check: impl FnMut(&mut Self, &'v Value)) {
+    fn each(
+        &mut self,
+        value: &'v Value,
+        key: &'static str,
+        mut check: impl FnMut(&mut Self, &'v Value),
+    ) {
         self.under(value, key, |checker, list| {
             for (index, entry) in list.as_array().into_iter().flatten().enumerate() {
                 checker.within(At::Index(index), |checker| check(checker, entry));
@@ -127,7 +142,12 @@ impl<'v> Checker<'v> {
     }
 
     /// Looks at every field of the mapping under a key.
-    fn fields(&mut self, value: &'v Value, key: &'static str, mut check: impl FnMut(&mut Self, &'v str, &'v Value)) {
+    fn fields(
+        &mut self,
+        value: &'v Value,
+        key: &'static str,
+        mut check: impl FnMut(&mut Self, &'v str, &'v Value),
+    ) {
         self.under(value, key, |checker, map| {
             for (name, inner) in map.as_object().into_iter().flatten() {
                 checker.within(At::Key(name), |checker| check(checker, name, inner));
@@ -152,7 +172,11 @@ impl<'v> Checker<'v> {
     /// Of where the walk stands.
     fn add(&mut self, message: impl Into<String>) {
         let path = self.path();
-        self.found.push(Invalid { path, is_refused: true, what: What::Sentence(message.into()) });
+        self.found.push(Invalid {
+            path,
+            is_refused: true,
+            what: What::Sentence(message.into()),
+        });
     }
 
     /// Of what an API server takes, and nobody means.
@@ -164,7 +188,11 @@ impl<'v> Checker<'v> {
     /// Of where the walk stands, with its name: `port` must be ....
     fn must(&mut self, rule: impl Into<String>) {
         let path = self.path();
-        self.found.push(Invalid { path, is_refused: true, what: What::Rule(rule.into()) });
+        self.found.push(Invalid {
+            path,
+            is_refused: true,
+            what: What::Rule(rule.into()),
+        });
     }
 
     fn rule(&mut self, rule: Rule) {
@@ -193,7 +221,11 @@ impl<'v> Checker<'v> {
     fn word(&mut self, value: &'v Value, key: &'static str, words: &[&str]) {
         self.under(value, key, |checker, word| {
             if let Some(word) = word.as_str().filter(|word| !words.contains(word)) {
-                let words: Vec<&str> = words.iter().copied().filter(|word| !word.is_empty()).collect();
+                let words: Vec<&str> = words
+                    .iter()
+                    .copied()
+                    .filter(|word| !word.is_empty())
+                    .collect();
                 checker.must(format!("must be one of {}, not `{word}`", words.join(", ")));
             }
         });
@@ -202,7 +234,12 @@ impl<'v> Checker<'v> {
     /// A number under a key, where there is one, is in a range.
     fn number(&mut self, value: &'v Value, key: &'static str, (least, most): (i64, i64)) {
         self.under(value, key, |checker, number| {
-            let Some(number) = number.as_i64().filter(|number| !(least..=most).contains(number)) else { return };
+            let Some(number) = number
+                .as_i64()
+                .filter(|number| !(least..=most).contains(number))
+            else {
+                return;
+            };
             match most {
                 i64::MAX => checker.must(format!("must be at least {least}, not {number}")),
                 _ => checker.must(format!("must be between {least} and {most}, not {number}")),
@@ -211,11 +248,21 @@ impl<'v> Checker<'v> {
     }
 
     /// Exactly one of some fields is there; which.
-    fn one_of(&mut self, value: &'v Value, keys: &[&'static str], what: &str) -> Option<&'static str> {
-        let mut there = keys.iter().copied().filter(|key| value.get(key).is_some_and(|inner| !inner.is_null()));
+    fn one_of(
+        &mut self,
+        value: &'v Value,
+        keys: &[&'static str],
+        what: &str,
+    ) -> Option<&'static str> {
+        let mut there = keys
+            .iter()
+            .copied()
+            .filter(|key| value.get(key).is_some_and(|inner| !inner.is_null()));
         match (there.next(), there.next()) {
             (Some(only), None) => return Some(only),
-            (Some(one), Some(other)) => self.add(format!("{what} has several sources: {one}, {other}")),
+            (Some(one), Some(other)) => {
+                self.add(format!("{what} has several sources: {one}, {other}"))
+            }
             (None, _) => self.add(format!("{what} needs one of {}", keys.join(", "))),
         }
         None

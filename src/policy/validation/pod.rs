@@ -15,7 +15,11 @@ impl<'v> Checker<'v> {
             false => names::check_dns_subdomain(name),
         });
         self.word(spec, "restartPolicy", &["Always", "OnFailure", "Never"]);
-        self.word(spec, "dnsPolicy", &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"]);
+        self.word(
+            spec,
+            "dnsPolicy",
+            &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"],
+        );
         self.word(spec, "preemptionPolicy", &["PreemptLowerPriority", "Never"]);
         self.number(spec, "terminationGracePeriodSeconds", (0, i64::MAX));
         self.number(spec, "activeDeadlineSeconds", (1, i64::from(i32::MAX)));
@@ -32,9 +36,15 @@ impl<'v> Checker<'v> {
         self.each(spec, "topologySpreadConstraints", |checker, constraint| {
             checker.number(constraint, "maxSkew", (1, i64::MAX));
             checker.needs_text(constraint, "topologyKey");
-            checker.word(constraint, "whenUnsatisfiable", &["DoNotSchedule", "ScheduleAnyway"]);
+            checker.word(
+                constraint,
+                "whenUnsatisfiable",
+                &["DoNotSchedule", "ScheduleAnyway"],
+            );
         });
-        self.each(spec, "hostAliases", |checker, alias| checker.text(alias, "ip", check_address));
+        self.each(spec, "hostAliases", |checker, alias| {
+            checker.text(alias, "ip", check_address)
+        });
         self.under(spec, "securityContext", Self::pod_security_context);
         let is_true = |key: &str| spec.get(key) == Some(&Value::Bool(true));
         if is_true("hostPID") && is_true("shareProcessNamespace") {
@@ -44,17 +54,34 @@ impl<'v> Checker<'v> {
 
     /// `ValidateTolerations` of Kubernetes.
     fn toleration(&mut self, toleration: &'v Value) {
-        let text = |key: &str| toleration.get(key).and_then(Value::as_str).unwrap_or_default();
+        let text = |key: &str| {
+            toleration
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
         self.word(toleration, "operator", &["", "Equal", "Exists", "Lt", "Gt"]);
-        self.word(toleration, "effect", &["", "NoSchedule", "PreferNoSchedule", "NoExecute"]);
-        self.text(toleration, "key", |key| if key.is_empty() { Ok(()) } else { names::check_label_key(key) });
+        self.word(
+            toleration,
+            "effect",
+            &["", "NoSchedule", "PreferNoSchedule", "NoExecute"],
+        );
+        self.text(toleration, "key", |key| {
+            if key.is_empty() {
+                Ok(())
+            } else {
+                names::check_label_key(key)
+            }
+        });
         if text("key").is_empty() && text("operator") != "Exists" {
             self.must("needs `operator: Exists`, for it has no `key`");
         }
         if text("operator") == "Exists" && !text("value").is_empty() {
             self.must("has a `value`, which `operator: Exists` does not take");
         }
-        if toleration.get("tolerationSeconds").is_some_and(|seconds| !seconds.is_null())
+        if toleration
+            .get("tolerationSeconds")
+            .is_some_and(|seconds| !seconds.is_null())
             && text("effect") != "NoExecute"
         {
             self.must("has `tolerationSeconds`, which goes with `effect: NoExecute` only");
@@ -65,12 +92,19 @@ impl<'v> Checker<'v> {
         for key in ["runAsUser", "runAsGroup", "fsGroup"] {
             self.number(context, key, (0, MOST_USER));
         }
-        self.word(context, "fsGroupChangePolicy", &["OnRootMismatch", "Always"]);
+        self.word(
+            context,
+            "fsGroupChangePolicy",
+            &["OnRootMismatch", "Always"],
+        );
         self.word(context, "supplementalGroupsPolicy", &["Merge", "Strict"]);
         self.profiles(context);
     }
 }
 
 fn check_address(address: &str) -> names::Rule {
-    address.parse::<IpAddr>().map(|_| ()).map_err(|_| "must be an IP address")
+    address
+        .parse::<IpAddr>()
+        .map(|_| ())
+        .map_err(|_| "must be an IP address")
 }

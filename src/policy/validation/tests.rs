@@ -3,13 +3,19 @@ use serde_json::json;
 
 /// Path and sentence of each.
 fn said(found: Vec<Invalid>) -> Vec<String> {
-    found.iter().map(|one| format!("{}: {}", one.path, one.sentence(|| one.path.name()))).collect()
+    found
+        .iter()
+        .map(|one| format!("{}: {}", one.path, one.sentence(|| one.path.name())))
+        .collect()
 }
 
 /// A container with these fields beside its name and image.
 fn container(role: Role, fields: Value) -> Vec<String> {
     let mut container = json!({"name": "a", "image": "a:1"});
-    container.as_object_mut().unwrap().extend(fields.as_object().cloned().unwrap());
+    container
+        .as_object_mut()
+        .unwrap()
+        .extend(fields.as_object().cloned().unwrap());
     said(of_container(&container, role))
 }
 
@@ -55,7 +61,10 @@ fn a_whole_container_is_taken() {
 fn assert_each(cases: impl IntoIterator<Item = (Value, &'static str)>) {
     for (fields, expected) in cases {
         let found = app(fields.clone());
-        assert!(found.len() == 1 && found[0].starts_with(expected), "{fields}: {found:#?}");
+        assert!(
+            found.len() == 1 && found[0].starts_with(expected),
+            "{fields}: {found:#?}"
+        );
     }
 }
 
@@ -63,9 +72,15 @@ fn assert_each(cases: impl IntoIterator<Item = (Value, &'static str)>) {
 fn words_and_ports_of_a_container_are_right() {
     assert_each([
         (json!({"image": ""}), ": the container needs an `image`"),
-        (json!({"image": " a:1"}), "image: `image` must have no blanks"),
+        (
+            json!({"image": " a:1"}),
+            "image: `image` must have no blanks",
+        ),
         (json!({"name": "A"}), "name: `name` must be lower-case"),
-        (json!({"restartPolicy": "Often"}), "restartPolicy: `restartPolicy` must be one of"),
+        (
+            json!({"restartPolicy": "Often"}),
+            "restartPolicy: `restartPolicy` must be one of",
+        ),
         (
             json!({"terminationMessagePolicy": "Log"}),
             "terminationMessagePolicy: `terminationMessagePolicy` must be one of",
@@ -74,8 +89,14 @@ fn words_and_ports_of_a_container_are_right() {
             json!({"ports": [{"containerPort": 0}]}),
             "ports[0].containerPort: `containerPort` must be between 1 and 65535, not 0",
         ),
-        (json!({"ports": [{"containerPort": 1, "hostPort": 70000}]}), "ports[0].hostPort: `hostPort` must be between"),
-        (json!({"ports": [{"containerPort": 1, "protocol": "tcp"}]}), "ports[0].protocol: `protocol` must be one of"),
+        (
+            json!({"ports": [{"containerPort": 1, "hostPort": 70000}]}),
+            "ports[0].hostPort: `hostPort` must be between",
+        ),
+        (
+            json!({"ports": [{"containerPort": 1, "protocol": "tcp"}]}),
+            "ports[0].protocol: `protocol` must be one of",
+        ),
         (
             json!({"ports": [{"containerPort": 1, "hostPort": 5}, {"containerPort": 2, "hostPort": 5}]}),
             "ports[1]: the container states the port 2 or its name twice",
@@ -86,8 +107,14 @@ fn words_and_ports_of_a_container_are_right() {
 #[test]
 fn variables_of_a_container_are_right() {
     assert_each([
-        (json!({"env": [{"name": "A=B"}]}), "env[0].name: `name` must be printable"),
-        (json!({"env": [{"name": "A", "valueFrom": {}}]}), "env[0].valueFrom: `valueFrom` needs one of"),
+        (
+            json!({"env": [{"name": "A=B"}]}),
+            "env[0].name: `name` must be printable",
+        ),
+        (
+            json!({"env": [{"name": "A", "valueFrom": {}}]}),
+            "env[0].valueFrom: `valueFrom` needs one of",
+        ),
         (
             json!({"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodename"}}}]}),
             "env[0].valueFrom.fieldRef.fieldPath: `fieldPath` must be one of",
@@ -104,8 +131,14 @@ fn variables_of_a_container_are_right() {
             json!({"env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "s", "key": "a/b"}}}]}),
             "env[0].valueFrom.configMapKeyRef.key: `key` must be 1 to 253",
         ),
-        (json!({"envFrom": [{"prefix": "A"}]}), "envFrom[0]: an entry of `envFrom` needs one of"),
-        (json!({"envFrom": [{"secretRef": {"name": ""}}]}), "envFrom[0].secretRef: `secretRef` needs `name`"),
+        (
+            json!({"envFrom": [{"prefix": "A"}]}),
+            "envFrom[0]: an entry of `envFrom` needs one of",
+        ),
+        (
+            json!({"envFrom": [{"secretRef": {"name": ""}}]}),
+            "envFrom[0].secretRef: `secretRef` needs `name`",
+        ),
     ]);
 }
 
@@ -128,8 +161,14 @@ fn mounts_and_amounts_of_a_container_are_right() {
             json!({"volumeMounts": [{"name": "v", "mountPath": "/x", "recursiveReadOnly": "Enabled"}]}),
             "volumeMounts[0]: `recursiveReadOnly` needs `readOnly: true`",
         ),
-        (json!({"resources": {"limits": {"memory": "1 Gi"}}}), "resources.limits.memory: `1 Gi` is no amount"),
-        (json!({"resources": {"limits": {"cpu": "-1"}}}), "resources.limits.cpu: `-1` is less than nothing"),
+        (
+            json!({"resources": {"limits": {"memory": "1 Gi"}}}),
+            "resources.limits.memory: `1 Gi` is no amount",
+        ),
+        (
+            json!({"resources": {"limits": {"cpu": "-1"}}}),
+            "resources.limits.cpu: `-1` is less than nothing",
+        ),
         (
             json!({"resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "1001m"}}}),
             "resources.requests.cpu: the container requests more cpu",
@@ -148,7 +187,10 @@ fn security_probes_and_hooks_of_a_container_are_right() {
             json!({"volumeMounts": [{"name": "v", "mountPath": "/x", "mountPropagation": "Bidirectional"}]}),
             "volumeMounts[0]: `mountPropagation: Bidirectional` is for",
         ),
-        (json!({"securityContext": {"runAsUser": -1}}), "securityContext.runAsUser: `runAsUser` must be between 0"),
+        (
+            json!({"securityContext": {"runAsUser": -1}}),
+            "securityContext.runAsUser: `runAsUser` must be between 0",
+        ),
         (
             json!({"securityContext": {"privileged": true, "allowPrivilegeEscalation": false}}),
             "securityContext: `allowPrivilegeEscalation: false` does not go with",
@@ -157,9 +199,18 @@ fn security_probes_and_hooks_of_a_container_are_right() {
             json!({"securityContext": {"seccompProfile": {"type": "Localhost"}}}),
             "securityContext.seccompProfile: `seccompProfile` has `localhostProfile`",
         ),
-        (json!({"livenessProbe": {}}), "livenessProbe: `livenessProbe` needs one of exec"),
-        (json!({"livenessProbe": {"exec": {"command": []}}}), "livenessProbe.exec: `exec` needs `command`"),
-        (json!({"livenessProbe": {"httpGet": {"port": 0}}}), "livenessProbe.httpGet.port: `port` must be between"),
+        (
+            json!({"livenessProbe": {}}),
+            "livenessProbe: `livenessProbe` needs one of exec",
+        ),
+        (
+            json!({"livenessProbe": {"exec": {"command": []}}}),
+            "livenessProbe.exec: `exec` needs `command`",
+        ),
+        (
+            json!({"livenessProbe": {"httpGet": {"port": 0}}}),
+            "livenessProbe.httpGet.port: `port` must be between",
+        ),
         (
             json!({"livenessProbe": {"httpGet": {"port": "a_b"}}}),
             "livenessProbe.httpGet.port: `port` must be lower-case",
@@ -183,22 +234,46 @@ fn security_probes_and_hooks_of_a_container_are_right() {
 fn init_containers_have_no_probes_and_ephemeral_ones_no_ports() {
     let probe = json!({"livenessProbe": {"tcpSocket": {"port": 1}}});
     let found = container(Role::Init, probe);
-    assert_eq!(found, ["livenessProbe: an init container without `restartPolicy: Always` has no `livenessProbe`"]);
+    assert_eq!(
+        found,
+        ["livenessProbe: an init container without `restartPolicy: Always` has no `livenessProbe`"]
+    );
     let found = container(Role::Ephemeral, json!({"ports": [{"containerPort": 1}]}));
     assert_eq!(found, ["ports: an ephemeral container has no `ports`"]);
-    let found = container(Role::Ephemeral, json!({"volumeMounts": [{"name": "v", "mountPath": "/x", "subPath": "y"}]}));
-    assert_eq!(found, ["volumeMounts[0].subPath: an ephemeral container has no `subPath`"]);
+    let found = container(
+        Role::Ephemeral,
+        json!({"volumeMounts": [{"name": "v", "mountPath": "/x", "subPath": "y"}]}),
+    );
+    assert_eq!(
+        found,
+        ["volumeMounts[0].subPath: an ephemeral container has no `subPath`"]
+    );
 }
 
 #[test]
 fn volumes_have_one_source_that_is_right() {
     for (source, expected) in [
         (json!({}), ": the volume `v` has no source"),
-        (json!({"emptyDir": {}, "hostPath": {"path": "/"}}), ": the volume `v` has several sources"),
-        (json!({"emptyDir": {"sizeLimit": "much"}}), "emptyDir.sizeLimit: `sizeLimit` must be an amount"),
-        (json!({"hostPath": {"path": "/a/../b"}}), "hostPath.path: `path` must not contain `..`"),
-        (json!({"hostPath": {"path": "/a", "type": "Dir"}}), "hostPath.type: `type` must be one of"),
-        (json!({"configMap": {}}), "configMap: `configMap` needs `name`"),
+        (
+            json!({"emptyDir": {}, "hostPath": {"path": "/"}}),
+            ": the volume `v` has several sources",
+        ),
+        (
+            json!({"emptyDir": {"sizeLimit": "much"}}),
+            "emptyDir.sizeLimit: `sizeLimit` must be an amount",
+        ),
+        (
+            json!({"hostPath": {"path": "/a/../b"}}),
+            "hostPath.path: `path` must not contain `..`",
+        ),
+        (
+            json!({"hostPath": {"path": "/a", "type": "Dir"}}),
+            "hostPath.type: `type` must be one of",
+        ),
+        (
+            json!({"configMap": {}}),
+            "configMap: `configMap` needs `name`",
+        ),
         (
             json!({"configMap": {"name": "c", "defaultMode": 777}}),
             "configMap.defaultMode: `defaultMode` must be between 0 and 0777 (octal, which is 511)",
@@ -208,21 +283,39 @@ fn volumes_have_one_source_that_is_right() {
             "configMap.items[0].path: `path` must not",
         ),
         (json!({"secret": {}}), "secret: `secret` needs `secretName`"),
-        (json!({"persistentVolumeClaim": {"claimName": "A"}}), "persistentVolumeClaim.claimName: `claimName` must be"),
-        (json!({"projected": {"sources": [{}]}}), "projected.sources[0]: a projected source needs one of"),
+        (
+            json!({"persistentVolumeClaim": {"claimName": "A"}}),
+            "persistentVolumeClaim.claimName: `claimName` must be",
+        ),
+        (
+            json!({"projected": {"sources": [{}]}}),
+            "projected.sources[0]: a projected source needs one of",
+        ),
         (
             json!({"projected": {"sources": [{"serviceAccountToken": {"path": "t", "expirationSeconds": 60}}]}}),
             "projected.sources[0].serviceAccountToken.expirationSeconds: `expirationSeconds` must be between 600",
         ),
     ] {
         let mut volume = json!({"name": "v"});
-        volume.as_object_mut().unwrap().extend(source.as_object().cloned().unwrap());
+        volume
+            .as_object_mut()
+            .unwrap()
+            .extend(source.as_object().cloned().unwrap());
         let found = said(of_volume(&volume));
-        assert!(found.len() == 1 && found[0].starts_with(expected), "{source}: {found:#?}");
+        assert!(
+            found.len() == 1 && found[0].starts_with(expected),
+            "{source}: {found:#?}"
+        );
     }
-    for fine in [json!({"configMap": {"name": "c", "optional": true}}), json!({"projected": {"sources": []}})] {
+    for fine in [
+        json!({"configMap": {"name": "c", "optional": true}}),
+        json!({"projected": {"sources": []}}),
+    ] {
         let mut volume = json!({"name": "v"});
-        volume.as_object_mut().unwrap().extend(fine.as_object().cloned().unwrap());
+        volume
+            .as_object_mut()
+            .unwrap()
+            .extend(fine.as_object().cloned().unwrap());
         assert_eq!(said(of_volume(&volume)), Vec::<String>::new());
     }
 }
@@ -230,13 +323,22 @@ fn volumes_have_one_source_that_is_right() {
 #[test]
 fn fields_of_the_pod_are_right() {
     for (spec, expected) in [
-        (json!({"restartPolicy": "Sometimes"}), "restartPolicy: `restartPolicy` must be one of"),
+        (
+            json!({"restartPolicy": "Sometimes"}),
+            "restartPolicy: `restartPolicy` must be one of",
+        ),
         (
             json!({"terminationGracePeriodSeconds": -1}),
             "terminationGracePeriodSeconds: `terminationGracePeriodSeconds` must be at least 0",
         ),
-        (json!({"nodeSelector": {"a/b/c": "x"}}), "nodeSelector.a/b/c: `a/b/c` must be"),
-        (json!({"tolerations": [{"value": "x"}]}), "tolerations[0]: `tolerations[0]` needs `operator: Exists`"),
+        (
+            json!({"nodeSelector": {"a/b/c": "x"}}),
+            "nodeSelector.a/b/c: `a/b/c` must be",
+        ),
+        (
+            json!({"tolerations": [{"value": "x"}]}),
+            "tolerations[0]: `tolerations[0]` needs `operator: Exists`",
+        ),
         (
             json!({"tolerations": [{"key": "a", "operator": "Exists", "value": "x"}]}),
             "tolerations[0]: `tolerations[0]` has a `value`",
@@ -245,12 +347,24 @@ fn fields_of_the_pod_are_right() {
             json!({"tolerations": [{"key": "a", "tolerationSeconds": 1}]}),
             "tolerations[0]: `tolerations[0]` has `tolerationSeconds`",
         ),
-        (json!({"hostAliases": [{"ip": "localhost"}]}), "hostAliases[0].ip: `ip` must be an IP address"),
-        (json!({"hostPID": true, "shareProcessNamespace": true}), ": a pod has either `hostPID` or"),
-        (json!({"securityContext": {"fsGroup": -1}}), "securityContext.fsGroup: `fsGroup` must be between 0"),
+        (
+            json!({"hostAliases": [{"ip": "localhost"}]}),
+            "hostAliases[0].ip: `ip` must be an IP address",
+        ),
+        (
+            json!({"hostPID": true, "shareProcessNamespace": true}),
+            ": a pod has either `hostPID` or",
+        ),
+        (
+            json!({"securityContext": {"fsGroup": -1}}),
+            "securityContext.fsGroup: `fsGroup` must be between 0",
+        ),
     ] {
         let found = said(of_pod_spec(&spec));
-        assert!(found.len() == 1 && found[0].starts_with(expected), "{spec}: {found:#?}");
+        assert!(
+            found.len() == 1 && found[0].starts_with(expected),
+            "{spec}: {found:#?}"
+        );
     }
     let fine = json!({"tolerations": [{"operator": "Exists"}, {"key": "a", "value": "b", "effect": "NoExecute", "tolerationSeconds": 1}]});
     assert_eq!(said(of_pod_spec(&fine)), Vec::<String>::new());

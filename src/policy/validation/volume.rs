@@ -5,26 +5,50 @@ use serde_json::Value;
 use super::{Checker, check_descending, check_no_backsteps};
 use crate::policy::{names, quantity};
 
-const HOST_PATH_TYPES: [&str; 8] =
-    ["", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"];
-const PROJECTED: [&str; 6] =
-    ["secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate"];
+const HOST_PATH_TYPES: [&str; 8] = [
+    "",
+    "DirectoryOrCreate",
+    "Directory",
+    "FileOrCreate",
+    "File",
+    "Socket",
+    "CharDevice",
+    "BlockDevice",
+];
+const PROJECTED: [&str; 6] = [
+    "secret",
+    "configMap",
+    "downwardAPI",
+    "serviceAccountToken",
+    "clusterTrustBundle",
+    "podCertificate",
+];
 impl<'v> Checker<'v> {
     /// <https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume/>: one source each.
     pub(super) fn volume(&mut self, volume: &'v Value) {
-        let name = volume.get("name").and_then(Value::as_str).unwrap_or_default();
+        let name = volume
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         match volume.get("name") {
             Some(_) => self.text(volume, "name", names::check_dns_label),
             None => self.add("a volume needs a `name`"),
         }
         let fields = volume.as_object().into_iter().flatten();
-        let sources: Vec<&str> =
-            fields.filter(|(key, source)| *key != "name" && !source.is_null()).map(|(key, _)| key.as_str()).collect();
+        let sources: Vec<&str> = fields
+            .filter(|(key, source)| *key != "name" && !source.is_null())
+            .map(|(key, _)| key.as_str())
+            .collect();
         match sources.as_slice() {
             [_] => {}
             // The API server makes an emptyDir of it, which nobody meant.
-            [] => self.advise(format!("the volume `{name}` has no source, such as `emptyDir: {{}}`")),
-            several => self.add(format!("the volume `{name}` has several sources: {}", several.join(", "))),
+            [] => self.advise(format!(
+                "the volume `{name}` has no source, such as `emptyDir: {{}}`"
+            )),
+            several => self.add(format!(
+                "the volume `{name}` has several sources: {}",
+                several.join(", ")
+            )),
         }
         self.under(volume, "emptyDir", |checker, source| {
             checker.under(source, "sizeLimit", |checker, limit| {
@@ -52,7 +76,9 @@ impl<'v> Checker<'v> {
             checker.text(source, "claimName", object_name);
         });
         self.under(volume, "downwardAPI", Self::files);
-        self.under(volume, "csi", |checker, source| checker.needs_text(source, "driver"));
+        self.under(volume, "csi", |checker, source| {
+            checker.needs_text(source, "driver")
+        });
         self.under(volume, "projected", Self::projected);
     }
 
@@ -79,7 +105,9 @@ impl<'v> Checker<'v> {
     fn mode(&mut self, holder: &'v Value, key: &'static str) {
         self.under(holder, key, |checker, mode| {
             if let Some(mode) = mode.as_i64().filter(|mode| !(0..=0o777).contains(mode)) {
-                checker.must(format!("must be between 0 and 0777 (octal, which is 511), not {mode}"));
+                checker.must(format!(
+                    "must be between 0 and 0777 (octal, which is 511), not {mode}"
+                ));
             }
         });
     }
@@ -98,5 +126,9 @@ impl<'v> Checker<'v> {
 
 /// That it is there is asked for elsewhere.
 fn object_name(name: &str) -> names::Rule {
-    if name.is_empty() { Ok(()) } else { names::check_dns_subdomain(name) }
+    if name.is_empty() {
+        Ok(())
+    } else {
+        names::check_dns_subdomain(name)
+    }
 }

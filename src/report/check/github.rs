@@ -19,16 +19,28 @@ pub fn render(checked: &Checked<'_>) -> String {
         };
         let mut properties = Vec::new();
         // Text from stdin is no file of the repository.
-        if let Some(place) = finding.place().filter(|place| !place.source.starts_with('<')) {
-            properties.push(format!("file={}", property(&one_line(place.source.trim_start_matches("./")))));
+        if let Some(place) = finding
+            .place()
+            .filter(|place| !place.source.starts_with('<'))
+        {
+            properties.push(format!(
+                "file={}",
+                property(&one_line(place.source.trim_start_matches("./")))
+            ));
             properties.push(format!("line={}", place.line));
             if !place.excerpt.is_empty() {
                 properties.push(format!("col={}", place.column));
             }
         }
-        properties.push(format!("title={}", property(&format!("podgraft: {}", diagnostic.code.name()))));
+        properties.push(format!(
+            "title={}",
+            property(&format!("podgraft: {}", diagnostic.code.name()))
+        ));
         let sentence = |text: &str| one_line(&shown::brief(text));
-        let help = diagnostic.help.as_ref().map_or(String::new(), |help| format!("\n{}", sentence(help)));
+        let help = diagnostic
+            .help
+            .as_ref()
+            .map_or(String::new(), |help| format!("\n{}", sentence(help)));
         let message = value(&format!("{}{help}", sentence(&diagnostic.message)));
         let _ = writeln!(commands, "::{command} {}::{message}", properties.join(","));
     }
@@ -36,7 +48,9 @@ pub fn render(checked: &Checked<'_>) -> String {
 }
 
 fn value(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }
 
 fn property(text: &str) -> String {
@@ -49,6 +63,9 @@ mod tests {
 
     #[test]
     fn what_would_end_a_command_early_is_escaped() {
-        assert_eq!(property("a,b: 100%\n::error::x"), "a%2Cb%3A 100%25%0A%3A%3Aerror%3A%3Ax");
+        assert_eq!(
+            property("a,b: 100%\n::error::x"),
+            "a%2Cb%3A 100%25%0A%3A%3Aerror%3A%3Ax"
+        );
     }
 }

@@ -58,7 +58,8 @@ pub fn render(checked: &Checked<'_>) -> String {
         },
         findings: checked.findings.iter().map(found).collect(),
     };
-    let text = serde_json::to_string_pretty(&report).expect("strings, numbers and lists of these are always JSON");
+    let text = serde_json::to_string_pretty(&report)
+        .expect("strings, numbers and lists of these are always JSON");
     shown::json(text) + "\n"
 }
 
@@ -76,7 +77,9 @@ fn found(finding: &Finding) -> Found<'_> {
         workload: finding.workload.as_deref(),
         file: place.map(|place| &*place.source),
         line: place.map(|place| place.line),
-        column: place.filter(|place| !place.excerpt.is_empty()).map(|place| place.column),
+        column: place
+            .filter(|place| !place.excerpt.is_empty())
+            .map(|place| place.column),
         help: diagnostic.help.as_deref(),
     }
 }

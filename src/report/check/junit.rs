@@ -37,7 +37,9 @@ pub fn render(checked: &Checked<'_>) -> String {
 }
 
 fn is_of(finding: &Finding, file: &ReportedFile<'_>) -> bool {
-    finding.place().is_some_and(|place| *place.source == *file.name)
+    finding
+        .place()
+        .is_some_and(|place| *place.source == *file.name)
 }
 
 fn is_failure(finding: &Finding) -> bool {
@@ -46,7 +48,11 @@ fn is_failure(finding: &Finding) -> bool {
 
 /// A file's suite, and how many cases and failed cases it has.
 fn suite(file: &ReportedFile<'_>, checked: &Checked<'_>) -> (String, (usize, usize)) {
-    let own: Vec<&Finding> = checked.findings.iter().filter(|finding| is_of(finding, file)).collect();
+    let own: Vec<&Finding> = checked
+        .findings
+        .iter()
+        .filter(|finding| is_of(finding, file))
+        .collect();
     let mut cases = String::new();
     let (mut number, mut failed) = (0, 0);
     let mut add = |name: &str, findings: &[&Finding]| {
@@ -56,11 +62,18 @@ fn suite(file: &ReportedFile<'_>, checked: &Checked<'_>) -> (String, (usize, usi
     };
     for workload in &file.report.workloads {
         let title = workload.title();
-        let of_it: Vec<&Finding> =
-            own.iter().copied().filter(|finding| finding.workload.as_ref() == Some(&title)).collect();
+        let of_it: Vec<&Finding> = own
+            .iter()
+            .copied()
+            .filter(|finding| finding.workload.as_ref() == Some(&title))
+            .collect();
         add(&title, &of_it);
     }
-    let rest: Vec<&Finding> = own.iter().copied().filter(|finding| finding.workload.is_none()).collect();
+    let rest: Vec<&Finding> = own
+        .iter()
+        .copied()
+        .filter(|finding| finding.workload.is_none())
+        .collect();
     if !rest.is_empty() {
         add("other objects", &rest);
     }
@@ -73,31 +86,52 @@ fn suite(file: &ReportedFile<'_>, checked: &Checked<'_>) -> (String, (usize, usi
 
 /// Readers take one failure a case, so the errors of a workload are one; what only warns is output.
 fn case(name: &str, class: &str, findings: &[&Finding]) -> String {
-    let head = format!("    <testcase name=\"{}\" classname=\"{}\"", escape(name), escape(class));
+    let head = format!(
+        "    <testcase name=\"{}\" classname=\"{}\"",
+        escape(name),
+        escape(class)
+    );
     if findings.is_empty() {
         return format!("{head}/>\n");
     }
-    let (failures, others): (Vec<&Finding>, Vec<&Finding>) = findings.iter().partition(|finding| is_failure(finding));
+    let (failures, others): (Vec<&Finding>, Vec<&Finding>) =
+        findings.iter().partition(|finding| is_failure(finding));
     let mut case = format!("{head}>\n");
     if let Some(first) = failures.first() {
         let text: Vec<String> = failures.iter().map(|finding| describe(finding)).collect();
         let message = escape(&first.diagnostic.message);
         let kind = first.diagnostic.code.name();
         let text = escape(&text.join("\n"));
-        let _ = writeln!(case, "      <failure message=\"{message}\" type=\"{kind}\">{text}</failure>");
+        let _ = writeln!(
+            case,
+            "      <failure message=\"{message}\" type=\"{kind}\">{text}</failure>"
+        );
     }
     if !others.is_empty() {
         let text: Vec<String> = others.iter().map(|finding| describe(finding)).collect();
-        let _ = writeln!(case, "      <system-out>{}</system-out>", escape(&text.join("\n")));
+        let _ = writeln!(
+            case,
+            "      <system-out>{}</system-out>",
+            escape(&text.join("\n"))
+        );
     }
     case + "    </testcase>\n"
 }
 
 fn describe(finding: &Finding) -> String {
     let diagnostic = &finding.diagnostic;
-    let place = finding.place().map_or(String::new(), |place| format!("{}:{}: ", place.source, place.line));
-    let help = diagnostic.help.as_ref().map_or(String::new(), |help| format!("\n  help: {help}"));
-    format!("{place}{}: {}{help}", diagnostic.code.name(), diagnostic.message)
+    let place = finding.place().map_or(String::new(), |place| {
+        format!("{}:{}: ", place.source, place.line)
+    });
+    let help = diagnostic
+        .help
+        .as_ref()
+        .map_or(String::new(), |help| format!("\n  help: {help}"));
+    format!(
+        "{place}{}: {}{help}",
+        diagnostic.code.name(),
+        diagnostic.message
+    )
 }
 
 /// Text for an element or an attribute in quotes; what XML 1.0 cannot hold is written as its code.
@@ -111,7 +145,9 @@ fn escape(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             '\n' => escaped.push_str("&#10;"),
             '\t' => escaped.push_str("&#9;"),
-            c if is_unsafe(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.extend(c.escape_default()),
+            c if is_unsafe(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => {
+                escaped.extend(c.escape_default())
+            }
             c => escaped.push(c),
         }
     }

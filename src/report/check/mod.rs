@@ -71,17 +71,25 @@ impl<'a> Checked<'a> {
                 findings.extend(of_workload(file, workload));
             }
         }
-        let said: Vec<Finding> = diagnostics.iter().map(|diagnostic| of_diagnostic(diagnostic, files)).collect();
+        let said: Vec<Finding> = diagnostics
+            .iter()
+            .map(|diagnostic| of_diagnostic(diagnostic, files))
+            .collect();
         // Where an error says what is wrong with a workload, that nothing was done to it says no more.
         findings.retain(|finding| {
-            let is_said = |other: &Finding| other.diagnostic.is_error() && other.workload == finding.workload;
+            let is_said =
+                |other: &Finding| other.diagnostic.is_error() && other.workload == finding.workload;
             finding.diagnostic.code != Code::LeftAlone || !said.iter().any(is_said)
         });
         findings.extend(said);
         let order = |finding: &Finding| {
             let place = finding.place();
-            let file = place.and_then(|place| files.iter().position(|file| *file.name == *place.source));
-            (file.unwrap_or(usize::MAX), place.map_or(0, |place| place.line))
+            let file =
+                place.and_then(|place| files.iter().position(|file| *file.name == *place.source));
+            (
+                file.unwrap_or(usize::MAX),
+                place.map_or(0, |place| place.line),
+            )
         };
         findings.sort_by_key(order);
         Checked { files, findings }
@@ -89,13 +97,24 @@ impl<'a> Checked<'a> {
 
     /// How many findings there are of a severity.
     pub fn number(&self, severity: Severity) -> usize {
-        self.findings.iter().filter(|finding| finding.diagnostic.severity == severity).count()
+        self.findings
+            .iter()
+            .filter(|finding| finding.diagnostic.severity == severity)
+            .count()
     }
 
     /// How many workloads there are, and how many of them the policies would leave as they are.
     fn workloads(&self) -> (usize, usize) {
-        let fates: Vec<Fate> = self.files.iter().flat_map(|file| file.report.own_workloads()).map(fate).collect();
-        let settled = fates.iter().filter(|fate| matches!(fate, Fate::Unchanged)).count();
+        let fates: Vec<Fate> = self
+            .files
+            .iter()
+            .flat_map(|file| file.report.own_workloads())
+            .map(fate)
+            .collect();
+        let settled = fates
+            .iter()
+            .filter(|fate| matches!(fate, Fate::Unchanged))
+            .count();
         (fates.len(), settled)
     }
 }
@@ -105,22 +124,34 @@ fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Findin
     let title = workload.title();
     if workload.is_changed() {
         let by: Vec<String> = workload.policies.iter().filter_map(wish).collect();
-        let by = if by.is_empty() { "its record would be another".to_owned() } else { by.join("; ") };
+        let by = if by.is_empty() {
+            "its record would be another".to_owned()
+        } else {
+            by.join("; ")
+        };
         let message = format!("{title} is not up to date: {by}");
-        let help =
-            "see it with `podgraft diff`, make it so with `podgraft apply --in-place`, both with the same policies";
+        let help = "see it with `podgraft diff`, make it so with `podgraft apply --in-place`, both with the same policies";
         found.push(Diagnostic::error(Code::OutOfDate, message).help(help));
     }
     for met in &workload.policies {
         match &met.outcome {
-            Outcome::Skipped(skip) if skip.is_near_miss => found.push(missed(&title, &met.policy, skip)),
+            Outcome::Skipped(skip) if skip.is_near_miss => {
+                found.push(missed(&title, &met.policy, skip))
+            }
             Outcome::Failed => {
-                let message = format!("{title} is left alone by {}, which could not do its work", met.policy);
+                let message = format!(
+                    "{title} is left alone by {}, which could not do its work",
+                    met.policy
+                );
                 found.push(
-                    Diagnostic::error(Code::LeftAlone, message).help("the message about it says what is in the way"),
+                    Diagnostic::error(Code::LeftAlone, message)
+                        .help("the message about it says what is in the way"),
                 );
             }
-            Outcome::Injected(_) | Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Skipped(_) => {}
+            Outcome::Injected(_)
+            | Outcome::TakenOut(_)
+            | Outcome::UpToDate
+            | Outcome::Skipped(_) => {}
         }
     }
     let place = |diagnostic: Diagnostic| match diagnostic.labels.is_empty() {
@@ -129,19 +160,32 @@ fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Findin
     };
     found
         .into_iter()
-        .map(|diagnostic| Finding { diagnostic: place(diagnostic), workload: Some(title.clone()) })
+        .map(|diagnostic| Finding {
+            diagnostic: place(diagnostic),
+            workload: Some(title.clone()),
+        })
         .collect()
 }
 
 /// What a policy would still do.
 fn wish(met: &PolicyReport) -> Option<String> {
-    let older = if met.is_older { "injected by another version of " } else { "" };
+    let older = if met.is_older {
+        "injected by another version of "
+    } else {
+        ""
+    };
     match &met.outcome {
         Outcome::Injected(changes) | Outcome::TakenOut(changes) => {
             let which = if met.is_older { ", which" } else { "" };
-            Some(format!("{older}{}{which} would {}", met.policy, super::deeds(changes)))
+            Some(format!(
+                "{older}{}{which} would {}",
+                met.policy,
+                super::deeds(changes)
+            ))
         }
-        Outcome::UpToDate if met.is_older => Some(format!("{older}{}, with the same result", met.policy)),
+        Outcome::UpToDate if met.is_older => {
+            Some(format!("{older}{}, with the same result", met.policy))
+        }
         Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
     }
 }
@@ -149,10 +193,14 @@ fn wish(met: &PolicyReport) -> Option<String> {
 fn missed(title: &str, policy: &str, skip: &Skip) -> Diagnostic {
     let reason = &skip.reason;
     let diagnostic = match skip.is_opted_in {
-        true => {
-            Diagnostic::error(Code::OptedIn, format!("{title} opts in to {policy}, which does not apply: {reason}"))
-        }
-        false => Diagnostic::warning(Code::NearMiss, format!("{policy} nearly applies to {title}: {reason}")),
+        true => Diagnostic::error(
+            Code::OptedIn,
+            format!("{title} opts in to {policy}, which does not apply: {reason}"),
+        ),
+        false => Diagnostic::warning(
+            Code::NearMiss,
+            format!("{policy} nearly applies to {title}: {reason}"),
+        ),
     };
     // The place in the manifest is the one to mend, and stands last.
     let diagnostic = match skip.places.last() {
@@ -167,7 +215,14 @@ fn missed(title: &str, policy: &str, skip: &Skip) -> Diagnostic {
 
 /// The first line of the object.
 fn own_place(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Place {
-    Place { source: file.name.into(), line: workload.line, column: 1, excerpt: String::new(), start: 0, end: 0 }
+    Place {
+        source: file.name.into(),
+        line: workload.line,
+        column: 1,
+        excerpt: String::new(),
+        start: 0,
+        end: 0,
+    }
 }
 
 /// What was injected by another version of a policy is out of date whatever else is the case.
@@ -177,14 +232,23 @@ fn of_diagnostic(diagnostic: &Diagnostic, files: &[ReportedFile<'_>]) -> Finding
         _ => diagnostic.severity,
     };
     let diagnostic = diagnostic.clone().with_severity(severity);
-    let owners = diagnostic.labels.iter().filter_map(|label| owner(&label.place, files));
+    let owners = diagnostic
+        .labels
+        .iter()
+        .filter_map(|label| owner(&label.place, files));
     let workload = owners.into_iter().next().map(WorkloadReport::title);
-    Finding { workload, diagnostic }
+    Finding {
+        workload,
+        diagnostic,
+    }
 }
 
 /// The workload on whose lines a place is: the last that begins before it.
 fn owner<'a>(place: &Place, files: &'a [ReportedFile<'_>]) -> Option<&'a WorkloadReport> {
     let file = files.iter().find(|file| *file.name == *place.source)?;
-    let at = file.report.workloads.partition_point(|workload| workload.line <= place.line);
+    let at = file
+        .report
+        .workloads
+        .partition_point(|workload| workload.line <= place.line);
     file.report.workloads.get(at.checked_sub(1)?)
 }

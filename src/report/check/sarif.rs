@@ -18,14 +18,29 @@ fn rule(finding: &Finding) -> Rule {
     let code = finding.diagnostic.code;
     let page = code.page();
     let body = page.split_once("\n\n").map_or(page, |(_, body)| body);
-    let first = body.split("\n\n").next().unwrap_or_default().replace('\n', " ");
-    let short = first.split(". ").next().unwrap_or_default().trim_end_matches('.');
-    Rule { id: code.name().to_owned(), short: format!("{short}."), full: first, markdown: Some(body.to_owned()) }
+    let first = body
+        .split("\n\n")
+        .next()
+        .unwrap_or_default()
+        .replace('\n', " ");
+    let short = first
+        .split(". ")
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches('.');
+    Rule {
+        id: code.name().to_owned(),
+        short: format!("{short}."),
+        full: first,
+        markdown: Some(body.to_owned()),
+    }
 }
 
 fn result(finding: &Finding) -> Result {
     let diagnostic = &finding.diagnostic;
-    let help = diagnostic.help.as_ref().map_or(String::new(), |help| format!(" Help: {}.", help.trim_end_matches('.')));
+    let help = diagnostic.help.as_ref().map_or(String::new(), |help| {
+        format!(" Help: {}.", help.trim_end_matches('.'))
+    });
     let help = help.replace("?.", "?");
     let location = |label: &crate::diagnostic::Label| {
         let place = &label.place;

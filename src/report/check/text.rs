@@ -11,19 +11,31 @@ pub fn render(checked: &Checked<'_>, paint: Paint) -> String {
     let mut text = String::new();
     for finding in &checked.findings {
         let diagnostic = &finding.diagnostic;
-        let place = finding.place().map_or(String::new(), |place| match place.excerpt.is_empty() {
-            true => format!("{}:{}: ", place.source, place.line),
-            false => format!("{}: ", place.link()),
-        });
+        let place = finding
+            .place()
+            .map_or(String::new(), |place| match place.excerpt.is_empty() {
+                true => format!("{}:{}: ", place.source, place.line),
+                false => format!("{}: ", place.link()),
+            });
         let (word, style) = match diagnostic.severity {
             Severity::Error => ("error", "1;31"),
             Severity::Warning => ("warning", "1;33"),
             Severity::Note => ("note", "1;36"),
         };
         let heading = paint.wrap(style, &format!("{word}[{}]", diagnostic.code.name()));
-        let _ = writeln!(text, "{}{heading}: {}", one_line(&place), one_line(&shown::brief(&diagnostic.message)));
+        let _ = writeln!(
+            text,
+            "{}{heading}: {}",
+            one_line(&place),
+            one_line(&shown::brief(&diagnostic.message))
+        );
         if let Some(help) = &diagnostic.help {
-            let _ = writeln!(text, "    {}: {}", paint.wrap("36", "help"), one_line(&shown::brief(help)));
+            let _ = writeln!(
+                text,
+                "    {}: {}",
+                paint.wrap("36", "help"),
+                one_line(&shown::brief(help))
+            );
         }
     }
     text + &totals(checked)
@@ -36,11 +48,21 @@ pub fn totals(checked: &Checked<'_>) -> String {
         0 => None,
         number => Some(count(number, word)),
     };
-    let found: Vec<String> =
-        [of(Severity::Error, "error"), of(Severity::Warning, "warning"), of(Severity::Note, "note")]
-            .into_iter()
-            .flatten()
-            .collect();
-    let found = if found.is_empty() { "nothing to report".to_owned() } else { found.join(", ") };
-    format!("{}, {settled} injected and up to date: {found}\n", count(all, "workload"))
+    let found: Vec<String> = [
+        of(Severity::Error, "error"),
+        of(Severity::Warning, "warning"),
+        of(Severity::Note, "note"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let found = if found.is_empty() {
+        "nothing to report".to_owned()
+    } else {
+        found.join(", ")
+    };
+    format!(
+        "{}, {settled} injected and up to date: {found}\n",
+        count(all, "workload")
+    )
 }

@@ -35,7 +35,10 @@ struct Drawing<'a> {
 /// The whole page.
 pub fn render(files: &[ReportedFile<'_>]) -> String {
     let all = reviewed(files, GroupBy::Namespace);
-    let seen: usize = files.iter().map(|file| file.report.own_workloads().count()).sum();
+    let seen: usize = files
+        .iter()
+        .map(|file| file.report.own_workloads().count())
+        .sum();
     let mut page = String::with_capacity(64 << 10);
     head(&all, seen, &mut page);
     for (namespace, members) in groups(&all) {
@@ -49,9 +52,14 @@ pub fn render(files: &[ReportedFile<'_>]) -> String {
         page.push_str("</section>\n");
     }
     if all.is_empty() {
-        page.push_str("<p class=\"nothing\">Nothing to inject: all workloads stay as they are.</p>\n");
+        page.push_str(
+            "<p class=\"nothing\">Nothing to inject: all workloads stay as they are.</p>\n",
+        );
     }
-    let _ = write!(page, "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
+    let _ = write!(
+        page,
+        "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
+    );
     page
 }
 
@@ -94,7 +102,8 @@ fn policies<'a>(all: &'a [Reviewed<'_>]) -> BTreeMap<&'a str, usize> {
     let mut policies = BTreeMap::new();
     for one in all {
         let own: BTreeSet<&str> = one.deeds().map(|(policy, _)| policy).collect();
-        own.into_iter().for_each(|policy| *policies.entry(policy).or_default() += 1);
+        own.into_iter()
+            .for_each(|policy| *policies.entry(policy).or_default() += 1);
     }
     policies
 }
@@ -124,10 +133,18 @@ fn block(one: &Reviewed<'_>, page: &mut String) {
                 Change::Removed(_) => ("removed", "takes out"),
             };
             let what = escape(change.thing());
-            let _ = write!(page, "<li class=\"{class}\"><i>{}</i> {verb} <b>{what}</b></li>", escape(policy));
+            let _ = write!(
+                page,
+                "<li class=\"{class}\"><i>{}</i> {verb} <b>{what}</b></li>",
+                escape(policy)
+            );
         }
     }
-    let _ = writeln!(page, "</ul><script type=\"application/json\">{}</script></details>", data(one));
+    let _ = writeln!(
+        page,
+        "</ul><script type=\"application/json\">{}</script></details>",
+        data(one)
+    );
 }
 
 fn data(one: &Reviewed<'_>) -> String {
@@ -136,7 +153,8 @@ fn data(one: &Reviewed<'_>) -> String {
         before: one.workload.view.as_deref(),
         after: one.workload.view_after.as_deref(),
     };
-    let json = serde_json::to_string(&drawn).expect("strings, numbers and lists of these are always JSON");
+    let json =
+        serde_json::to_string(&drawn).expect("strings, numbers and lists of these are always JSON");
     // In a script element only a `<` can end it or change how it is read.
     shown::json(json).replace('<', "\\u003c")
 }
@@ -144,7 +162,15 @@ fn data(one: &Reviewed<'_>) -> String {
 fn drawing<'a>(hunk: &'a Hunk<'a>) -> Drawing<'a> {
     let line = |line: &'a super::hunks::Line<'a>| {
         let is_told = line.sign != Sign::Added || line.policies == hunk.policies;
-        (line.sign.char(), safe(&line.text), if is_told { String::new() } else { line.policies.join(", ") })
+        (
+            line.sign.char(),
+            safe(&line.text),
+            if is_told {
+                String::new()
+            } else {
+                line.policies.join(", ")
+            },
+        )
     };
     Drawing {
         old: hunk.old.start + 1,
@@ -160,5 +186,9 @@ fn safe(line: &str) -> String {
 
 fn escape(text: &str) -> String {
     let text = one_line(text);
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
 }

@@ -29,13 +29,25 @@ pub(super) const NOTHING_DUE: u32 = u32::MAX;
 pub type Change = (Range<usize>, usize);
 
 /// The tree of a text that came from another by changes, in order: the same that [`super::parse`] makes of it.
-pub(crate) fn parse_again<'o>(old: &Tree<'_>, text: &'o str, changes: &[Change]) -> Option<Tree<'o>> {
+pub(crate) fn parse_again<'o>(
+    old: &Tree<'_>,
+    text: &'o str,
+    changes: &[Change],
+) -> Option<Tree<'o>> {
     if !are_known(old, text, changes) {
         return None;
     }
     let mut parser = Parser::new(text);
     parser.skip_separator()?;
-    let again = Again { old, parser, changes, passed: 0, moved: 0, path: Vec::with_capacity(16), known: None };
+    let again = Again {
+        old,
+        parser,
+        changes,
+        passed: 0,
+        moved: 0,
+        path: Vec::with_capacity(16),
+        known: None,
+    };
     again.run()
 }
 
@@ -50,7 +62,8 @@ fn are_known(old: &Tree<'_>, text: &str, changes: &[Change]) -> bool {
     changes.iter().all(|(at, length)| {
         let start = at.start.wrapping_add_signed(moved);
         moved += length.cast_signed() - at.len().cast_signed();
-        text.get(start..start + length).is_some_and(characters::are_known)
+        text.get(start..start + length)
+            .is_some_and(characters::are_known)
     })
 }
 
@@ -102,7 +115,10 @@ impl<'o> Again<'_, '_, 'o> {
 
     fn pass_changes(&mut self) {
         while let Some((at, length)) = self.changes.get(self.passed) {
-            let end = at.start.checked_add_signed(self.moved).map(|start| start + length);
+            let end = at
+                .start
+                .checked_add_signed(self.moved)
+                .map(|start| start + length);
             if end.is_none_or(|end| end > self.parser.next) {
                 return;
             }
@@ -119,14 +135,23 @@ impl<'o> Again<'_, '_, 'o> {
     /// next change before it.
     fn find_known_state(&mut self) -> Option<usize> {
         let at = self.parser.next.checked_add_signed(-self.moved)?;
-        let is_inside = self.changes.get(self.passed).is_some_and(|(change, _)| change.start < at);
-        let is_behind = self.passed.checked_sub(1).is_none_or(|last| self.changes[last].0.end <= at);
+        let is_inside = self
+            .changes
+            .get(self.passed)
+            .is_some_and(|(change, _)| change.start < at);
+        let is_behind = self
+            .passed
+            .checked_sub(1)
+            .is_none_or(|last| self.changes[last].0.end <= at);
         if is_inside || !is_behind {
             return None;
         }
         let from = self.known.unwrap_or(0);
         let marks = &self.old.marks;
-        let index = from + marks[from..].binary_search_by_key(&at, |mark| mark.at as usize).ok()?;
+        let index = from
+            + marks[from..]
+                .binary_search_by_key(&at, |mark| mark.at as usize)
+                .ok()?;
         let due = marks[index].due;
         let is_same_due = match self.parser.due {
             None => due == NOTHING_DUE,
@@ -136,9 +161,11 @@ impl<'o> Again<'_, '_, 'o> {
             return None;
         }
         self.go_to(index);
-        let is_same = |(old, new): (&Around, &Open)| old.column == new.column && old.is_sequence == new.is_sequence;
-        let is_known =
-            self.path.len() == self.parser.open.len() && self.path.iter().zip(&self.parser.open).all(is_same);
+        let is_same = |(old, new): (&Around, &Open)| {
+            old.column == new.column && old.is_sequence == new.is_sequence
+        };
+        let is_known = self.path.len() == self.parser.open.len()
+            && self.path.iter().zip(&self.parser.open).all(is_same);
         is_known.then_some(index)
     }
 
@@ -150,15 +177,25 @@ impl<'o> Again<'_, '_, 'o> {
         let from = self.known.unwrap_or(0);
         let behind = from + marks[from..].partition_point(|mark| mark.at as usize <= change.start);
         let last = behind.saturating_sub(2);
-        marks.iter().take(last + 1).rposition(|mark| mark.due == NOTHING_DUE).or(Some(0))
+        marks
+            .iter()
+            .take(last + 1)
+            .rposition(|mark| mark.due == NOTHING_DUE)
+            .or(Some(0))
     }
 
     /// Finds the block collections that were open before a mark: those around the last node before it.
     fn go_to(&mut self, mark: usize) {
         self.known = Some(mark);
         let nodes = &self.old.nodes;
-        let Some(last) = self.old.marks[mark].nodes.checked_sub(1) else { return };
-        while self.path.pop_if(|around| nodes[around.id as usize].after <= last).is_some() {}
+        let Some(last) = self.old.marks[mark].nodes.checked_sub(1) else {
+            return;
+        };
+        while self
+            .path
+            .pop_if(|around| nodes[around.id as usize].after <= last)
+            .is_some()
+        {}
         loop {
             let id = match self.path.last_mut() {
                 None => 0,
@@ -175,8 +212,14 @@ impl<'o> Again<'_, '_, 'o> {
                 return;
             }
             let before = &self.old.text.as_bytes()[..start as usize];
-            let column = before.len() - memchr::memrchr(b'\n', before).map_or(0, |line_end| line_end + 1);
-            self.path.push(Around { id, column, is_sequence: kind == Kind::BlockSequence, child: id + 1 });
+            let column =
+                before.len() - memchr::memrchr(b'\n', before).map_or(0, |line_end| line_end + 1);
+            self.path.push(Around {
+                id,
+                column,
+                is_sequence: kind == Kind::BlockSequence,
+                child: id + 1,
+            });
         }
     }
 
@@ -188,37 +231,58 @@ impl<'o> Again<'_, '_, 'o> {
         let (end, kept) = match until {
             Some(until) => {
                 self.go_to(until);
-                (old.marks[until].nodes, self.path.iter().take_while(|around| around.id < first.nodes).count())
+                (
+                    old.marks[until].nodes,
+                    self.path
+                        .iter()
+                        .take_while(|around| around.id < first.nodes)
+                        .count(),
+                )
             }
             None => (offset(old.nodes.len()), 0),
         };
         let base = offset(self.parser.tree.nodes.len());
         let renumbered = |id: u32| id.wrapping_sub(first.nodes).wrapping_add(base);
         self.close(&before[kept..], first, renumbered);
-        let taken = Taken { from: NodeId(first.nodes), to: NodeId(base), count: end - first.nodes };
+        let taken = Taken {
+            from: NodeId(first.nodes),
+            to: NodeId(base),
+            count: end - first.nodes,
+        };
         self.parser.tree.taken.push(taken);
         let moved = offset(self.moved.cast_unsigned() & u32::MAX as usize);
         let Tree { nodes, decoded, .. } = &mut self.parser.tree;
-        nodes.extend(old.nodes[first.nodes as usize..end as usize].iter().map(|node| {
-            let mut taken = *node;
-            taken.start = node.start.wrapping_add(moved);
-            taken.end = node.end.wrapping_add(moved);
-            taken.after = renumbered(node.after);
-            if node.extra != VERBATIM && !node.kind.is_collection() {
-                decoded.push(old.decoded[node.extra as usize].clone());
-                taken.extra = offset(decoded.len() - 1);
-            }
-            taken
-        }));
+        nodes.extend(
+            old.nodes[first.nodes as usize..end as usize]
+                .iter()
+                .map(|node| {
+                    let mut taken = *node;
+                    taken.start = node.start.wrapping_add(moved);
+                    taken.end = node.end.wrapping_add(moved);
+                    taken.after = renumbered(node.after);
+                    if node.extra != VERBATIM && !node.kind.is_collection() {
+                        decoded.push(old.decoded[node.extra as usize].clone());
+                        taken.extra = offset(decoded.len() - 1);
+                    }
+                    taken
+                }),
+        );
         let Some(until) = until else { return };
         let mark = old.marks[until];
         self.parser.open.truncate(kept);
         let opened = self.path[kept..].iter();
-        self.parser.open.extend(opened.map(|&Around { id, column, is_sequence, .. }| Open {
-            id: renumbered(id),
-            column,
-            is_sequence,
-        }));
+        self.parser.open.extend(opened.map(
+            |&Around {
+                 id,
+                 column,
+                 is_sequence,
+                 ..
+             }| Open {
+                id: renumbered(id),
+                column,
+                is_sequence,
+            },
+        ));
         self.parser.next = self.to_new(mark.at) as usize;
         self.parser.due = (mark.due != NOTHING_DUE).then(|| self.to_new(mark.due) as usize);
         self.parser.end = self.to_new(mark.end);
@@ -229,7 +293,11 @@ impl<'o> Again<'_, '_, 'o> {
         let open = self.parser.open.len() - closed.len();
         for (around, open) in closed.iter().zip(&self.parser.open[open..]) {
             let node = self.old.nodes[around.id as usize];
-            let end = if node.end <= first.end { self.parser.end } else { self.to_new(node.end) };
+            let end = if node.end <= first.end {
+                self.parser.end
+            } else {
+                self.to_new(node.end)
+            };
             let own = &mut self.parser.tree.nodes[open.id as usize];
             own.end = end;
             own.after = renumbered(node.after);

@@ -26,7 +26,8 @@ impl Content {
     fn add_line(&mut self, line: &str, has_line_end: bool) {
         let begins_with_blank = line.starts_with([' ', '\t']);
         // Folding joins lines, but for those that begin with a blank (YAML 1.2.2, 8.1.3).
-        let is_joined = self.is_folded && self.has_line_end && !self.begins_with_blank && !begins_with_blank;
+        let is_joined =
+            self.is_folded && self.has_line_end && !self.begins_with_blank && !begins_with_blank;
         if is_joined && self.empty_lines == 0 {
             self.value.push(' ');
         } else if self.has_line_end && !is_joined {
@@ -39,7 +40,8 @@ impl Content {
     }
 
     fn add_empty_lines(&mut self) {
-        self.value.extend(std::iter::repeat_n('\n', self.empty_lines));
+        self.value
+            .extend(std::iter::repeat_n('\n', self.empty_lines));
         self.empty_lines = 0;
     }
 }
@@ -47,7 +49,11 @@ impl Content {
 impl Parser<'_> {
     /// Reads a block scalar to the start of the first line behind it.
     pub(super) fn read_block_scalar(&mut self, at: usize) -> Option<()> {
-        let (kind, is_folded) = if self.bytes[at] == b'|' { (Kind::Literal, false) } else { (Kind::Folded, true) };
+        let (kind, is_folded) = if self.bytes[at] == b'|' {
+            (Kind::Literal, false)
+        } else {
+            (Kind::Folded, true)
+        };
         let (chomping, header_end) = match self.byte(at + 1) {
             b'-' => (Chomping::Strip, at + 2),
             b'+' => (Chomping::Keep, at + 2),
@@ -62,8 +68,13 @@ impl Parser<'_> {
             self.push(kind, at, header_end, extra);
             return (chomping != Chomping::Keep).then_some(());
         }
-        let mut content =
-            Content { value: String::new(), is_folded, empty_lines, has_line_end: false, begins_with_blank: false };
+        let mut content = Content {
+            value: String::new(),
+            is_folded,
+            empty_lines,
+            has_line_end: false,
+            begins_with_blank: false,
+        };
         let last_line_end = self.read_content(indent, &mut content);
         if chomping != Chomping::Strip && content.has_line_end {
             content.value.push('\n');
@@ -104,7 +115,11 @@ impl Parser<'_> {
         let mut last = self.next;
         while self.next < self.bytes.len() {
             let start = self.next;
-            let blanks = self.bytes[start..].iter().take(indent).take_while(|&&byte| byte == b' ').count();
+            let blanks = self.bytes[start..]
+                .iter()
+                .take(indent)
+                .take_while(|&&byte| byte == b' ')
+                .count();
             let at = start + blanks;
             let line_feed = self.line_end(at);
             let has_line_end = line_feed < self.bytes.len();

@@ -19,13 +19,17 @@ pub(super) fn are_known(text: &str) -> bool {
 }
 
 fn are_controls_known(bytes: &[u8]) -> bool {
-    let is_known = |byte: &u8| *byte >= b' ' && *byte != 0x7f || matches!(byte, b'\t' | b'\n' | b'\r');
+    let is_known =
+        |byte: &u8| *byte >= b' ' && *byte != 0x7f || matches!(byte, b'\t' | b'\n' | b'\r');
     let is_line_end = |at: usize| bytes.get(at + 1) == Some(&b'\n');
     bytes.iter().all(is_known) && memchr::memchr_iter(b'\r', bytes).all(is_line_end)
 }
 
 fn is_known(char: char) -> bool {
-    !matches!(char, '\u{80}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+    !matches!(
+        char,
+        '\u{80}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+    )
 }
 
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
@@ -34,7 +38,9 @@ const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 #[inline]
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
     let word = bytes.get(at..at + 8)?;
-    Some(u64::from_le_bytes(word.try_into().expect("eight bytes were taken")))
+    Some(u64::from_le_bytes(
+        word.try_into().expect("eight bytes were taken"),
+    ))
 }
 
 /// The high bit of every byte of `word` that is `byte`; above the lowest of them there may be others.
@@ -53,7 +59,9 @@ fn first_of(bits: u64) -> usize {
 #[inline]
 pub(super) fn begins_with_spaces(bytes: &[u8], at: usize, count: usize) -> bool {
     match word(bytes, at) {
-        Some(word) if count < 8 => (word ^ (LOW_BITS * u64::from(b' '))) & ((1 << (8 * count)) - 1) == 0,
+        Some(word) if count < 8 => {
+            (word ^ (LOW_BITS * u64::from(b' '))) & ((1 << (8 * count)) - 1) == 0
+        }
         _ => bytes[at..].iter().take(count).all(|&byte| byte == b' '),
     }
 }
@@ -68,7 +76,10 @@ pub(super) fn skip_indentation(bytes: &[u8], mut at: usize) -> usize {
         }
         at += 8;
     }
-    bytes[at..].iter().position(|&byte| byte != b' ').map_or(bytes.len(), |length| at + length)
+    bytes[at..]
+        .iter()
+        .position(|&byte| byte != b' ')
+        .map_or(bytes.len(), |length| at + length)
 }
 
 /// The first `:`, `#`, tab or part of a line end at or behind `at`, or the end. There are no other control characters.
@@ -83,5 +94,8 @@ pub(super) fn find_stop(bytes: &[u8], mut at: usize) -> usize {
         at += 8;
     }
     let is_stop = |&byte: &u8| matches!(byte, b':' | b'#' | b'\t' | b'\n' | b'\r');
-    bytes[at..].iter().position(is_stop).map_or(bytes.len(), |length| at + length)
+    bytes[at..]
+        .iter()
+        .position(is_stop)
+        .map_or(bytes.len(), |length| at + length)
 }

@@ -68,7 +68,16 @@ impl Parser<'_> {
 
     fn open_flow(&mut self, at: usize, open: &mut Vec<Open>) -> Option<usize> {
         let is_mapping = self.bytes[at] == b'{';
-        let id = self.push(if is_mapping { Kind::FlowMapping } else { Kind::FlowSequence }, at, at, VERBATIM);
+        let id = self.push(
+            if is_mapping {
+                Kind::FlowMapping
+            } else {
+                Kind::FlowSequence
+            },
+            at,
+            at,
+            VERBATIM,
+        );
         open.push(Open { id, is_mapping });
         (open.len() <= MAX_DEPTH).then_some(at + 1)
     }
@@ -140,7 +149,12 @@ impl Parser<'_> {
         while self.bytes[end - 1] == b' ' {
             end -= 1;
         }
-        Some(Scanned { kind: Kind::Plain, end: offset(end), extra: VERBATIM, colon: None })
+        Some(Scanned {
+            kind: Kind::Plain,
+            end: offset(end),
+            extra: VERBATIM,
+            colon: None,
+        })
     }
 
     /// The `:` behind a key, on the same line. A quoted key needs no blank behind it, as in JSON (YAML 1.2.2, 7.4.2).

@@ -26,7 +26,11 @@ impl Continuation {
 
 impl Parser<'_> {
     /// The next text behind a line feed, if it is deeper than `parent`.
-    pub(super) fn find_continuation(&self, line_feed: usize, parent: usize) -> Option<Continuation> {
+    pub(super) fn find_continuation(
+        &self,
+        line_feed: usize,
+        parent: usize,
+    ) -> Option<Continuation> {
         let mut start = line_feed + 1;
         let mut line_ends = 1;
         loop {
@@ -51,11 +55,17 @@ impl Parser<'_> {
         if self.byte(line_feed) != b'\n' || self.byte(line_feed + 1 + parent) != b' ' {
             return None;
         }
-        self.find_continuation(line_feed, parent).filter(|next| self.bytes[next.at] != b'#')
+        self.find_continuation(line_feed, parent)
+            .filter(|next| self.bytes[next.at] != b'#')
     }
 
     /// The rest of a plain value that goes on. A `: ` or ` #` on a later line is an error or for the complete parser.
-    pub(super) fn read_plain_lines(&mut self, at: usize, end: usize, next: Continuation) -> Option<()> {
+    pub(super) fn read_plain_lines(
+        &mut self,
+        at: usize,
+        end: usize,
+        next: Continuation,
+    ) -> Option<()> {
         let mut value = self.tree.text[at..end].to_owned();
         let mut next = Some(next);
         let mut end = end;
@@ -91,5 +101,8 @@ pub(super) fn without_trailing_blanks<'a>(tree: &Tree<'a>, from: usize, to: usiz
 }
 
 fn trailing_blanks(line: &[u8]) -> usize {
-    line.iter().rev().take_while(|&&byte| matches!(byte, b' ' | b'\r')).count()
+    line.iter()
+        .rev()
+        .take_while(|&&byte| matches!(byte, b' ' | b'\r'))
+        .count()
 }

@@ -80,10 +80,20 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str) -> Self {
-        let mut tree = Tree { is_plain: true, ..Tree::empty(text) };
+        let mut tree = Tree {
+            is_plain: true,
+            ..Tree::empty(text)
+        };
         tree.nodes.reserve(text.len() / 12);
         tree.marks.reserve(text.len() / 24);
-        Parser { bytes: text.as_bytes(), tree, open: Vec::with_capacity(16), next: 0, end: 0, due: None }
+        Parser {
+            bytes: text.as_bytes(),
+            tree,
+            open: Vec::with_capacity(16),
+            next: 0,
+            end: 0,
+            due: None,
+        }
     }
 
     #[inline]
@@ -137,7 +147,9 @@ impl<'a> Parser<'a> {
 
     /// A `---` before the document, with nothing but a comment on its line.
     fn skip_separator(&mut self) -> Option<()> {
-        let Some(line) = self.next_line() else { return Some(()) };
+        let Some(line) = self.next_line() else {
+            return Some(());
+        };
         if line.at != line.start || !self.bytes[line.at..].starts_with(b"---") {
             self.next = line.start;
             return Some(());
@@ -149,8 +161,15 @@ impl<'a> Parser<'a> {
     fn read_next(&mut self) -> Option<bool> {
         let at = offset(self.next);
         let due = self.due.map_or(NOTHING_DUE, offset);
-        let mark = Mark { at, nodes: offset(self.tree.nodes.len()), due, end: self.end };
-        let Some(line) = self.next_line() else { return Some(false) };
+        let mark = Mark {
+            at,
+            nodes: offset(self.tree.nodes.len()),
+            due,
+            end: self.end,
+        };
+        let Some(line) = self.next_line() else {
+            return Some(false);
+        };
         self.tree.marks.push(mark);
         let place = self.find_place(&line)?;
         self.read_line(place, line)?;
@@ -181,7 +200,9 @@ impl<'a> Parser<'a> {
             }
             self.end_value();
         }
-        self.close_while(|open| open.column > column || (open.column == column && open.is_sequence && !is_item));
+        self.close_while(|open| {
+            open.column > column || (open.column == column && open.is_sequence && !is_item)
+        });
         let innermost = self.open.last()?;
         (innermost.column == column && innermost.is_sequence == is_item).then_some(Place::Next)
     }
@@ -202,7 +223,11 @@ impl<'a> Parser<'a> {
         }
         if let b'[' | b'{' | b'|' | b'>' = self.bytes[at] {
             // In front of a `:` they would be a key: their readers give up on anything behind them.
-            return if place == Place::New { self.read_value(at) } else { None };
+            return if place == Place::New {
+                self.read_value(at)
+            } else {
+                None
+            };
         }
         let scalar = self.scan_scalar(at)?;
         match scalar.colon {
@@ -226,7 +251,11 @@ impl<'a> Parser<'a> {
         self.end = offset(colon + 1);
         self.due = Some(colon + 1);
         let at = self.skip_spaces(colon + 1);
-        if self.skip_rest(at) { Some(()) } else { self.read_value(at) }
+        if self.skip_rest(at) {
+            Some(())
+        } else {
+            self.read_value(at)
+        }
     }
 
     fn read_value(&mut self, at: usize) -> Option<()> {
@@ -236,7 +265,11 @@ impl<'a> Parser<'a> {
             _ => {
                 let scalar = self.scan_scalar(at)?;
                 // `key: value: x` is not YAML.
-                if scalar.colon.is_some() { None } else { self.push_value(at, scalar) }
+                if scalar.colon.is_some() {
+                    None
+                } else {
+                    self.push_value(at, scalar)
+                }
             }
         }
     }
@@ -266,7 +299,11 @@ impl<'a> Parser<'a> {
 
     fn open(&mut self, kind: Kind, at: usize, column: usize) -> Option<()> {
         let id = self.push(kind, at, at, VERBATIM);
-        self.open.push(Open { id, column, is_sequence: kind == Kind::BlockSequence });
+        self.open.push(Open {
+            id,
+            column,
+            is_sequence: kind == Kind::BlockSequence,
+        });
         (self.open.len() <= MAX_DEPTH).then_some(())
     }
 
@@ -311,7 +348,10 @@ impl<'a> Parser<'a> {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "parse() refuses texts over 4 GiB")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "parse() refuses texts over 4 GiB"
+)]
 fn offset(at: usize) -> u32 {
     at as u32
 }

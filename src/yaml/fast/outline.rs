@@ -61,15 +61,27 @@ pub(in crate::yaml) fn parse_outline(text: &str) -> Option<Outline<'_>> {
             }
         }
     }
-    Some(Outline { tree: parser.finish(), rest })
+    Some(Outline {
+        tree: parser.finish(),
+        rest,
+    })
 }
 
 impl<'a> Outline<'a> {
     /// The whole document; `None` where the parser does not know it.
     pub fn read_on(self) -> Option<Tree<'a>> {
-        let Some(state) = self.rest else { return Some(self.tree) };
+        let Some(state) = self.rest else {
+            return Some(self.tree);
+        };
         let tree = self.tree;
-        let mut parser = Parser { bytes: tree.text.as_bytes(), tree, open: Vec::new(), next: 0, end: 0, due: None };
+        let mut parser = Parser {
+            bytes: tree.text.as_bytes(),
+            tree,
+            open: Vec::new(),
+            next: 0,
+            end: 0,
+            due: None,
+        };
         parser.go_back(&state);
         while parser.read_next()? {}
         Some(parser.finish())
@@ -82,8 +94,18 @@ impl Parser<'_> {
         if self.due.is_none() {
             return false;
         }
-        let text = |id: usize| self.tree.nodes.get(id).map(|node| &self.bytes[node.start as usize..node.end as usize]);
-        let Some(mapping) = self.open.last().filter(|open| !open.is_sequence).map(|open| open.id as usize) else {
+        let text = |id: usize| {
+            self.tree
+                .nodes
+                .get(id)
+                .map(|node| &self.bytes[node.start as usize..node.end as usize])
+        };
+        let Some(mapping) = self
+            .open
+            .last()
+            .filter(|open| !open.is_sequence)
+            .map(|open| open.id as usize)
+        else {
             return false;
         };
         let is_under_template = mapping.checked_sub(1).and_then(text) == Some(b"template");
@@ -115,7 +137,9 @@ impl Parser<'_> {
     /// Passes over the block mapping that begins behind a key; `None` where there is none, or a doubt.
     fn pass_over(&mut self) -> Option<()> {
         let parent = self.open.last()?.column;
-        let first = self.next_line().filter(|first| first.at - first.start > parent)?;
+        let first = self
+            .next_line()
+            .filter(|first| first.at - first.start > parent)?;
         if self.is_dash(first.at) || self.scan_scalar(first.at)?.colon.is_none() {
             return None;
         }
@@ -147,9 +171,14 @@ impl Parser<'_> {
     fn end_on_their_lines(&self, region: Range<usize>) -> Option<()> {
         let bytes = &self.bytes[..region.end];
         let mut passed = region.start;
-        let mut specials = Specials { bytes, quote: region.start, other: region.start };
+        let mut specials = Specials {
+            bytes,
+            quote: region.start,
+            other: region.start,
+        };
         while let Some(found) = specials.next_from(passed) {
-            let start = memchr::memrchr(b'\n', &bytes[passed..found]).map_or(passed, |at| passed + at + 1);
+            let start =
+                memchr::memrchr(b'\n', &bytes[passed..found]).map_or(passed, |at| passed + at + 1);
             let at = characters::skip_indentation(bytes, start);
             let end = self.line_end(at).min(region.end);
             passed = end + 1;
@@ -202,9 +231,13 @@ fn pass_line(line: &[u8], indentation: usize) -> Option<Passed> {
             None | Some(b'\r' | b'#') => return Some(Passed::Whole),
             Some(quote @ (b'"' | b'\'')) => end_of_quoted(line, at + 1, *quote)?,
             Some(b'[' | b'{') => end_of_brackets(line, at)?,
-            Some(b'|' | b'>') => return ends_with_text(&line[at + 1..]).then_some(Passed::Text(column)),
+            Some(b'|' | b'>') => {
+                return ends_with_text(&line[at + 1..]).then_some(Passed::Text(column));
+            }
             // Properties, aliases, `? ` keys, directives, and what may not begin text.
-            Some(b'&' | b'*' | b'!' | b'?' | b'%' | b'@' | b'`' | b'\t' | b',' | b']' | b'}') => return None,
+            Some(b'&' | b'*' | b'!' | b'?' | b'%' | b'@' | b'`' | b'\t' | b',' | b']' | b'}') => {
+                return None;
+            }
             Some(_) => match end_of_plain(line, at)? {
                 Some(colon) => colon,
                 None => return Some(Passed::Whole),
@@ -214,9 +247,15 @@ fn pass_line(line: &[u8], indentation: usize) -> Option<Passed> {
         match line.get(at) {
             None | Some(b'\r') => return Some(Passed::Whole),
             Some(b'#') if at > end => return Some(Passed::Whole),
-            Some(b':') if is_key_possible && matches!(line.get(at + 1), None | Some(b' ' | b'\r')) => {
+            Some(b':')
+                if is_key_possible && matches!(line.get(at + 1), None | Some(b' ' | b'\r')) =>
+            {
                 // Nothing but dashes may stand before a key.
-                column = if begin == 0 { column } else { indentation + begin };
+                column = if begin == 0 {
+                    column
+                } else {
+                    indentation + begin
+                };
                 is_key_possible = false;
                 at = skip_blanks(line, at + 1);
             }
@@ -226,7 +265,10 @@ fn pass_line(line: &[u8], indentation: usize) -> Option<Passed> {
 }
 
 fn skip_blanks(line: &[u8], from: usize) -> usize {
-    from + line[from..].iter().take_while(|&&byte| byte == b' ').count()
+    from + line[from..]
+        .iter()
+        .take_while(|&&byte| byte == b' ')
+        .count()
 }
 
 /// Behind the quote that ends a text; `None` where an escape stands in it, or no end on this line.
@@ -275,7 +317,9 @@ fn end_of_plain(line: &[u8], from: usize) -> Option<Option<usize>> {
     loop {
         at = characters::find_stop(line, at);
         match line.get(at) {
-            Some(b':') if matches!(line.get(at + 1), None | Some(b' ' | b'\r')) => return Some(Some(at)),
+            Some(b':') if matches!(line.get(at + 1), None | Some(b' ' | b'\r')) => {
+                return Some(Some(at));
+            }
             Some(b'#') if line[at - 1] == b' ' => return Some(None),
             Some(b'\t') => return None,
             None | Some(b'\r') => return Some(None),
@@ -286,7 +330,10 @@ fn end_of_plain(line: &[u8], from: usize) -> Option<Option<usize>> {
 
 /// Whether a block scalar's head has no number, with nothing but a comment behind it.
 fn ends_with_text(head: &[u8]) -> bool {
-    let head = head.strip_prefix(b"-").or_else(|| head.strip_prefix(b"+")).unwrap_or(head);
+    let head = head
+        .strip_prefix(b"-")
+        .or_else(|| head.strip_prefix(b"+"))
+        .unwrap_or(head);
     let rest = skip_blanks(head, 0);
     matches!(head.get(rest), None | Some(b'\r')) || head[rest] == b'#' && rest > 0
 }

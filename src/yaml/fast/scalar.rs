@@ -32,7 +32,8 @@ impl Parser<'_> {
                 let parent = self.open.last().map(|open| open.column);
                 let mut scalar = self.scan_quoted(at, quote, parent)?;
                 let behind = self.skip_spaces(scalar.end as usize);
-                let is_key = self.byte(behind) == b':' && matches!(self.byte(behind + 1), b' ' | b'\n' | b'\r');
+                let is_key = self.byte(behind) == b':'
+                    && matches!(self.byte(behind + 1), b' ' | b'\n' | b'\r');
                 scalar.colon = NonZeroU32::new(offset(behind)).filter(|_| is_key);
                 // A key of several lines is an error (YAML 1.2.2, 7.4.2).
                 let is_key_on_one_line = !is_key || !self.bytes[at..behind].contains(&b'\n');
@@ -59,7 +60,9 @@ impl Parser<'_> {
         let colon = loop {
             stop = characters::find_stop(self.bytes, stop);
             match self.byte(stop) {
-                b':' if matches!(self.byte(stop + 1), b' ' | b'\n' | b'\r') => break NonZeroU32::new(offset(stop)),
+                b':' if matches!(self.byte(stop + 1), b' ' | b'\n' | b'\r') => {
+                    break NonZeroU32::new(offset(stop));
+                }
                 b'#' if self.bytes[stop - 1] == b' ' => break None,
                 b'\t' => return None,
                 b'\n' | b'\r' => break None,
@@ -70,12 +73,22 @@ impl Parser<'_> {
         while matches!(self.bytes[end - 1], b' ' | b'\r') {
             end -= 1;
         }
-        Some(Scanned { kind: Kind::Plain, end: offset(end), extra: VERBATIM, colon })
+        Some(Scanned {
+            kind: Kind::Plain,
+            end: offset(end),
+            extra: VERBATIM,
+            colon,
+        })
     }
 
     /// A quoted scalar, with `parent` over lines that are deeper than that. Its value is kept before its node is pushed:
     /// whoever scans one pushes it before the next, or gives up.
-    pub(super) fn scan_quoted(&mut self, at: usize, quote: u8, parent: Option<usize>) -> Option<Scanned> {
+    pub(super) fn scan_quoted(
+        &mut self,
+        at: usize,
+        quote: u8,
+        parent: Option<usize>,
+    ) -> Option<Scanned> {
         let (kind, end, value) = if quote == b'"' {
             let (end, value) = self.scan_double_quoted(at, parent)?;
             (Kind::DoubleQuoted, end, value)
@@ -84,10 +97,19 @@ impl Parser<'_> {
             (Kind::SingleQuoted, end, value)
         };
         let extra = value.map_or(VERBATIM, |value| self.keep(value));
-        Some(Scanned { kind, end: offset(end), extra, colon: None })
+        Some(Scanned {
+            kind,
+            end: offset(end),
+            extra,
+            colon: None,
+        })
     }
 
-    fn scan_single_quoted(&self, at: usize, parent: Option<usize>) -> Option<(usize, Option<String>)> {
+    fn scan_single_quoted(
+        &self,
+        at: usize,
+        parent: Option<usize>,
+    ) -> Option<(usize, Option<String>)> {
         let mut value: Option<String> = None;
         let mut from = at + 1;
         loop {
@@ -110,7 +132,11 @@ impl Parser<'_> {
         }
     }
 
-    fn scan_double_quoted(&self, at: usize, parent: Option<usize>) -> Option<(usize, Option<String>)> {
+    fn scan_double_quoted(
+        &self,
+        at: usize,
+        parent: Option<usize>,
+    ) -> Option<(usize, Option<String>)> {
         let mut value: Option<String> = None;
         let mut from = at + 1;
         loop {
@@ -128,13 +154,21 @@ impl Parser<'_> {
                     value.push_str(piece);
                     from = self.unescape_into(found + 1, parent, value)?;
                 }
-                _ => from = self.fold_quoted(from, found, parent?, value.get_or_insert_default())?,
+                _ => {
+                    from = self.fold_quoted(from, found, parent?, value.get_or_insert_default())?
+                }
             }
         }
     }
 
     /// Goes on behind a line feed in quotes.
-    fn fold_quoted(&self, from: usize, line_feed: usize, parent: usize, value: &mut String) -> Option<usize> {
+    fn fold_quoted(
+        &self,
+        from: usize,
+        line_feed: usize,
+        parent: usize,
+        value: &mut String,
+    ) -> Option<usize> {
         value.push_str(without_trailing_blanks(&self.tree, from, line_feed));
         let next = self.find_continuation(line_feed, parent)?;
         next.fold_into(value);
@@ -146,7 +180,11 @@ impl Parser<'_> {
         if self.bytes.get(line_feed) == Some(&b'\n') {
             // An escaped line end stands for nothing; empty lines behind it are for the complete parser.
             let next = self.find_continuation(line_feed, parent?)?;
-            return if next.has_empty_lines() { None } else { Some(next.at) };
+            return if next.has_empty_lines() {
+                None
+            } else {
+                Some(next.at)
+            };
         }
         let (char, length) = self.unescape(at)?;
         value.push(char);

@@ -117,7 +117,10 @@ pub fn parse_setting(text: &str) -> Result<ParamSetting, String> {
 pub fn parse_danger(text: &str) -> Result<Danger, String> {
     Danger::find(text).ok_or_else(|| match nearest(text, Danger::names()) {
         Some(near) => did_you_mean(near),
-        None => format!("the words are {}", Danger::names().collect::<Vec<_>>().join(", ")),
+        None => format!(
+            "the words are {}",
+            Danger::names().collect::<Vec<_>>().join(", ")
+        ),
     })
 }
 

@@ -19,7 +19,10 @@ pub fn announce(args: &args::Parameters) -> Exit {
     let found = complete(&run, Role::Host).and_then(|run| {
         let mut files = given_files(&run.policies)?;
         let offered = offered_files(&args.offers.offered)?;
-        let choice: Vec<String> = declared(&offered).into_iter().map(|policy| policy.identity).collect();
+        let choice: Vec<String> = declared(&offered)
+            .into_iter()
+            .map(|policy| policy.identity)
+            .collect();
         files.extend(offered);
         Ok((run, files, choice))
     });
@@ -37,7 +40,10 @@ pub fn announce(args: &args::Parameters) -> Exit {
     let mut map = Map::new();
     if run.policies.configured.allows_application_config {
         for policy in declared(&files) {
-            let params = policy.overridable.iter().map(|name| format!("{}:{name}", policy.identity));
+            let params = policy
+                .overridable
+                .iter()
+                .map(|name| format!("{}:{name}", policy.identity));
             map.extend(params.map(|key| (key, Value::String(String::new()))));
         }
     }

@@ -48,28 +48,46 @@ fn generate(args: &args::Generate) -> Exit {
         }
     };
     grafted.problems.extend(evaders(&grafted));
-    if grafted.files.iter().all(|file| file.report.objects == 0) && !grafted.problems.iter().any(Diagnostic::is_error) {
+    if grafted.files.iter().all(|file| file.report.objects == 0)
+        && !grafted.problems.iter().any(Diagnostic::is_error)
+    {
         // With pruning, an empty result would delete the application.
-        let problem = Diagnostic::error(Code::NoManifests, "there is no Kubernetes object to give to Argo CD");
-        grafted.problems.push(problem.help("check the folder, or the command before the pipe"));
+        let problem = Diagnostic::error(
+            Code::NoManifests,
+            "there is no Kubernetes object to give to Argo CD",
+        );
+        grafted
+            .problems
+            .push(problem.help("check the folder, or the command before the pipe"));
     }
     conclude(grafted, &run.output, TO_STDOUT)
 }
 
 /// The run as the operator and, as far as it may, the Application want it.
 fn prepare(args: &args::Generate, run: &mut args::Run) -> Result<args::Run, Vec<Diagnostic>> {
-    let parameters = Parameters::read(env::var("ARGOCD_APP_PARAMETERS").ok().as_deref(), &args.other_parameter)?;
+    let parameters = Parameters::read(
+        env::var("ARGOCD_APP_PARAMETERS").ok().as_deref(),
+        &args.other_parameter,
+    )?;
     if run.paths.is_empty() {
         run.paths.push(PathBuf::from("."));
     }
     check_inside(&run.paths)?;
     let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-    run.manifests.namespace = run.manifests.namespace.take().or_else(|| set("ARGOCD_APP_NAMESPACE"));
+    run.manifests.namespace = run
+        .manifests
+        .namespace
+        .take()
+        .or_else(|| set("ARGOCD_APP_NAMESPACE"));
     if run.manifests.kube_version.is_none()
         && let Some(version) = set("KUBE_VERSION")
     {
-        let minor = parse_kube_version(&version)
-            .map_err(|why| vec![Diagnostic::error(Code::WrongType, format!("KUBE_VERSION is `{version}`: {why}"))])?;
+        let minor = parse_kube_version(&version).map_err(|why| {
+            vec![Diagnostic::error(
+                Code::WrongType,
+                format!("KUBE_VERSION is `{version}`: {why}"),
+            )]
+        })?;
         run.manifests.kube_version = Some(minor);
     }
     run.output.strict |= parameters.strict;
@@ -105,38 +123,64 @@ fn add_params(run: &mut args::Run, parameters: Parameters) -> Result<(), Vec<Dia
         };
         unplaced(policy, name, value, "ARGOCD_APP_PARAMETERS")
     };
-    configured.application_params.extend(parameters.params.into_iter().map(param));
+    configured
+        .application_params
+        .extend(parameters.params.into_iter().map(param));
     Ok(())
 }
 
 /// An application's files are its own: nothing outside of its folder is read as manifests.
 fn check_inside(paths: &[PathBuf]) -> Result<(), Vec<Diagnostic>> {
-    let here = fs::canonicalize(".")
-        .map_err(|error| vec![Diagnostic::error(Code::File, format!("`.` cannot be read: {error}"))])?;
-    let is_outside =
-        |path: &&PathBuf| path.as_os_str() != "-" && fs::canonicalize(path).is_ok_and(|real| !real.starts_with(&here));
+    let here = fs::canonicalize(".").map_err(|error| {
+        vec![Diagnostic::error(
+            Code::File,
+            format!("`.` cannot be read: {error}"),
+        )]
+    })?;
+    let is_outside = |path: &&PathBuf| {
+        path.as_os_str() != "-" && fs::canonicalize(path).is_ok_and(|real| !real.starts_with(&here))
+    };
     let outside: Vec<Diagnostic> = paths
         .iter()
         .filter(is_outside)
         .map(|path| {
-            let message = format!("`{}` is outside of the application's folder", path.display());
-            Diagnostic::error(Code::File, message).help("name paths in it, or pipe manifests in and name `-`")
+            let message = format!(
+                "`{}` is outside of the application's folder",
+                path.display()
+            );
+            Diagnostic::error(Code::File, message)
+                .help("name paths in it, or pipe manifests in and name `-`")
         })
         .collect();
-    if outside.is_empty() { Ok(()) } else { Err(outside) }
+    if outside.is_empty() {
+        Ok(())
+    } else {
+        Err(outside)
+    }
 }
 
 /// The first file here that holds a Kubernetes object.
 fn first_manifest() -> Option<String> {
     let inputs = walk(&[PathBuf::from(".")], &PathFilter::default()).inputs;
-    let holds_one =
-        |input: &&Input| input.read().is_ok_and(|text| !manifests_of(&text, &FileReport::default()).is_empty());
-    inputs.iter().find(holds_one).map(|input| input.name.to_string())
+    let holds_one = |input: &&Input| {
+        input
+            .read()
+            .is_ok_and(|text| !manifests_of(&text, &FileReport::default()).is_empty())
+    };
+    inputs
+        .iter()
+        .find(holds_one)
+        .map(|input| input.name.to_string())
 }
 
 /// Argo CD takes any output for a yes.
 fn discover(sort: Sort) -> Exit {
-    let there = |names: &[&str]| names.iter().find(|name| Path::new(name).is_file()).map(|&name| name.to_owned());
+    let there = |names: &[&str]| {
+        names
+            .iter()
+            .find(|name| Path::new(name).is_file())
+            .map(|&name| name.to_owned())
+    };
     let kustomization = || there(&["kustomization.yaml", "kustomization.yml", "Kustomization"]);
     let chart = || there(&["Chart.yaml"]);
     let found = match sort {
@@ -145,7 +189,11 @@ fn discover(sort: Sort) -> Exit {
         Sort::Plain if kustomization().or_else(chart).is_some() => None,
         Sort::Plain => first_manifest(),
     };
-    match print(found.map_or_else(String::new, |name| format!("{name}\n")).as_bytes()) {
+    match print(
+        found
+            .map_or_else(String::new, |name| format!("{name}\n"))
+            .as_bytes(),
+    ) {
         Ok(()) => Exit::Done,
         Err(problem) => {
             crate::show::show_plainly(&problem);

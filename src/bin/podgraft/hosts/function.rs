@@ -42,12 +42,17 @@ pub fn function(args: &args::Hosted) -> Exit {
         Err(problems) => Grafted::refused(&args.run(), problems),
     };
     // A list without items is a list.
-    grafted.problems.retain(|problem| problem.code != Code::NoManifests);
+    grafted
+        .problems
+        .retain(|problem| problem.code != Code::NoManifests);
     give(&grafted, &list, &text, &args.output, voice)
 }
 
 /// The flags with what the functionConfig says, and the operator's environment and file for what both leave open.
-fn configure(mut run: args::Run, list: &ResourceList<'_>) -> Result<(args::Run, Mode), Vec<Diagnostic>> {
+fn configure(
+    mut run: args::Run,
+    list: &ResourceList<'_>,
+) -> Result<(args::Run, Mode), Vec<Diagnostic>> {
     let mut mode = Mode::default();
     match list.function_config().map_err(|problem| vec![*problem])? {
         FunctionConfig::Absent => {}
@@ -62,7 +67,9 @@ fn configure(mut run: args::Run, list: &ResourceList<'_>) -> Result<(args::Run, 
     let mut run = complete(&run)?;
     // The items are in the list, which is no file of policies.
     let asked = run.policies.given.len();
-    run.policies.given.retain(|given| given.as_os_str() != "@input");
+    run.policies
+        .given
+        .retain(|given| given.as_os_str() != "@input");
     if run.policies.given.len() < asked {
         run.policies.configured.inline.extend(list.policies());
     }
@@ -72,12 +79,19 @@ fn configure(mut run: args::Run, list: &ResourceList<'_>) -> Result<(args::Run, 
 /// `mode: Check`: what applying the policies would change.
 fn out_of_date(grafted: &Grafted, list: &ResourceList<'_>) -> Vec<Diagnostic> {
     let workloads = grafted.files.iter().flat_map(|file| &file.report.workloads);
-    let found = workloads.filter(|workload| workload.is_changed()).map(|workload| {
-        let message = format!("{} is not up to date: it is not as the policies want it", workload.title());
-        let problem =
-            Diagnostic::error(Code::OutOfDate, message).at(list.place_of_line(workload.line), "this workload");
-        problem.help("apply the policies before this check: is their function left out, or run later?")
-    });
+    let found = workloads
+        .filter(|workload| workload.is_changed())
+        .map(|workload| {
+            let message = format!(
+                "{} is not up to date: it is not as the policies want it",
+                workload.title()
+            );
+            let problem = Diagnostic::error(Code::OutOfDate, message)
+                .at(list.place_of_line(workload.line), "this workload");
+            problem.help(
+                "apply the policies before this check: is their function left out, or run later?",
+            )
+        });
     found.collect()
 }
 
@@ -85,7 +99,10 @@ fn out_of_date(grafted: &Grafted, list: &ResourceList<'_>) -> Vec<Diagnostic> {
 fn add_values(run: &mut args::Run, values: Vec<(String, String)>) {
     for (key, value) in values {
         if key == "policy" {
-            let policies = value.split([',', '\n']).map(str::trim).filter(|policy| !policy.is_empty());
+            let policies = value
+                .split([',', '\n'])
+                .map(str::trim)
+                .filter(|policy| !policy.is_empty());
             run.policies.given.extend(policies.map(PathBuf::from));
         } else {
             let (policy, name) = match key.rsplit_once(':') {
@@ -93,16 +110,37 @@ fn add_values(run: &mut args::Run, values: Vec<(String, String)>) {
                 None => (None, key),
             };
             // In front: flags win.
-            run.policies.params.insert(0, ParamSetting { policy, name, value });
+            run.policies.params.insert(
+                0,
+                ParamSetting {
+                    policy,
+                    name,
+                    value,
+                },
+            );
         }
     }
 }
 
 /// The list to stdout, with results; on failure as it came, for orchestrators show the results of a function that failed.
-fn give(grafted: &Grafted, list: &ResourceList<'_>, text: &str, output: &args::Output, voice: Voice) -> Exit {
+fn give(
+    grafted: &Grafted,
+    list: &ResourceList<'_>,
+    text: &str,
+    output: &args::Output,
+    voice: Voice,
+) -> Exit {
     let refused = refuse(grafted, output, voice);
-    let mut results: Vec<KrmResult> = grafted.problems.iter().map(|problem| of_diagnostic(list, problem)).collect();
-    let report = grafted.files.first().map(|file| &file.report).filter(|_| refused.is_none());
+    let mut results: Vec<KrmResult> = grafted
+        .problems
+        .iter()
+        .map(|problem| of_diagnostic(list, problem))
+        .collect();
+    let report = grafted
+        .files
+        .first()
+        .map(|file| &file.report)
+        .filter(|_| refused.is_none());
     let workloads = report.into_iter().flat_map(|report| &report.workloads);
     results.extend(workloads.flat_map(|workload| of_workload(list, workload)));
     let mut edits: Vec<Edit> = report.map_or_else(Vec::new, |report| report.edits.clone());
@@ -122,5 +160,12 @@ fn give(grafted: &Grafted, list: &ResourceList<'_>, text: &str, output: &args::O
 pub fn unplaced(policy: Option<String>, name: String, value: String, origin: &str) -> ConfigParam {
     let text = format!("{name}={value}");
     let at = podgraft::source::Source::new(origin, &text).place(0..name.len());
-    ConfigParam { setting: ParamSetting { policy, name, value }, at }
+    ConfigParam {
+        setting: ParamSetting {
+            policy,
+            name,
+            value,
+        },
+        at,
+    }
 }

@@ -20,7 +20,10 @@ use crate::show::{Voice, log_to_file};
 use crate::walk::Input;
 
 /// What a host reads.
-const TO_STDOUT: Target<'_> = Target { in_place: false, output_dir: None };
+const TO_STDOUT: Target<'_> = Target {
+    in_place: false,
+    output_dir: None,
+};
 
 /// `podgraft post-render`: Helm's manifests on stdin, the same with the policies applied on stdout.
 pub fn post_render(args: &args::Hosted) -> Exit {
@@ -67,7 +70,10 @@ fn fail(problems: &[Diagnostic], voice: Voice) -> Exit {
 /// kustomize and kpt leave such objects out themselves; Helm and Argo CD do not.
 fn evaders(grafted: &Grafted) -> Vec<Diagnostic> {
     let evades = |workload: &&WorkloadReport| {
-        workload.policies.iter().any(|met| matches!(&met.outcome, Outcome::Skipped(skip) if is_local_config(skip)))
+        workload
+            .policies
+            .iter()
+            .any(|met| matches!(&met.outcome, Outcome::Skipped(skip) if is_local_config(skip)))
     };
     let reports = grafted.files.iter().map(|file| &file.report);
     let found = reports.flat_map(|report| &report.workloads).filter(evades).map(|workload| {
@@ -80,8 +86,11 @@ fn evaders(grafted: &Grafted) -> Vec<Diagnostic> {
 }
 
 fn is_blank(text: &[u8]) -> bool {
-    let is_nothing = |line: &[u8]| line.is_empty() || line.starts_with(b"#") || line == b"---" || line == b"...";
-    text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).all(is_nothing)
+    let is_nothing =
+        |line: &[u8]| line.is_empty() || line.starts_with(b"#") || line == b"---" || line == b"...";
+    text.split(|&byte| byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .all(is_nothing)
 }
 
 /// All of stdin as text.
@@ -89,6 +98,9 @@ fn read_stdin() -> Result<String, Diagnostic> {
     let mut text = String::new();
     match std::io::stdin().lock().read_to_string(&mut text) {
         Ok(_) => Ok(text),
-        Err(error) => Err(Diagnostic::error(Code::File, format!("stdin cannot be read: {error}"))),
+        Err(error) => Err(Diagnostic::error(
+            Code::File,
+            format!("stdin cannot be read: {error}"),
+        )),
     }
 }

@@ -44,11 +44,17 @@ impl Parameters {
         for entry in &entries {
             problems.extend(parameters.add(entry, others).err());
         }
-        if problems.is_empty() { Ok(parameters) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(parameters)
+        } else {
+            Err(problems)
+        }
     }
 
     fn add(&mut self, entry: &Value, others: &[String]) -> Result<(), Diagnostic> {
-        let Some(name) = entry["name"].as_str() else { return Err(wrong("an entry has no `name`")) };
+        let Some(name) = entry["name"].as_str() else {
+            return Err(wrong("an entry has no `name`"));
+        };
         let wants = |what: &str| wrong(&format!("the parameter `{name}` must be {what}"));
         match name {
             POLICIES => self.policies = texts(entry).ok_or_else(|| wants("a list"))?,
@@ -68,24 +74,42 @@ impl Parameters {
 /// A list, or one text. The UI sends a list of one empty text for an empty one.
 fn texts(entry: &Value) -> Option<Vec<String>> {
     let entries = match (&entry["array"], &entry["string"]) {
-        (Value::Array(entries), _) => entries.iter().map(|entry| entry.as_str().map(str::to_owned)).collect(),
-        (Value::Null, Value::String(text)) => Some(text.split(',').map(|text| text.trim().to_owned()).collect()),
+        (Value::Array(entries), _) => entries
+            .iter()
+            .map(|entry| entry.as_str().map(str::to_owned))
+            .collect(),
+        (Value::Null, Value::String(text)) => {
+            Some(text.split(',').map(|text| text.trim().to_owned()).collect())
+        }
         (Value::Null, Value::Null) if entry["map"].is_null() => Some(Vec::new()),
         _ => None,
     };
-    entries.map(|entries: Vec<String>| entries.into_iter().filter(|text| !text.is_empty()).collect())
+    entries.map(|entries: Vec<String>| {
+        entries
+            .into_iter()
+            .filter(|text| !text.is_empty())
+            .collect()
+    })
 }
 
 fn map(entry: &Value) -> Option<BTreeMap<String, String>> {
     match &entry["map"] {
-        Value::Null if entry["string"].is_null() && entry["array"].is_null() => Some(BTreeMap::new()),
-        Value::Object(map) => map.iter().map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect(),
+        Value::Null if entry["string"].is_null() && entry["array"].is_null() => {
+            Some(BTreeMap::new())
+        }
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+            .collect(),
         _ => None,
     }
 }
 
 fn wrong(why: &str) -> Diagnostic {
-    Diagnostic::error(Code::BadParam, format!("ARGOCD_APP_PARAMETERS cannot be used: {why}"))
+    Diagnostic::error(
+        Code::BadParam,
+        format!("ARGOCD_APP_PARAMETERS cannot be used: {why}"),
+    )
 }
 
 fn unknown(name: &str) -> Diagnostic {
@@ -96,9 +120,10 @@ fn unknown(name: &str) -> Diagnostic {
     );
     match nearest(name, known.into_iter()) {
         Some(near) => problem.help(did_you_mean(near)),
-        None => {
-            problem.help(format!("there are {}; for another program's: `--other-parameter {name}`", known.join(", ")))
-        }
+        None => problem.help(format!(
+            "there are {}; for another program's: `--other-parameter {name}`",
+            known.join(", ")
+        )),
     }
 }
 
@@ -107,14 +132,24 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Parameters, String> {
-        Parameters::read(Some(text), &["values".to_owned()])
-            .map_err(|problems| problems.into_iter().map(|problem| problem.message).collect())
+        Parameters::read(Some(text), &["values".to_owned()]).map_err(|problems| {
+            problems
+                .into_iter()
+                .map(|problem| problem.message)
+                .collect()
+        })
     }
 
     #[test]
     fn unset_null_and_empty_are_no_parameters() {
         assert_eq!(Parameters::read(None, &[]).unwrap(), Parameters::default());
-        for text in ["", "null", "[]", r#"[{"name": "policies"}]"#, r#"[{"name": "policies", "array": [""]}]"#] {
+        for text in [
+            "",
+            "null",
+            "[]",
+            r#"[{"name": "policies"}]"#,
+            r#"[{"name": "policies", "array": [""]}]"#,
+        ] {
             assert_eq!(read(text), Ok(Parameters::default()), "{text}");
         }
     }
@@ -126,8 +161,20 @@ mod tests {
                 {"name": "strict", "string": "true"}, {"name": "values", "string": "x"}]"#,
         )
         .unwrap();
-        assert_eq!((all.policies.len(), all.params["a:port"].as_str(), all.strict), (2, "1", true));
-        assert_eq!(read(r#"[{"name": "policies", "string": "a, b"}]"#).unwrap().policies, ["a", "b"]);
+        assert_eq!(
+            (
+                all.policies.len(),
+                all.params["a:port"].as_str(),
+                all.strict
+            ),
+            (2, "1", true)
+        );
+        assert_eq!(
+            read(r#"[{"name": "policies", "string": "a, b"}]"#)
+                .unwrap()
+                .policies,
+            ["a", "b"]
+        );
     }
 
     #[test]
