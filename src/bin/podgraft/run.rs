@@ -371,14 +371,29 @@ fn graft_loaded(
         }
     };
     progress::end();
-    let graft_file = |((input, text), (report, parts))| GraftedFile {
-        path: patch_path(&input),
-        input,
-        text,
-        report,
-        parts,
-    };
-    let mut files: Vec<GraftedFile> = texts.into_iter().zip(reports).map(graft_file).collect();
+    let files = texts
+        .into_iter()
+        .zip(reports)
+        .map(|((input, text), (report, parts))| GraftedFile {
+            path: patch_path(&input),
+            input,
+            text,
+            report,
+            parts,
+        })
+        .collect();
+    finish(run, policies, &options, files, piped, problems)
+}
+
+/// What is known only after every workload was planned: generated objects that go, findings over the whole run.
+fn finish(
+    run: &args::Run,
+    policies: &[podgraft::policy::Policy],
+    options: &Options,
+    mut files: Vec<GraftedFile>,
+    piped: Option<Piped>,
+    mut problems: Vec<Diagnostic>,
+) -> Grafted {
     let mut settling = Settling::default();
     files
         .iter_mut()
@@ -392,7 +407,7 @@ fn graft_loaded(
     });
     // A text that is piped has nothing beside its workloads that would go, or is on stdout already.
     problems.extend(if piped.is_none() {
-        retire_proven(&mut parts.collect::<Vec<_>>(), &options)
+        retire_proven(&mut parts.collect::<Vec<_>>(), options)
     } else {
         None
     });
@@ -409,7 +424,7 @@ fn graft_loaded(
     problems = say_once(problems);
     if !problems.iter().any(Diagnostic::is_error) {
         // What one shard has nothing of, another may have.
-        problems.extend(if shard.is_none() {
+        problems.extend(if run.manifests.shard.is_none() {
             find_nothing(&files)
         } else {
             Vec::new()
