@@ -1,7 +1,7 @@
 //! Every ready-made policy: what it makes of one input (`testdata/builtins/NAME.expected.yaml`), and that what it puts
 //! into a pod starts in a namespace of the Pod Security level "restricted".
 //!
-//! `BLESS=1 cargo test --test builtins` writes what comes out; review the change.
+//! `BLESS=1 cargo test --test integration builtins::` writes what comes out; review the change.
 
 use podgraft::graft::{Options, graft};
 use podgraft::policy::builtin::{BUILTINS, Builtin};

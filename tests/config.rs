@@ -1,11 +1,9 @@
 //! `podgraft.yaml` as a user has it in a repository: which file is found, what wins, what is refused.
 
-mod program;
-
 use std::fs;
 use std::process::Output;
 
-use program::{Place, given, said};
+use crate::program::{Place, given, said};
 
 const POLICY: &str = "\
 apiVersion: podgraft.dev/v1alpha1
@@ -75,7 +73,7 @@ impl Repository {
 }
 
 fn stdout(output: &Output) -> String {
-    program::succeeded(output)
+    crate::program::succeeded(output)
 }
 
 fn refusal(output: &Output) -> String {

@@ -4,8 +4,7 @@
 //! The expected values are made here, by an executor of a few lines over values that another crate has read; it shares
 //! no code with the engine.
 
-mod promises;
-
+use crate::promises;
 use podgraft::diagnostic::Code;
 use podgraft::graft::{Options, graft};
 use podgraft::policy::Policy;

@@ -2,7 +2,7 @@
 //!
 //! A fenced block with a file name (`yaml orders.yaml`) is a file; a `console` block of a page with such files holds
 //! commands behind `$`, each with what it prints on stdout and stderr; `[...]` stands for lines that are left out.
-//! `BLESS=1 cargo test --test docs` writes what the commands print into the pages, for you to review.
+//! `BLESS=1 cargo test --test integration docs::` writes what the commands print into the pages, for you to review.
 
 use podgraft::policy::format::{FORMATS, Translator};
 use podgraft::policy::native::SCHEMA;

@@ -1,13 +1,17 @@
 //! Every folder of `testdata/cases` is a behaviour: `policy.yaml` and `input.yaml` (or `input.json`) go through the
 //! program with the flags of `args` (or `input.yaml` alone through the command of `command`); its output must be
 //! `expected.yaml`, or, where there is none, it must refuse and print nothing; what it says must be `report.txt`.
-//!
-//! `BLESS=1 cargo test --test golden` writes what comes out; review the change as if somebody had sent it.
 //! Beyond its output, every folder is held to the promises that hold for all of them.
+//!
+//! Every folder of `testdata/review` is a review: the line of `command` runs in it, with `stdin.yaml` where there is one;
+//! its output must be `expected.txt`, what it says on stderr `report.txt`, and its exit status `exit`.
+//!
+//! One test a folder: `cargo test --test golden NAME` runs those whose path contains NAME, and
+//! `BLESS=1 cargo test --test golden NAME` writes what comes out; review the change as if somebody had sent it.
 
-#[allow(dead_code, reason = "other tests use the rest")]
 mod promises;
 
+use libtest_mimic::{Arguments, Failed, Trial};
 use podgraft::graft::{Options, graft};
 use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
@@ -18,23 +22,110 @@ use podgraft::yaml::value::to_value;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
-const ROOT: &str = "testdata/cases";
+const CASES: &str = "testdata/cases";
+const REVIEWS: &str = "testdata/review";
 const APPLY: &str = "apply -p policy.yaml";
 
-/// A case folder and its files.
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let mut trials: Vec<Trial> = Vec::new();
+    for folder in entries(Path::new(CASES))
+        .iter()
+        .flat_map(|area| entries(area))
+    {
+        trials.push(Trial::test(title(&folder, CASES), move || {
+            Case::open(folder).check()
+        }));
+    }
+    for folder in entries(Path::new(REVIEWS)) {
+        trials.push(Trial::test(title(&folder, "testdata"), move || {
+            check_review(&folder)
+        }));
+    }
+    assert!(
+        trials.len() > 500,
+        "only {} folders were found",
+        trials.len()
+    );
+    let is_chosen = arguments.filter.is_some() && !arguments.list;
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if is_chosen && std::env::var_os("BLESS").is_some() && conclusion.num_passed == 0 {
+        eprintln!("no folder has this name");
+        return ExitCode::FAILURE;
+    }
+    conclusion.exit_code()
+}
+
+/// The path of a folder below another.
+fn title(folder: &Path, root: &str) -> String {
+    let inside = folder.strip_prefix(root).expect("it was found there");
+    inside.display().to_string()
+}
+
+fn is_blessing() -> bool {
+    std::env::var_os("BLESS").is_some()
+}
+
+/// Compares what came with the file that says what must come, or writes it there.
+fn compare(file: &Path, came: &[u8]) -> Result<(), Failed> {
+    if is_blessing() {
+        fs::write(file, came).expect("the folder is writable");
+        return Ok(());
+    }
+    if fs::read(file).ok().as_deref() == Some(came) {
+        return Ok(());
+    }
+    let came = String::from_utf8_lossy(came);
+    Err(format!("{} is another:\n{came}", file.display()).into())
+}
+
+fn check_review(folder: &Path) -> Result<(), Failed> {
+    let line = fs::read_to_string(folder.join("command")).expect("a review has a command");
+    let stdin =
+        fs::File::open(folder.join("stdin.yaml")).map_or_else(|_| Stdio::null(), Stdio::from);
+    let output = Command::new(env!("CARGO_BIN_EXE_podgraft"))
+        .current_dir(folder)
+        .args(line.split_whitespace())
+        .env("LC_ALL", "C")
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .stdin(stdin)
+        .output()
+        .expect("the program runs");
+    let code = output.status.code().expect("it ended by itself");
+    compare(&folder.join("expected.txt"), &output.stdout)?;
+    compare(&folder.join("report.txt"), &output.stderr)?;
+    compare(&folder.join("exit"), format!("{code}\n").as_bytes())
+}
+
+/// A case folder.
 struct Case {
     folder: PathBuf,
-    input: String,
+    input_file: &'static str,
     command: Vec<String>,
     args: Vec<String>,
 }
 
 impl Case {
-    fn name(&self) -> String {
-        self.folder.display().to_string()
+    fn open(folder: PathBuf) -> Case {
+        let mut inputs = ["input.yaml", "input.json"].into_iter();
+        let input_file = inputs
+            .find(|name| folder.join(name).exists())
+            .unwrap_or_else(|| panic!("{} has no input", folder.display()));
+        let words = |file: &str| {
+            let text = fs::read_to_string(folder.join(file)).ok()?;
+            Some(text.split_whitespace().map(str::to_owned).collect())
+        };
+        let apply = || APPLY.split_whitespace().map(str::to_owned).collect();
+        Case {
+            command: words("command").unwrap_or_else(apply),
+            args: words("args").unwrap_or_default(),
+            input_file,
+            folder,
+        }
     }
 
     fn read(&self, file: &str) -> Option<Vec<u8>> {
@@ -42,65 +133,241 @@ impl Case {
     }
 
     fn input(&self) -> Vec<u8> {
-        self.read(&self.input).expect("a case has an input")
+        self.read(self.input_file).expect("a case has an input")
     }
 
     fn expected_file(&self) -> String {
-        self.input.replace("input", "expected")
-    }
-
-    fn expected(&self) -> Option<Vec<u8>> {
-        self.read(&self.expected_file())
+        self.input_file.replace("input", "expected")
     }
 
     fn policies(&self) -> Vec<Policy> {
-        let text = String::from_utf8(self.read("policy.yaml").expect("a case has a policy"))
-            .expect("it is UTF-8");
-        read(
-            vec![PolicyFile {
-                name: "policy.yaml".into(),
-                text,
-            }],
-            &[],
-        )
-        .0
+        let text = self.read("policy.yaml").expect("a case has a policy");
+        let text = String::from_utf8(text).expect("it is UTF-8");
+        let name = "policy.yaml".into();
+        read(vec![PolicyFile { name, text }], &[]).0
     }
 
     /// The properties are tested through the library, without flags: they need none of them.
     fn graft(&self, text: &[u8], policies: &[Policy]) -> FileReport {
         graft(
-            &Arc::from(self.input.as_str()),
+            &Arc::from(self.input_file),
             text,
             policies,
             &Options::default(),
         )
     }
-}
 
-fn cases() -> Vec<Case> {
-    let mut cases = Vec::new();
-    let mut areas: Vec<PathBuf> = entries(Path::new(ROOT));
-    areas.sort();
-    for folder in areas.iter().flat_map(|area| entries(area)) {
-        let input = ["input.yaml", "input.json"]
-            .into_iter()
-            .find(|name| folder.join(name).exists());
-        let input = input
-            .unwrap_or_else(|| panic!("{} has no input", folder.display()))
-            .to_owned();
-        let words = |file: &str| fs::read_to_string(folder.join(file)).ok();
-        let split = |text: String| text.split_whitespace().map(str::to_owned).collect();
-        let command = words("command").unwrap_or_else(|| APPLY.to_owned());
-        let args = words("args").map(split).unwrap_or_default();
-        cases.push(Case {
-            input,
-            command: split(command),
-            args,
-            folder,
-        });
+    /// The report of a text that is not refused.
+    fn graft_rightly(&self, text: &[u8]) -> FileReport {
+        let report = self.graft(text, &self.policies());
+        let errors: Vec<_> = report
+            .diagnostics
+            .iter()
+            .filter(|problem| problem.is_error())
+            .collect();
+        assert!(errors.is_empty(), "{errors:?}");
+        report
     }
-    assert!(cases.len() > 20, "only {} cases were found", cases.len());
-    cases
+
+    fn check(&self) -> Result<(), Failed> {
+        self.check_program()?;
+        if self.read("policy.yaml").is_some() {
+            assert!(
+                self.graft(&self.input(), &[]).edits.is_empty(),
+                "edits without a policy"
+            );
+        }
+        let is_plain = self.args.is_empty() && self.command.join(" ") == APPLY;
+        let Some(expected) = self.read(&self.expected_file()).filter(|_| is_plain) else {
+            return Ok(());
+        };
+        let input = self.input();
+        self.check_second_run(&expected);
+        self.check_windows_line_ends(&input, &expected);
+        self.check_untouched_lines(&input);
+        self.check_git_apply(&input);
+        let kept = promises::check(&input, &self.policies());
+        assert_eq!(
+            kept.output.as_deref(),
+            Some(&expected[..]),
+            "not what the promises saw"
+        );
+        if let (Some(before), Some(after)) = (objects(&input), objects(&expected)) {
+            self.check_in_a_list(&before, &after);
+            self.check_as_a_patch(&input, before, &after);
+        }
+        Ok(())
+    }
+
+    fn check_program(&self) -> Result<(), Failed> {
+        let output = Command::new(env!("CARGO_BIN_EXE_podgraft"))
+            .current_dir(&self.folder)
+            .args(&self.command)
+            .args(["--color", "never"])
+            .args(&self.args)
+            .arg(self.input_file)
+            .output()
+            .expect("the program runs");
+        let expected_file = self.folder.join(self.expected_file());
+        match output.status.code() {
+            Some(0) => compare(&expected_file, &output.stdout)?,
+            Some(2) if !expected_file.exists() && output.stdout.is_empty() => {}
+            code => {
+                let report = String::from_utf8_lossy(&output.stderr);
+                return Err(format!("exit {code:?}\n{report}").into());
+            }
+        }
+        compare(&self.folder.join("report.txt"), &output.stderr)
+    }
+
+    fn check_second_run(&self, expected: &[u8]) {
+        let edits = self.graft_rightly(expected).edits;
+        assert!(edits.is_empty(), "a second run makes {edits:?}");
+    }
+
+    fn check_windows_line_ends(&self, input: &[u8], expected: &[u8]) {
+        if input.contains(&b'\r') || input.starts_with(b"{") {
+            return;
+        }
+        let with_returns = |text: &[u8]| String::from_utf8_lossy(text).replace('\n', "\r\n");
+        let input = with_returns(input);
+        let report = self.graft(input.as_bytes(), &self.policies());
+        let output = splice(input.as_bytes(), &report.edits);
+        assert_eq!(
+            String::from_utf8_lossy(&output),
+            with_returns(expected),
+            "with CRLF"
+        );
+    }
+
+    /// The diff of the text as it is and between documents that do not change, carried out by `git apply`.
+    fn check_git_apply(&self, input: &[u8]) {
+        const OTHER: &str =
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata:\n  k: v\n";
+        let place = tempfile::tempdir().expect("there is a temporary folder");
+        let between = [
+            OTHER.as_bytes(),
+            b"---\n",
+            input,
+            b"---\n",
+            OTHER.as_bytes(),
+        ]
+        .concat();
+        let stands_alone = input.starts_with(b"\xef\xbb\xbf")
+            || input.starts_with(b"%")
+            || !input.ends_with(b"\n");
+        let texts = [
+            Some(input.to_vec()),
+            Some(between).filter(|_| !stands_alone),
+        ];
+        let (mut patch, mut after) = (String::new(), Vec::new());
+        for (path, text) in ["alone.yaml", "between.yaml"].into_iter().zip(texts) {
+            let Some(text) = text else { continue };
+            let report = self.graft(&text, &self.policies());
+            let file = ReportedFile {
+                name: path,
+                path: path.as_bytes(),
+                text: &text,
+                report: &report,
+            };
+            patch.push_str(&render(&[file], Paint::Plain));
+            fs::write(place.path().join(path), &text).expect("the folder is writable");
+            after.push((path, splice(&text, &report.edits)));
+        }
+        if patch.is_empty() {
+            return;
+        }
+        fs::write(place.path().join("all.patch"), &patch).expect("the folder is writable");
+        let Ok(git) = Command::new("git")
+            .current_dir(&place)
+            .args(["apply", "all.patch"])
+            .output()
+        else {
+            eprintln!("SKIPPED: `git` is not installed");
+            return;
+        };
+        assert!(
+            git.status.success(),
+            "{}",
+            String::from_utf8_lossy(&git.stderr)
+        );
+        for (path, expected) in &after {
+            let patched = fs::read(place.path().join(path)).expect("the file is there");
+            assert!(
+                patched == *expected,
+                "{path}: {}",
+                String::from_utf8_lossy(&patched)
+            );
+        }
+    }
+
+    fn check_untouched_lines(&self, input: &[u8]) {
+        let report = self.graft(input, &self.policies());
+        let output = splice(input, &report.edits);
+        let mut lines = output.split(|byte| *byte == b'\n');
+        let mut start = 0;
+        for line in input.split(|byte| *byte == b'\n') {
+            let end = start + line.len();
+            let mut edits = report.edits.iter();
+            let is_kept = edits.all(|edit| {
+                let touches =
+                    edit.at.start <= end && edit.at.end >= start && edit.at.start != start;
+                let replaces = edit.at.start == start && !edit.at.is_empty();
+                let begins_later = edit.at.start == start && !edit.text.ends_with('\n');
+                !touches && !replaces && !begins_later
+            });
+            if is_kept {
+                let is_there = lines.any(|other| other == line);
+                assert!(is_there, "lost {}", String::from_utf8_lossy(line));
+            }
+            start = end + 1;
+        }
+    }
+
+    fn check_in_a_list(&self, before: &[Value], after: &[Value]) {
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": before});
+        let text = serde_json::to_vec_pretty(&list).expect("a value is JSON");
+        let output = splice(&text, &self.graft_rightly(&text).edits);
+        let output: Value = serde_json::from_slice(&output).expect("it is still JSON");
+        assert_eq!(output["items"], json!(after), "wrapped in a List");
+    }
+
+    /// The plan has two executors that share no code: our text editor, and the `json-patch` crate.
+    fn check_as_a_patch(&self, input: &[u8], mut values: Vec<Value>, expected: &[Value]) {
+        let options = Options {
+            patches: true,
+            ..Options::default()
+        };
+        let report = graft(
+            &Arc::from(self.input_file),
+            input,
+            &self.policies(),
+            &options,
+        );
+        let is_it = |value: &Value, workload: &podgraft::report::WorkloadReport| {
+            value["kind"] == json!(workload.kind)
+                && value["metadata"]["name"].as_str().unwrap_or_default() == workload.name
+        };
+        for workload in report
+            .workloads
+            .iter()
+            .filter(|workload| workload.is_changed())
+        {
+            let mut values = values.iter_mut();
+            let value = values
+                .find(|value| is_it(value, workload))
+                .expect("the workload is in the input");
+            let patch = workload.patch.as_ref().expect("it was asked for");
+            json_patch::patch(value, patch).unwrap_or_else(|error| panic!("{error} in {patch:?}"));
+        }
+        for placed in report.companions.iter().rev() {
+            let workload = &report.workloads[placed.workload];
+            let at = values.iter().position(|value| is_it(value, workload));
+            let at = at.expect("the workload is in the input");
+            values.insert(at + 1, (*placed.companion.object).clone());
+        }
+        assert_eq!(values, expected, "as a patch");
+    }
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
@@ -111,289 +378,6 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
         .collect();
     paths.sort();
     paths
-}
-
-/// Cases whose output is what their input becomes without any flag.
-fn plain_cases() -> Vec<Case> {
-    let is_plain =
-        |case: &Case| case.args.is_empty() && case.command.concat() == APPLY.replace(' ', "");
-    cases()
-        .into_iter()
-        .filter(|case| is_plain(case) && case.expected().is_some())
-        .collect()
-}
-
-#[test]
-fn every_case_gives_its_output_and_its_report() {
-    let is_blessing = std::env::var_os("BLESS").is_some();
-    let mut wrong = Vec::new();
-    for case in cases() {
-        let output = Command::new(env!("CARGO_BIN_EXE_podgraft"))
-            .current_dir(&case.folder)
-            .args(&case.command)
-            .args(["--color", "never"])
-            .args(&case.args)
-            .arg(&case.input)
-            .output()
-            .expect("the program runs");
-        let report = String::from_utf8_lossy(&output.stderr).into_owned();
-        match output.status.code() {
-            Some(0) if is_blessing => {
-                fs::write(case.folder.join(case.expected_file()), &output.stdout)
-                    .expect("the folder is writable");
-            }
-            Some(0) if case.expected().as_deref() == Some(&output.stdout) => {}
-            Some(0) => wrong.push(format!(
-                "{}: another output\n{}",
-                case.name(),
-                String::from_utf8_lossy(&output.stdout)
-            )),
-            Some(2) if case.expected().is_none() && output.stdout.is_empty() => {}
-            code => wrong.push(format!("{}: exit {code:?}\n{report}", case.name())),
-        }
-        if is_blessing {
-            fs::write(case.folder.join("report.txt"), &report).expect("the folder is writable");
-        } else if case.read("report.txt").as_deref() != Some(report.as_bytes()) {
-            wrong.push(format!("{}: another report\n{report}", case.name()));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn a_second_run_changes_nothing() {
-    for case in plain_cases() {
-        let report = case.graft(
-            &case.expected().expect("it has an output"),
-            &case.policies(),
-        );
-        let errors: Vec<_> = report
-            .diagnostics
-            .iter()
-            .filter(|problem| problem.is_error())
-            .collect();
-        assert!(
-            report.edits.is_empty() && errors.is_empty(),
-            "{}: {:?} {errors:?}",
-            case.name(),
-            report.edits
-        );
-    }
-}
-
-#[test]
-fn without_a_policy_nothing_is_edited() {
-    for case in cases() {
-        assert!(
-            case.graft(&case.input(), &[]).edits.is_empty(),
-            "{}",
-            case.name()
-        );
-    }
-}
-
-#[test]
-fn windows_line_ends_stay_windows_line_ends() {
-    for case in plain_cases() {
-        let (input, expected) = (case.input(), case.expected().expect("it has an output"));
-        if input.contains(&b'\r') || input.starts_with(b"{") {
-            continue;
-        }
-        let with_returns = |text: &[u8]| String::from_utf8_lossy(text).replace('\n', "\r\n");
-        let input = with_returns(&input);
-        let report = case.graft(input.as_bytes(), &case.policies());
-        let output = splice(input.as_bytes(), &report.edits);
-        assert_eq!(
-            String::from_utf8_lossy(&output),
-            with_returns(&expected),
-            "{}",
-            case.name()
-        );
-    }
-}
-
-/// The patch of all cases at once, of each as it is and between documents that do not change.
-#[test]
-fn git_makes_the_output_of_the_diff() {
-    const OTHER: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata:\n  k: v\n";
-    let folder = tempfile::tempdir().expect("there is a temporary folder");
-    let (mut patch, mut after) = (String::new(), Vec::new());
-    for (number, case) in plain_cases().iter().enumerate() {
-        let input = case.input();
-        let between = [
-            OTHER.as_bytes(),
-            b"---\n",
-            &input,
-            b"---\n",
-            OTHER.as_bytes(),
-        ]
-        .concat();
-        let stands_alone = input.starts_with(b"\xef\xbb\xbf")
-            || input.starts_with(b"%")
-            || !input.ends_with(b"\n");
-        let texts = [Some(input.clone()), Some(between).filter(|_| !stands_alone)];
-        for (form, text) in texts.into_iter().flatten().enumerate() {
-            let report = case.graft(&text, &case.policies());
-            let path = format!("{number}-{form}.yaml");
-            let file = ReportedFile {
-                name: &path,
-                path: path.as_bytes(),
-                text: &text,
-                report: &report,
-            };
-            patch.push_str(&render(&[file], Paint::Plain));
-            fs::write(folder.path().join(&path), &text).expect("the folder is writable");
-            after.push((
-                format!("{path} of {}", case.name()),
-                path,
-                splice(&text, &report.edits),
-            ));
-        }
-    }
-    fs::write(folder.path().join("all.patch"), &patch).expect("the folder is writable");
-    let Ok(git) = Command::new("git")
-        .current_dir(&folder)
-        .args(["apply", "all.patch"])
-        .output()
-    else {
-        eprintln!("SKIPPED: `git` is not installed");
-        return;
-    };
-    assert!(
-        git.status.success(),
-        "{}",
-        String::from_utf8_lossy(&git.stderr)
-    );
-    for (name, path, expected) in &after {
-        let patched = fs::read(folder.path().join(path)).expect("the file is there");
-        assert!(
-            patched == *expected,
-            "{name}: {}",
-            String::from_utf8_lossy(&patched)
-        );
-    }
-    assert!(after.len() > 500, "only {} texts", after.len());
-}
-
-#[test]
-fn lines_that_no_edit_touches_stay_in_order() {
-    for case in plain_cases() {
-        let input = case.input();
-        let report = case.graft(&input, &case.policies());
-        let output = splice(&input, &report.edits);
-        let mut lines = output.split(|byte| *byte == b'\n');
-        let mut start = 0;
-        for line in input.split(|byte| *byte == b'\n') {
-            let end = start + line.len();
-            let is_touched = report
-                .edits
-                .iter()
-                .any(|edit| edit.at.start <= end && edit.at.end >= start && edit.at.start != start);
-            let is_replaced = report
-                .edits
-                .iter()
-                .any(|edit| edit.at.start == start && !edit.at.is_empty());
-            let begins_later = report
-                .edits
-                .iter()
-                .any(|edit| edit.at.start == start && !edit.text.ends_with('\n'));
-            if !is_touched && !is_replaced && !begins_later {
-                assert!(
-                    lines.any(|other| other == line),
-                    "{}: lost {}",
-                    case.name(),
-                    String::from_utf8_lossy(line)
-                );
-            }
-            start = end + 1;
-        }
-    }
-}
-
-#[test]
-fn wrapped_in_a_list_the_values_are_the_same() {
-    for case in plain_cases() {
-        let Some(items) = objects(&case.input()) else {
-            continue;
-        };
-        let Some(expected) = objects(&case.expected().expect("it has an output")) else {
-            continue;
-        };
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
-        let text = serde_json::to_vec_pretty(&list).expect("a value is JSON");
-        let report = case.graft(&text, &case.policies());
-        let errors: Vec<_> = report
-            .diagnostics
-            .iter()
-            .filter(|problem| problem.is_error())
-            .collect();
-        assert!(errors.is_empty(), "{}: {errors:?}", case.name());
-        let output = splice(&text, &report.edits);
-        let output: Value = serde_json::from_slice(&output)
-            .unwrap_or_else(|error| panic!("{}: {error}", case.name()));
-        assert_eq!(output["items"], Value::Array(expected), "{}", case.name());
-    }
-}
-
-#[test]
-fn every_promise_is_kept_in_every_case() {
-    for case in plain_cases() {
-        let kept = promises::check(&case.input(), &case.policies());
-        assert_eq!(kept.output, case.expected(), "{}", case.name());
-    }
-}
-
-/// The plan has two executors that share no code: our text editor, and the `json-patch` crate.
-#[test]
-fn the_plan_as_a_patch_comes_to_the_same_values() {
-    for case in plain_cases() {
-        let Some(mut values) = objects(&case.input()) else {
-            continue;
-        };
-        let Some(expected) = objects(&case.expected().expect("it has an output")) else {
-            continue;
-        };
-        let options = Options {
-            patches: true,
-            ..Options::default()
-        };
-        let report = graft(
-            &Arc::from(case.input.as_str()),
-            &case.input(),
-            &case.policies(),
-            &options,
-        );
-        for workload in report
-            .workloads
-            .iter()
-            .filter(|workload| workload.is_changed())
-        {
-            let is_it = |value: &&mut Value| {
-                value["kind"] == json!(workload.kind)
-                    && value["metadata"]["name"].as_str().unwrap_or_default() == workload.name
-            };
-            let value = values
-                .iter_mut()
-                .find(is_it)
-                .expect("the workload is in the input");
-            let patch = workload.patch.as_ref().expect("it was asked for");
-            json_patch::patch(value, patch)
-                .unwrap_or_else(|error| panic!("{}: {error} in {patch:?}", case.name()));
-        }
-        for placed in report.companions.iter().rev() {
-            let workload = &report.workloads[placed.workload];
-            let is_it = |value: &Value| {
-                value["kind"] == json!(workload.kind)
-                    && value["metadata"]["name"] == json!(workload.name)
-            };
-            let at = values
-                .iter()
-                .position(is_it)
-                .expect("the workload is in the input");
-            values.insert(at + 1, (*placed.companion.object).clone());
-        }
-        assert_eq!(values, expected, "{}", case.name());
-    }
 }
 
 /// The values of a text's documents, when all of them are objects.

@@ -1,10 +1,9 @@
 //! Manifests that went wrong in small ways: lines lost, doubled, swapped, indented, cut off, brackets and quotes thrown
 //! in. Whatever comes of it, every promise of `promises` holds: refused with a place, or edited rightly.
 //!
-//! `MUTATIONS=1000000 cargo test --release --test mutation` runs longer; `SEED=n` runs another series.
+//! `MUTATIONS=1000000 cargo test --release --test integration mutation::` runs longer; `SEED=n` runs another series.
 
-mod promises;
-
+use crate::promises;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

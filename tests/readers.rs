@@ -5,16 +5,13 @@
 //! `PODGRAFT_GO_READER` names the built reader; without it the tests say so and pass. `PODGRAFT_YAML` names a folder of
 //! more files, `PODGRAFT_MUTANTS` and `PODGRAFT_SEED` make more and other broken texts.
 
-#[path = "yaml_files/mutants.rs"]
-mod mutants;
-
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use mutants::{Random, mutate};
+use crate::yaml_files::mutants::{Random, mutate};
 use podgraft::yaml::doubt::{Place, find_doubt, find_doubt_in_tree};
 use podgraft::yaml::parse::parse;
 use podgraft::yaml::stream::chunks;

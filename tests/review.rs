@@ -1,78 +1,9 @@
-//! Every folder of `testdata/review` is a review: the line of `command` runs in it, its output must be `expected.txt` (or
-//! `expected.json`, ... as `command` names the form), what it says on stderr `report.txt`, and its exit status `exit`.
-//!
-//! `BLESS=1 cargo test --test review` writes what comes out; review the change as if somebody had sent it.
+//! What `diff` shows to people: secrets, sizes, and the schema of its JSON. The folders of `testdata/review` are run by
+//! `tests/golden.rs`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-const ROOT: &str = "testdata/review";
-
-fn folders() -> Vec<PathBuf> {
-    let entries = fs::read_dir(ROOT)
-        .expect("testdata is readable")
-        .map(|entry| entry.expect("it is readable").path());
-    let mut folders: Vec<PathBuf> = entries
-        .filter(|path| path.join("command").exists())
-        .collect();
-    folders.sort();
-    assert!(
-        folders.len() >= 10,
-        "only {} reviews were found",
-        folders.len()
-    );
-    folders
-}
-
-fn run(folder: &Path) -> Output {
-    let line = fs::read_to_string(folder.join("command")).expect("a review has a command");
-    let stdin = folder.join("stdin.yaml");
-    let stdin = if stdin.exists() {
-        Stdio::from(fs::File::open(stdin).expect("it is readable"))
-    } else {
-        Stdio::null()
-    };
-    Command::new(env!("CARGO_BIN_EXE_podgraft"))
-        .current_dir(folder)
-        .args(line.split_whitespace())
-        .env("LC_ALL", "C")
-        .env_remove("NO_COLOR")
-        .env_remove("CLICOLOR_FORCE")
-        .stdin(stdin)
-        .output()
-        .expect("the program runs")
-}
-
-/// The files of a folder that say what must come out, and what came.
-fn results(output: &Output) -> [(&'static str, String); 3] {
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("the program writes UTF-8");
-    [
-        ("expected.txt", text(&output.stdout)),
-        ("report.txt", text(&output.stderr)),
-        (
-            "exit",
-            format!("{}\n", output.status.code().expect("it ended by itself")),
-        ),
-    ]
-}
-
-#[test]
-fn every_review_comes_out_as_expected() {
-    let is_blessing = std::env::var_os("BLESS").is_some();
-    let mut wrong = Vec::new();
-    for folder in folders() {
-        for (name, came) in results(&run(&folder)) {
-            let file = folder.join(name);
-            if is_blessing {
-                fs::write(&file, &came).expect("the folder is writable");
-            } else if fs::read_to_string(&file).ok().as_deref() != Some(&came) {
-                wrong.push(format!("{} is another:\n{came}", file.display()));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
+use std::path::Path;
+use std::process::Command;
 
 fn diff(folder: &Path, args: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));

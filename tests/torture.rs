@@ -1,7 +1,6 @@
 //! Small nasty files, each with what it must do. Runs where the set is, and says so where it is not.
 
-mod promises;
-
+use crate::promises;
 use podgraft::diagnostic::Diagnostic;
 use podgraft::graft::{Options, graft};
 use podgraft::policy::Policy;

@@ -1,14 +1,12 @@
 //! A text comes out the same whichever way it goes: a named file (read twice), stdin (held), kept in memory, a stream, in
 //! place, into a folder, alone or beside others. The golden cases in which other objects count go every way.
 
-mod program;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-use program::Place;
+use crate::program::Place;
 
 /// The areas in which more counts than one workload.
 const AREAS: [&str; 8] = [
@@ -126,7 +124,7 @@ fn ways(case: &Case, more: &[&str]) -> BTreeMap<&'static str, Given> {
     // object stays one.
     let is_said = ["too-late", "missing-object"]
         .iter()
-        .any(|code| program::said(&stream).contains(code));
+        .any(|code| crate::program::said(&stream).contains(code));
     if !is_said && !input.ends_with("json") {
         ways.insert("a stream", given(stream));
     }

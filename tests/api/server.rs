@@ -19,7 +19,7 @@ use podgraft::report::splice;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::pairs;
+use super::pairs;
 
 const CORPUS: &str = "../shared/corpus";
 

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::pairs;
+use super::pairs;
 
 /// Where kinds that are none of Kubernetes' own hold pod templates.
 const TEMPLATES: &[&str] = &[

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::common::{Place, assert_exit, assert_refused, deployment, stderr};
+use super::common::{Place, assert_exit, assert_refused, deployment, stderr};
 
 #[test]
 fn a_full_disk_leaves_all_files_as_they_were() {

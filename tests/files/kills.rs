@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{IN_PLACE, Place, assert_exit, assert_refused, deployment, stderr};
+use super::common::{IN_PLACE, Place, assert_exit, assert_refused, deployment, stderr};
 
 const FILES: usize = 60;
 
@@ -90,7 +90,7 @@ fn a_killed_run_leaves_every_file_old_or_new_and_the_next_run_does_the_rest() {
     let started = Instant::now();
     assert_exit(&place.apply_in_place(&["m"]), 0);
     let whole = started.elapsed();
-    let kills = number("KILLS", 200);
+    let kills = number("KILLS", 40);
     let (mut before, mut midway, mut after, mut left, mut random) =
         (0, 0, 0, 0, number("SEED", 1) | 1 << 40);
     for number in 0..kills {

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::common::{Place, assert_exit, assert_refused, deployment, stderr};
+use super::common::{Place, assert_exit, assert_refused, deployment, stderr};
 
 const ODD: &[&[u8]] = &[
     b"with space.yaml",

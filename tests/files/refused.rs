@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Output, Stdio};
 
-use crate::common::{Place, assert_exit, assert_refused, deployment};
+use super::common::{Place, assert_exit, assert_refused, deployment};
 
 /// Runs it as a user whom permissions bind; `None`, said aloud, where that is not possible.
 fn apply_as_nobody(place: &Place, path: &str) -> Option<Output> {

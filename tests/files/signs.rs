@@ -1,7 +1,7 @@
 //! What a terminal obeys, what turns the direction of a line, and what ends a line for some readers: in every form for people
 //! an escape, in JSON one of JSON's.
 
-use crate::common::{Place, assert_exit, deployment, stderr};
+use super::common::{Place, assert_exit, deployment, stderr};
 
 /// As it stands in a manifest, in double quotes.
 const ODD: &str = r"\e]0;t\a\u009b31m\u202e\u2066\u061c\u200e\u200f\u2028\u2029\N\r\n::error::x";

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Output, Stdio};
 
-use crate::common::{Place, assert_exit, deployment, stderr};
+use super::common::{Place, assert_exit, deployment, stderr};
 
 /// Nobody reads more than this, and terminals and logs choke on more.
 const MOST_STDERR: usize = 256 << 10;

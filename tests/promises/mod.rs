@@ -32,6 +32,10 @@ pub struct Kept {
 }
 
 /// The policies of a text, or what is wrong with it.
+#[allow(
+    dead_code,
+    reason = "not every program that shares this file reads texts"
+)]
 pub fn policies(text: &str) -> Result<Vec<Policy>, Vec<Diagnostic>> {
     let (policies, problems) = read(
         vec![PolicyFile {

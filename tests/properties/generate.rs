@@ -6,8 +6,8 @@ use proptest::option::of;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
+use super::style::Style;
 use crate::promises;
-use crate::style::Style;
 
 /// Objects, how they are written, and a policy for them.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! The files that lie beside a working copy.
+//! Manifests to read: those of this repository, and the sets that lie beside a working copy where they are there.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,15 +6,18 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Folder {
+    /// `testdata` of this repository: always there.
+    Own,
     Torture,
     Corpus,
 }
 
 fn path(folder: Folder) -> PathBuf {
-    let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     match folder {
-        Folder::Torture => shared.join("torture"),
-        Folder::Corpus => shared.join("corpus"),
+        Folder::Own => root.join("testdata"),
+        Folder::Torture => root.join("../shared/torture"),
+        Folder::Corpus => root.join("../shared/corpus"),
     }
 }
 

@@ -10,17 +10,15 @@ mod kpt;
 mod kustomize;
 mod plugin_server;
 mod post_render;
-#[path = "../program/mod.rs"]
-mod program;
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::program::{failed, given, said, succeeded, with_stdin};
 use podgraft::yaml::parse::parse;
 use podgraft::yaml::value::to_value;
-use program::{failed, given, said, succeeded, with_stdin};
 use serde_json::Value;
 
 /// What every host injects: a volume, a mount, a flag and a parameter's value.
@@ -78,11 +76,11 @@ const CONFIG_MAP: &str =
     "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata: {mode: '0444'}\n";
 
 /// A folder with the program in `bin`, under the names that hosts call it by.
-pub struct Place(program::Place);
+pub struct Place(crate::program::Place);
 
 impl Place {
     fn new() -> Self {
-        let place = Place(program::Place::new());
+        let place = Place(crate::program::Place::new());
         fs::create_dir(place.path().join("bin")).unwrap();
         for name in ["podgraft", "podgraft-fn"] {
             std::os::unix::fs::symlink(

@@ -1,13 +1,12 @@
 //! Promises over manifests and policies that nobody wrote: generated values, written as YAML in many styles.
 //!
-//! `PROPTEST_CASES=100000 SEED=7 cargo test --release --test properties` looks at more, and at others. A failure shows the
+//! `PROPTEST_CASES=100000 SEED=7 cargo test --release --test integration properties::` looks at more, and at others. A failure shows the
 //! smallest input that was found.
 
 mod generate;
-#[path = "../promises/mod.rs"]
-mod promises;
 mod style;
 
+use crate::promises;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use serde_json::{Value, json};
@@ -17,13 +16,13 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-use generate::{Case, case, cases};
+use self::generate::{Case, case, cases};
+use self::style::Style;
 use podgraft::graft::{Options, graft};
 use podgraft::options::TakeOut;
 use podgraft::report::splice;
 use podgraft::yaml::parse::parse_with_granit;
 use podgraft::yaml::value::to_value;
-use style::Style;
 
 fn number(variable: &str, default: u32) -> u32 {
     std::env::var(variable)

@@ -2,21 +2,23 @@
 //! parser reads, and what must be refused is refused. The files are not part of this repository; without them the
 //! tests say so and pass.
 
-mod files;
-mod mutants;
+pub mod files;
+pub mod mutants;
 mod outline;
 mod spans;
 mod values;
 
-use files::{Folder, each_chunk};
-use mutants::{Random, mutate};
+use self::files::{Folder, each_chunk};
+use self::mutants::{Random, mutate};
 use podgraft::yaml::doubt::{Place, find_doubt, find_doubt_in_tree};
 use podgraft::yaml::parse::{ParseErrorKind, parse, parse_fast, parse_with_granit};
 use std::env;
 
+const ALL: [Folder; 3] = [Folder::Own, Folder::Torture, Folder::Corpus];
+
 #[test]
 fn spans_nest_and_begin_with_their_indicators() {
-    each_chunk(&[Folder::Torture, Folder::Corpus], |name, text| {
+    each_chunk(&ALL, |name, text| {
         for parser in [parse, parse_with_granit] {
             if let Ok(tree) = parser(text) {
                 spans::check(name, &tree);
@@ -28,7 +30,7 @@ fn spans_nest_and_begin_with_their_indicators() {
 #[test]
 fn values_are_those_that_another_parser_reads() {
     let mut counts = values::Counts::default();
-    let has_files = each_chunk(&[Folder::Torture, Folder::Corpus], |name, text| {
+    let has_files = each_chunk(&ALL, |name, text| {
         if let Ok(tree) = parse(text) {
             values::compare(name, &tree, &mut counts);
         }
@@ -169,7 +171,7 @@ fn each_mutant(mut see: impl FnMut(&str)) -> usize {
     // Real documents have few brackets and folded lines, so these come as often as a hundred others.
     let seeds = [include_str!("seed.yaml"), include_str!("seed.json")].repeat(50);
     let mut texts: Vec<String> = seeds.into_iter().map(str::to_owned).collect();
-    each_chunk(&[Folder::Torture, Folder::Corpus], |_, text| {
+    each_chunk(&ALL, |_, text| {
         if text.len() < 40_000 {
             texts.push(text.to_owned());
         }
@@ -186,7 +188,7 @@ fn each_mutant(mut see: impl FnMut(&str)) -> usize {
 
 #[test]
 fn the_fast_parser_never_differs_from_the_complete_one() {
-    each_chunk(&[Folder::Torture, Folder::Corpus], |name, text| {
+    each_chunk(&ALL, |name, text| {
         check_fast(name, text);
     });
     let mut known = 0;
@@ -201,9 +203,7 @@ fn the_fast_parser_never_differs_from_the_complete_one() {
 #[test]
 fn outlines_show_what_the_whole_tree_has() {
     let (mut files, mut mutants) = (0, 0);
-    let has_files = each_chunk(&[Folder::Torture, Folder::Corpus], |_, text| {
-        files += usize::from(outline::check(text))
-    });
+    let has_files = each_chunk(&ALL, |_, text| files += usize::from(outline::check(text)));
     let count = each_mutant(|text| {
         // As the `spec`, with a line behind it that could be part of what does not end there.
         let lines: String = text
