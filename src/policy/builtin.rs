@@ -9,32 +9,85 @@ use crate::diagnostic::{Code, Diagnostic};
 pub struct Builtin {
     /// As in `builtin:NAME`, and the policy's `metadata.name`.
     pub name: &'static str,
+    /// Beside which others it is listed.
+    pub group: Group,
     /// The whole file.
     pub text: &'static str,
 }
 
+/// What a policy is for, as `policy list` puts them together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Agents and settings of the project's own choice.
+    Agents,
+    /// What the webhooks of a cloud do: identities and connections.
+    Clouds,
+    /// What injectors of secrets do, and what follows a changed Secret.
+    Secrets,
+    /// What service meshes and application runtimes do.
+    Meshes,
+    /// What the injectors of monitoring products do.
+    Monitoring,
+}
+
+impl Group {
+    /// In the order in which they are listed.
+    pub const ALL: &[Group] = &[
+        Group::Agents,
+        Group::Clouds,
+        Group::Secrets,
+        Group::Meshes,
+        Group::Monitoring,
+    ];
+
+    /// The heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Group::Agents => "Agents and settings",
+            Group::Clouds => "Cloud identities and databases",
+            Group::Secrets => "Secrets",
+            Group::Meshes => "Service meshes and runtimes",
+            Group::Monitoring => "Monitoring products",
+        }
+    }
+}
+
+const fn builtin(name: &'static str, group: Group, text: &'static str) -> Builtin {
+    Builtin { name, group, text }
+}
+
 /// All of them, by name.
 pub const BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "debug-tools",
-        text: include_str!("../../policies/debug-tools.yaml"),
-    },
-    Builtin {
-        name: "jmx-exporter",
-        text: include_str!("../../policies/jmx-exporter.yaml"),
-    },
-    Builtin {
-        name: "opentelemetry-java",
-        text: include_str!("../../policies/opentelemetry-java.yaml"),
-    },
-    Builtin {
-        name: "prometheus-scrape",
-        text: include_str!("../../policies/prometheus-scrape.yaml"),
-    },
-    Builtin {
-        name: "rookout-java",
-        text: include_str!("../../policies/rookout-java.yaml"),
-    },
+    builtin(
+        "debug-tools",
+        Group::Agents,
+        include_str!("../../policies/debug-tools.yaml"),
+    ),
+    builtin(
+        "elastic-apm-java",
+        Group::Monitoring,
+        include_str!("../../policies/elastic-apm-java.yaml"),
+    ),
+    builtin(
+        "jmx-exporter",
+        Group::Agents,
+        include_str!("../../policies/jmx-exporter.yaml"),
+    ),
+    builtin(
+        "opentelemetry-java",
+        Group::Agents,
+        include_str!("../../policies/opentelemetry-java.yaml"),
+    ),
+    builtin(
+        "prometheus-scrape",
+        Group::Agents,
+        include_str!("../../policies/prometheus-scrape.yaml"),
+    ),
+    builtin(
+        "rookout-java",
+        Group::Agents,
+        include_str!("../../policies/rookout-java.yaml"),
+    ),
 ];
 
 impl Builtin {
@@ -95,6 +148,11 @@ mod tests {
         }
     }
 
+    fn agents() -> impl Iterator<Item = &'static Builtin> {
+        let mut all = BUILTINS.iter();
+        std::iter::from_fn(move || all.find(|builtin| builtin.group == Group::Agents))
+    }
+
     fn containers(builtin: &Builtin) -> Vec<Value> {
         let (policies, problems) = read(vec![builtin.file()], &setting(builtin));
         assert_eq!(problems, [], "{}", builtin.name);
@@ -111,8 +169,11 @@ mod tests {
             let (policies, problems) = read(vec![builtin.file()], &setting(builtin));
             assert_eq!(problems, [], "{}", builtin.name);
             assert_eq!(policies[0].identity, builtin.name);
+            let selects = &policies[0].selects;
             assert!(
-                policies[0].selects.selector.is_some(),
+                selects.selector.is_some()
+                    || !selects.conditions.is_empty()
+                    || selects.opt_in.is_some(),
                 "{} is opt-in",
                 builtin.name
             );
@@ -136,7 +197,7 @@ mod tests {
 
     #[test]
     fn every_container_is_restricted_and_has_requests_and_limits() {
-        for container in BUILTINS.iter().flat_map(containers) {
+        for container in agents().flat_map(containers) {
             let context = &container["securityContext"];
             let wanted = json!({
                 "runAsNonRoot": true, "runAsUser": 65532, "allowPrivilegeEscalation": false,
@@ -161,7 +222,7 @@ mod tests {
 
     #[test]
     fn images_are_pinned_or_asked_for() {
-        for builtin in BUILTINS {
+        for builtin in agents() {
             assert!(
                 !builtin
                     .text

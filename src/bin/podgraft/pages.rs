@@ -3,7 +3,7 @@
 use clap::CommandFactory;
 use clap_mangen::Man;
 use podgraft::diagnostic::Diagnostic;
-use podgraft::policy::builtin::{BUILTINS, find};
+use podgraft::policy::builtin::{BUILTINS, Group, find};
 
 use crate::args::{Cli, Convert, Policy};
 use crate::lint;
@@ -65,10 +65,15 @@ fn list() -> String {
         .map(|builtin| builtin.name.len())
         .max()
         .unwrap_or(0);
-    BUILTINS
-        .iter()
-        .map(|builtin| format!("builtin:{:width$}  {}\n", builtin.name, builtin.summary()))
-        .collect()
+    let of = |group: Group| {
+        let lines = BUILTINS
+            .iter()
+            .filter(move |builtin| builtin.group == group)
+            .map(|builtin| format!("  builtin:{:width$}  {}\n", builtin.name, builtin.summary()));
+        format!("{}\n{}", group.title(), lines.collect::<String>())
+    };
+    let groups: Vec<String> = Group::ALL.iter().map(|&group| of(group)).collect();
+    groups.join("\n")
 }
 
 /// `podgraft completions SHELL`.
