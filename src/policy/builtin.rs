@@ -59,6 +59,16 @@ const fn builtin(name: &'static str, group: Group, text: &'static str) -> Builti
 /// All of them, by name.
 pub const BUILTINS: &[Builtin] = &[
     builtin(
+        "aws-irsa",
+        Group::Clouds,
+        include_str!("../../policies/aws-irsa.yaml"),
+    ),
+    builtin(
+        "aws-pod-identity",
+        Group::Clouds,
+        include_str!("../../policies/aws-pod-identity.yaml"),
+    ),
+    builtin(
         "debug-tools",
         Group::Agents,
         include_str!("../../policies/debug-tools.yaml"),
@@ -72,6 +82,16 @@ pub const BUILTINS: &[Builtin] = &[
         "jmx-exporter",
         Group::Agents,
         include_str!("../../policies/jmx-exporter.yaml"),
+    ),
+    builtin(
+        "newrelic-java",
+        Group::Monitoring,
+        include_str!("../../policies/newrelic-java.yaml"),
+    ),
+    builtin(
+        "onepassword",
+        Group::Secrets,
+        include_str!("../../policies/onepassword.yaml"),
     ),
     builtin(
         "opentelemetry-java",
@@ -169,11 +189,11 @@ mod tests {
             let (policies, problems) = read(vec![builtin.file()], &setting(builtin));
             assert_eq!(problems, [], "{}", builtin.name);
             assert_eq!(policies[0].identity, builtin.name);
-            let selects = &policies[0].selects;
+            let policy = &policies[0];
             assert!(
-                selects.selector.is_some()
-                    || !selects.conditions.is_empty()
-                    || selects.opt_in.is_some(),
+                policy.selects.selector.is_some()
+                    || !policy.match_conditions.is_empty()
+                    || policy.opt_in.is_some(),
                 "{} is opt-in",
                 builtin.name
             );
