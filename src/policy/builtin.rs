@@ -79,6 +79,11 @@ pub const BUILTINS: &[Builtin] = &[
         include_str!("../../policies/dapr.yaml"),
     ),
     builtin(
+        "datadog-config",
+        Group::Monitoring,
+        include_str!("../../policies/datadog-config.yaml"),
+    ),
+    builtin(
         "debug-tools",
         Group::Agents,
         include_str!("../../policies/debug-tools.yaml"),
