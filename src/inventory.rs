@@ -13,6 +13,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::group_of;
+use crate::policy::expression::ObjectKinds;
 use crate::policy::{Filter, Generate, OptFrom, Policy, Rule};
 use crate::report::{Companion, ObjectName};
 use crate::source::Place;
@@ -34,6 +35,8 @@ pub struct Needs {
     pub data_of_env: bool,
     /// Objects of these groups and kinds as a whole, which policies generate, too.
     pub generated: BTreeSet<(String, String)>,
+    /// Objects of these groups and kinds as a whole, which expressions look up.
+    pub looked_up: ObjectKinds,
 }
 
 /// Without one of these words no variable of a workload depends on a ConfigMap or Secret in a way that matters.
@@ -68,6 +71,9 @@ impl Needs {
             generated: active()
                 .flat_map(|policy| &policy.generate)
                 .map(type_of)
+                .collect(),
+            looked_up: active()
+                .flat_map(|policy| policy.looks_up.iter().cloned())
                 .collect(),
         }
     }
@@ -106,8 +112,9 @@ impl Needs {
             .then_some(["ConfigMap", "Secret"])
             .into_iter()
             .flatten();
-        let generated = self.generated.iter().map(|(_, kind)| kind.as_str());
-        namespaces.into_iter().chain(data).chain(generated)
+        let objects = self.generated.iter().chain(&self.looked_up);
+        let objects = objects.map(|(_, kind)| kind.as_str());
+        namespaces.into_iter().chain(data).chain(objects)
     }
 }
 
@@ -308,10 +315,42 @@ impl Inventory {
         add(&mut self.objects, companion.name, known);
     }
 
-    /// An object of a kind that policies generate.
+    /// An object of a kind that policies generate, where it is among the manifests or is generated.
     pub fn object(&self, name: &ObjectName) -> Option<&Known<Arc<Value>>> {
         self.asked.note(|| Name::Object(name.clone()));
-        self.objects.get(name)
+        let known = self.objects.get(name)?;
+        (known.standing != Standing::Context).then_some(known)
+    }
+
+    /// An object that an expression looks up; `None` where there is none.
+    ///
+    /// # Errors
+    /// When two texts say different things of it.
+    pub fn looked_up(&self, name: &ObjectName) -> Result<Option<&Value>, Doubt> {
+        self.asked.note(|| Name::Object(name.clone()));
+        let Some(known) = self.objects.get(name) else {
+            return Ok(None);
+        };
+        let says = known.agreed(|| format!("the {name}"))?;
+        Ok(Some(says))
+    }
+
+    /// The whole Namespace of a name, whatever namespace the run has; `None` where there is none.
+    ///
+    /// # Errors
+    /// When two texts say different things of it.
+    pub fn namespace_object(&self, name: &str) -> Result<Option<&Value>, Doubt> {
+        let named = |namespace: Option<&str>| ObjectName {
+            group: String::new(),
+            kind: "Namespace".to_owned(),
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+        };
+        let is_it = |other: &&ObjectName| {
+            other.group.is_empty() && other.kind == "Namespace" && other.name == name
+        };
+        let found = self.objects.keys().find(is_it);
+        self.looked_up(found.unwrap_or(&named(None)))
     }
 
     /// The Namespace object of a name; `None` where there is none.

@@ -10,6 +10,7 @@ mod scope;
 pub mod kinds;
 
 use globset::GlobMatcher;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use crate::diagnostic::Diagnostic;
@@ -30,6 +31,8 @@ pub use scope::WorkloadFacts;
 pub struct Base {
     /// Nodes of list items and field values that are left out.
     pub left_out: BTreeSet<NodeId>,
+    /// Objects that expressions looked up for this workload, and that are not known.
+    pub missing: RefCell<BTreeSet<String>>,
 }
 
 const HOOKS: &[&str] = &["helm.sh/hook", "argocd.argoproj.io/hook"];
@@ -79,7 +82,7 @@ pub fn select(
     let view = View {
         workload,
         base,
-        inventory: Some(inventory),
+        inventory,
     };
     check(&view, policy, warnings).map_err(|no| match no {
         // Who opts in wants to be selected: whatever stands in the way is worth a word.
@@ -147,7 +150,7 @@ pub fn select_rule(
     let view = View {
         workload,
         base,
-        inventory: Some(inventory),
+        inventory,
     };
     view.check_filters(
         policy,
@@ -172,8 +175,7 @@ fn list(globs: &[GlobMatcher]) -> String {
 struct View<'v, 't> {
     workload: &'v Workload<'t>,
     base: &'v Base,
-    /// `None` where nothing is asked of it.
-    inventory: Option<&'v Inventory>,
+    inventory: &'v Inventory,
 }
 
 impl View<'_, '_> {

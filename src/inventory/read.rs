@@ -178,11 +178,9 @@ impl Reader<'_> {
                 },
             );
         }
-        let is_generated = self
-            .needs
-            .generated
-            .contains(&(name.group.clone(), name.kind.clone()));
-        if is_generated && standing == Standing::Manifest {
+        let kind = (name.group.clone(), name.kind.clone());
+        let is_generated = self.needs.generated.contains(&kind) && standing == Standing::Manifest;
+        if is_generated || self.needs.looked_up.contains(&kind) {
             add(
                 &mut self.found.objects,
                 name,

@@ -7,6 +7,7 @@ const ALL: &Needs = &Needs {
     data: true,
     data_of_env: false,
     generated: BTreeSet::new(),
+    looked_up: BTreeSet::new(),
 };
 
 fn read_as(standing: Standing, texts: &[&str]) -> Inventory {

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, Workload};
 use crate::policy::{EnvOp, Inject, Item, Policy, Rule};
 use crate::select::{Base, choose_containers};
@@ -14,11 +15,12 @@ use super::same::is_same;
 
 /// The base of a workload under the given policies, in one pass: what they put into the pod first, then what they put
 /// into the containers that remain.
-pub fn base_of(workload: &Workload<'_>, policies: &[Policy]) -> Base {
+pub fn base_of(workload: &Workload<'_>, policies: &[Policy], inventory: &Inventory) -> Base {
     let mut base = Base::default();
     let input = Base::default();
     let looks_at_items = policies.iter().any(looks_at_items);
-    each_rule(workload, policies, (&input, Level::Pod), |inject, _| {
+    let run = (workload, policies, inventory);
+    each_rule(run, (&input, Level::Pod), |inject, _| {
         leave_out_containers(workload, inject, &mut base);
         leave_out_texts(workload, inject, &mut base);
         if looks_at_items {
@@ -35,30 +37,25 @@ pub fn base_of(workload: &Workload<'_>, policies: &[Policy]) -> Base {
         return base;
     }
     let of_pod = base.clone();
-    each_rule(
-        workload,
-        policies,
-        (&of_pod, Level::Container),
-        |inject, chosen| {
-            for container in chosen {
-                let env: Vec<Item> = inject
-                    .env
-                    .iter()
-                    .filter(|change| change.op != EnvOp::Remove)
-                    .map(|change| change.item.clone())
-                    .collect();
-                let lists = [
-                    ("env", &env),
-                    ("volumeMounts", &inject.volume_mounts),
-                    ("ports", &inject.ports),
-                    ("envFrom", &inject.env_from),
-                ];
-                lists.into_iter().for_each(|(list, ours)| {
-                    leave_out_items(workload, container.node, list, ours, &mut base)
-                });
-            }
-        },
-    );
+    each_rule(run, (&of_pod, Level::Container), |inject, chosen| {
+        for container in chosen {
+            let env: Vec<Item> = inject
+                .env
+                .iter()
+                .filter(|change| change.op != EnvOp::Remove)
+                .map(|change| change.item.clone())
+                .collect();
+            let lists = [
+                ("env", &env),
+                ("volumeMounts", &inject.volume_mounts),
+                ("ports", &inject.ports),
+                ("envFrom", &inject.env_from),
+            ];
+            lists.into_iter().for_each(|(list, ours)| {
+                leave_out_items(workload, container.node, list, ours, &mut base)
+            });
+        }
+    });
     base
 }
 
@@ -83,8 +80,7 @@ enum Level {
 }
 
 fn each_rule(
-    workload: &Workload<'_>,
-    policies: &[Policy],
+    (workload, policies, inventory): (&Workload<'_>, &[Policy], &Inventory),
     (seen, level): (&Base, Level),
     mut call: impl FnMut(&Inject, &[Container<'_>]),
 ) {
@@ -92,10 +88,10 @@ fn each_rule(
         for rule in &policy.rules {
             let chosen = match (&rule.template, level) {
                 (None, Level::Pod) => Vec::new(),
-                _ => choose_containers(&rule.containers, workload, seen),
+                _ => choose_containers(&rule.containers, workload, seen, inventory),
             };
             // What cannot be evaluated was not put there; where it matters, planning says why.
-            if let Ok(expanded) = expand(policy, rule, workload, seen, &chosen) {
+            if let Ok(expanded) = expand(policy, rule, workload, seen, inventory, &chosen) {
                 call(&expanded.inject, &chosen);
                 for (container, inject) in chosen.iter().zip(&expanded.of_containers) {
                     call(inject, std::slice::from_ref(container));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::{DataKind, DataName, Entries, sum};
-use crate::policy::expression::{Evaluator, Facts, Outcome};
+use crate::policy::expression::{Evaluator, Facts, Outcome, Wanted};
 use crate::policy::functions::sha256;
 use crate::policy::template::{Fault, Template};
 use crate::policy::{Checksum, ChecksumKey, names};
@@ -302,6 +302,7 @@ impl Summing<'_, '_> {
             workload,
             policy,
             base,
+            inventory,
             ..
         } = self.subject;
         let facts = ReferenceFacts {
@@ -310,6 +311,7 @@ impl Summing<'_, '_> {
                 workload,
                 base,
                 container: None,
+                inventory,
             },
         };
         let failed = |fault: Fault| {
@@ -391,5 +393,9 @@ impl Facts for ReferenceFacts<'_, '_> {
             ("ref", _) => Ok(Some(Value::from(self.name.name.as_str()))),
             _ => self.workload.fact(root, field),
         }
+    }
+
+    fn lookup(&self, wanted: &Wanted) -> Result<Option<Value>, Fault> {
+        self.workload.lookup(wanted)
     }
 }

@@ -40,6 +40,7 @@ pub(super) fn of(subject: Subject<'_, '_>) -> Result<Vec<(Companion, bool)>, Vec
         workload,
         policy,
         base,
+        inventory,
         ..
     } = subject;
     if policy.generate.is_empty() {
@@ -49,6 +50,7 @@ pub(super) fn of(subject: Subject<'_, '_>) -> Result<Vec<(Companion, bool)>, Vec
         workload,
         base,
         container: None,
+        inventory,
     };
     let evaluator = Evaluator::new(&policy.params, &policy.variables, &facts);
     let (mut companions, mut problems) = (Vec::new(), Vec::new());

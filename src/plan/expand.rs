@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, Workload};
 use crate::policy::expression::Evaluator;
 use crate::policy::images::mirror_images;
@@ -50,6 +51,7 @@ pub(super) fn expand<'r>(
     rule: &'r Rule,
     workload: &Workload<'_>,
     base: &Base,
+    inventory: &Inventory,
     chosen: &[Container<'_>],
 ) -> Result<Expanded<'r>, Vec<Diagnostic>> {
     let Some(template) = &rule.template else {
@@ -64,6 +66,7 @@ pub(super) fn expand<'r>(
             workload,
             base,
             container: Some(container),
+            inventory,
         })
         .collect();
     let evaluators: Vec<Evaluator<'_>> = facts

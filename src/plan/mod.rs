@@ -85,7 +85,7 @@ pub fn plan<'t>(
     inventory: &Inventory,
     earlier: Option<&Earlier>,
 ) -> Planned<'t> {
-    let base = base::base_of(workload, policies);
+    let base = base::base_of(workload, policies, inventory);
     // A record that is there is kept true.
     let is_recording = options.marker && options.record || earlier.is_some();
     let run = Run {
@@ -116,7 +116,7 @@ pub fn foresee(
     options: &Options,
     inventory: &Inventory,
 ) -> Vec<Companion> {
-    let base = base::base_of(workload, policies);
+    let base = base::base_of(workload, policies, inventory);
     let run = Run {
         workload,
         policies,
@@ -323,6 +323,7 @@ impl<'r, 't> Run<'r, 't> {
                 .diagnostics
                 .push(refusal_diagnostic(&refusal, self.workload));
         }
+        planned.diagnostics.extend(self.missing());
         self.report_since(planned);
         let is_injected = |report: &PolicyReport| matches!(report.outcome, Outcome::Injected(_));
         if self.options.details && planned.policies.iter().any(is_injected) {
@@ -330,6 +331,21 @@ impl<'r, 't> Run<'r, 't> {
                 .diagnostics
                 .extend(faults::of_input(self.workload, &planned.draft));
         }
+    }
+
+    /// What expressions looked up and did not find: not in these files is not the same as not in the cluster.
+    fn missing(&self) -> Vec<Diagnostic> {
+        let missing = self.base.missing.borrow();
+        let note = |name: &String| {
+            let message = format!(
+                "an expression looks up the {name}, and it is not among the files of this run"
+            );
+            let note = Diagnostic::note(Code::MissingObject, message);
+            note.at(self.workload.own_place(), "for this workload").help(
+                "the policy goes on as if it did not exist; where the cluster has it, give it with `--context`",
+            )
+        };
+        missing.iter().map(note).collect()
     }
 
     /// What came of each policy, seen from before the run.
@@ -520,14 +536,14 @@ fn apply_rule<'p, 't>(
         Err(No::Skip(skip)) => return applied.skips.push((rule, *skip)),
         Err(No::Undecided(problem)) => return applied.problems.push(*problem),
     }
-    let mut chosen = choose_containers(&rule.containers, workload, base);
+    let mut chosen = choose_containers(&rule.containers, workload, base, inventory);
     if policy.apply_rules == ApplyRules::One {
         chosen.retain(|container| applied.taken.insert(container.node));
     }
     if chosen.is_empty() {
         return applied.skips.push((rule, no_container(rule, workload)));
     }
-    let expanded = match expand::expand(policy, rule, workload, base, &chosen) {
+    let expanded = match expand::expand(policy, rule, workload, base, inventory, &chosen) {
         Ok(expanded) => expanded,
         Err(found) => return applied.problems.extend(found),
     };

@@ -21,7 +21,7 @@ pub fn left_alone(
     if !marked(&Draft::new(workload.tree, workload.object.node)).is_empty() {
         return None;
     }
-    let base = base::base_of(workload, policies);
+    let base = base::base_of(workload, policies, inventory);
     let mut warnings = Vec::new();
     let mut report =
         |policy: &Policy| match select(policy, workload, &base, inventory, &mut warnings) {
@@ -37,7 +37,7 @@ pub fn left_alone(
         .iter()
         .map(&mut report)
         .collect::<Option<Vec<_>>>()?;
-    warnings.is_empty().then_some(reports)
+    (warnings.is_empty() && base.missing.borrow().is_empty()).then_some(reports)
 }
 
 /// Why a rule that applies chooses no container.

@@ -5,8 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::PolicyText;
+use super::expression::Outcome;
 use super::names::Rule;
 pub use super::places::Places;
+use super::put::{Moves, put_all};
 use super::schema::{Problem, ProblemKind};
 use super::template::Fault;
 use crate::diagnostic::{Code, Diagnostic};
@@ -64,7 +66,7 @@ impl Document<'_> {
     pub fn written(&self, path: &Path) -> Option<&str> {
         match &self.places {
             Places::Converted(..) => path.get(&self.value)?.as_str(),
-            Places::Tree(..) | Places::Kept(_) => self.places.written(path),
+            Places::Tree(..) | Places::Kept(_) | Places::Moved(..) => self.places.written(path),
         }
     }
 
@@ -107,6 +109,21 @@ impl Document<'_> {
             Some(help) => diagnostic.help(help),
             None => diagnostic,
         }
+    }
+
+    /// Puts what expressions came to in their places.
+    pub fn put_all(&mut self, outcomes: Vec<(Path, Outcome)>) -> Moves {
+        let moves = put_all(&mut self.value, outcomes);
+        if !moves.is_empty() {
+            let places = Box::new(self.places.clone());
+            self.places = Places::Moved(Arc::new(moves.clone()), places);
+        }
+        moves
+    }
+
+    /// Texts that cannot be filled in, at their places.
+    pub fn faults(&self, faults: Vec<Fault>) -> Vec<Diagnostic> {
+        faults.into_iter().map(|fault| self.fault(fault)).collect()
     }
 
     /// A text that cannot be filled in, at its place.

@@ -6,6 +6,7 @@
 
 mod cost;
 mod library;
+mod lookups;
 mod words;
 
 use cel::common::ast::operators::{INDEX, OPT_INDEX, OPT_SELECT};
@@ -21,10 +22,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::functions::MAX_TEXT;
-use super::template::{Fault, Params};
+use super::template::{Fault, Params, ValueTemplate};
 use super::vocabulary::{Asked, Uses, Vocabulary, check_function, fields_of};
 use crate::diagnostic::Code;
+use crate::manifest::workload::group_of;
 use library::{CHARGED, CHARGED_EACH, ENV, JOIN, REPLACE, WALKED, is_free};
+use lookups::Known;
+pub use lookups::Wanted;
 use words::{in_words, shortened};
 
 const MAX_LENGTH: usize = 4096;
@@ -34,9 +38,16 @@ const MAX_DEPTH: usize = 40;
 /// What the crate's parser needs for the longest and deepest text that is let through, in a debug build.
 const PARSER_STACK: usize = 256 << 20;
 const MAX_WALKS: usize = 2;
+/// Objects that are looked up by what other looked-up objects say.
+const MAX_ROUNDS: usize = 8;
+/// Names that stand for one value, not for a set of fields.
+const WHOLE: [&str; 2] = ["object", "namespaceObject"];
 
 /// Names and the fields of them; without a field a name is wanted whole.
 type Wants = BTreeSet<(String, Option<String>)>;
+
+/// Groups and kinds of objects.
+pub type ObjectKinds = BTreeSet<(String, String)>;
 
 /// A compiled expression.
 #[derive(Debug, Clone)]
@@ -47,6 +58,8 @@ pub struct Expression {
     wants: Wants,
     /// What it uses.
     pub uses: Uses,
+    /// It calls `lookup`.
+    looks_up: bool,
 }
 
 /// The same text; within one policy it is the same expression.
@@ -62,9 +75,28 @@ pub struct Variable {
     /// Read as `variables.NAME`.
     pub name: String,
     /// Its value.
-    pub expression: Expression,
+    pub body: Body,
     /// Where it stands in the policy's file.
     pub at: Range<usize>,
+}
+
+/// What a variable is made of.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// `expression`.
+    Expression(Expression),
+    /// `value`.
+    Value(ValueTemplate),
+}
+
+impl Body {
+    /// What it uses.
+    pub fn uses(&self) -> Uses {
+        match self {
+            Body::Expression(expression) => expression.uses,
+            Body::Value(value) => value.uses(),
+        }
+    }
 }
 
 /// What an expression comes to.
@@ -83,6 +115,16 @@ pub trait Facts {
     /// # Errors
     /// What cannot be known.
     fn fact(&self, root: &str, field: &str) -> Result<Option<Value>, Fault>;
+
+    /// Another object; `None` when it is not there.
+    ///
+    /// # Errors
+    /// What cannot be known.
+    fn lookup(&self, _: &Wanted) -> Result<Option<Value>, Fault> {
+        let help = "only parameters are known before a workload is";
+        let message = "`lookup` is not known here";
+        Err(Fault::new(Code::BadExpression, message, help))
+    }
 }
 
 /// Offers nothing: for expressions of parameters alone.
@@ -115,7 +157,7 @@ impl Expression {
             return Err(vec![too_deep()]);
         }
         // The parser calls itself for every level, and a policy must not be able to end the program.
-        let (tree, wants) = std::thread::scope(|scope| {
+        let (tree, wants, kinds) = std::thread::scope(|scope| {
             let parse = || Self::parse(text, vocabulary);
             let thread = std::thread::Builder::new()
                 .stack_size(PARSER_STACK)
@@ -125,16 +167,26 @@ impl Expression {
         })?;
         let uses =
             |(root, field): &(String, Option<String>)| vocabulary.uses(root, field.as_deref());
-        let uses = wants.iter().map(uses).fold(Uses::default(), Uses::and);
+        let mut uses = wants.iter().map(uses).fold(Uses::default(), Uses::and);
+        let looks_up = !kinds.is_empty();
+        uses.workload |= looks_up;
+        vocabulary.note_kinds(kinds);
+        if wants.iter().any(|(root, _)| root == "namespaceObject") {
+            vocabulary.note_kinds([(String::new(), "Namespace".to_owned())]);
+        }
         Ok(Expression {
             text: text.into(),
             tree: Arc::new(tree),
             wants,
             uses,
+            looks_up,
         })
     }
 
-    fn parse(text: &str, vocabulary: &Vocabulary) -> Result<(IdedExpr, Wants), Vec<Fault>> {
+    fn parse(
+        text: &str,
+        vocabulary: &Vocabulary,
+    ) -> Result<(IdedExpr, Wants, ObjectKinds), Vec<Fault>> {
         let parsed = ENV.parser().max_recursion_depth(MAX_NESTING).parse(text);
         let mut tree = parsed.map_err(|errors| {
             let words = errors
@@ -162,11 +214,13 @@ impl Expression {
             walks: 0,
             depth: 0,
             wants: Wants::new(),
+            kinds: ObjectKinds::new(),
+            tested: BTreeSet::new(),
             faults: Vec::new(),
         };
         check.expression(&mut tree);
         if check.faults.is_empty() {
-            Ok((tree, check.wants))
+            Ok((tree, check.wants, check.kinds))
         } else {
             Err(check.faults)
         }
@@ -187,6 +241,9 @@ struct Check<'c> {
     walks: usize,
     depth: usize,
     wants: Wants,
+    kinds: ObjectKinds,
+    /// Fields of which it was asked whether they are there.
+    tested: BTreeSet<(String, String)>,
     faults: Vec<Fault>,
 }
 
@@ -281,6 +338,15 @@ impl Check<'_> {
     }
 
     fn field(&mut self, root: &str, field: &str, asked: Asked) {
+        // `has(params.a) ? params.a : ...` reads it only where it is there.
+        let is_tested = !self.tested.insert((root.to_owned(), field.to_owned()));
+        let asked = match asked {
+            Asked::Plainly if !is_tested => {
+                self.tested.remove(&(root.to_owned(), field.to_owned()));
+                Asked::Plainly
+            }
+            Asked::Plainly | Asked::Perhaps => Asked::Perhaps,
+        };
         let checked = self
             .vocabulary
             .check_root(root)
@@ -322,6 +388,9 @@ impl Check<'_> {
         if !is_operator && let Err(fault) = check_function(&name) {
             self.faults.push(fault);
         }
+        if name == "lookup" {
+            self.lookup(call);
+        }
         let is_free = is_free(&call.func_name);
         if let Some(target) = call.target.as_mut().filter(|_| !of_optional) {
             self.charged(
@@ -344,6 +413,26 @@ impl Check<'_> {
             "replace" => call.func_name = REPLACE.to_owned(),
             "join" => call.func_name = JOIN.to_owned(),
             _ => {}
+        }
+    }
+
+    /// Only objects of kinds that stand in a policy are read.
+    fn lookup(&mut self, call: &CallExpr) {
+        let text = |at: usize| match &call.args.get(at)?.expr {
+            Expr::Literal(LiteralValue::String(text)) => Some(text.inner().to_owned()),
+            _ => None,
+        };
+        match (text(0), text(1)) {
+            (Some(api_version), Some(kind)) => {
+                let group = group_of(&api_version).to_owned();
+                self.kinds.insert((group, kind));
+            }
+            _ => {
+                let message = "`lookup` needs its apiVersion and its kind written out";
+                let help = "write `lookup('v1', 'ServiceAccount', name)`: only the name and the namespace may be computed";
+                self.faults
+                    .push(Fault::new(Code::BadExpression, message, help));
+            }
         }
     }
 
@@ -436,6 +525,7 @@ pub struct Evaluator<'e> {
     variables: &'e [Variable],
     facts: &'e dyn Facts,
     found: RefCell<BTreeMap<(String, String), Option<Cel>>>,
+    objects: RefCell<Known>,
     steps_left: Cell<usize>,
 }
 
@@ -447,6 +537,7 @@ impl<'e> Evaluator<'e> {
             variables,
             facts,
             found: RefCell::default(),
+            objects: RefCell::default(),
             steps_left: Cell::new(cost::MOST),
         }
     }
@@ -471,14 +562,43 @@ impl<'e> Evaluator<'e> {
                 }),
             );
         }
-        if expression.wants.iter().any(|(root, _)| root == "object") {
-            let object = self.find("object", "")?.unwrap_or(Cel::Null);
-            context.add_variable_from_value("object", object);
+        for root in WHOLE {
+            if expression.wants.iter().any(|(wanted, _)| wanted == root) {
+                let object = self.find(root, "")?.unwrap_or(Cel::Null);
+                context.add_variable_from_value(root, object);
+            }
         }
-        let resolved = cost::within(&self.steps_left, || {
-            Cel::resolve(&expression.tree, &context)
-        });
+        let evaluate = || {
+            cost::within(&self.steps_left, || {
+                Cel::resolve(&expression.tree, &context)
+            })
+        };
+        let resolved = if expression.looks_up {
+            self.with_objects(expression, evaluate)?
+        } else {
+            evaluate()
+        };
         resolved.map_err(|error| failed(expression, &in_words(error)))
+    }
+
+    /// Evaluates until nothing is asked for that was not looked up.
+    fn with_objects<T>(
+        &self,
+        expression: &Expression,
+        evaluate: impl Fn() -> T,
+    ) -> Result<T, Fault> {
+        for _ in 0..MAX_ROUNDS {
+            let (evaluated, asked) = lookups::within(&mut self.objects.borrow_mut(), &evaluate);
+            if asked.is_empty() {
+                return Ok(evaluated);
+            }
+            for wanted in asked {
+                let found = self.facts.lookup(&wanted)?.map(from_json);
+                self.objects.borrow_mut().insert(wanted, found);
+            }
+        }
+        let why = format!("what it looks up depends on other objects more than {MAX_ROUNDS} deep");
+        Err(failed(expression, &why))
     }
 
     /// The maps that stand for the names of an expression, with the fields that it asks for.
@@ -487,7 +607,8 @@ impl<'e> Evaluator<'e> {
         expression: &Expression,
     ) -> Result<BTreeMap<String, HashMap<Key, Cel>>, Fault> {
         let mut bindings: BTreeMap<String, HashMap<Key, Cel>> = BTreeMap::new();
-        for (root, field) in expression.wants.iter().filter(|(root, _)| root != "object") {
+        let fields = |(root, _): &&(String, Option<String>)| !WHOLE.contains(&root.as_str());
+        for (root, field) in expression.wants.iter().filter(fields) {
             let fields: Vec<String> = match (root.as_str(), field) {
                 (_, Some(field)) => vec![field.clone()],
                 ("params", None) => self.params.keys().cloned().collect(),
@@ -530,7 +651,10 @@ impl<'e> Evaluator<'e> {
                 .iter()
                 .find(|variable| variable.name == field)
             {
-                Some(variable) => Some(self.cel_value(&variable.expression)?),
+                Some(variable) => Some(match &variable.body {
+                    Body::Expression(expression) => self.cel_value(expression)?,
+                    Body::Value(value) => from_json(value.evaluate(self)?),
+                }),
                 None => None,
             },
             _ => self.facts.fact(root, field)?.map(from_json),

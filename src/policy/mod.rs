@@ -21,6 +21,7 @@ pub mod parts;
 mod patches;
 pub mod places;
 mod podbuggertool;
+pub mod put;
 pub mod quantity;
 pub mod read;
 mod rookout;
@@ -38,7 +39,7 @@ use std::sync::Arc;
 use crate::diagnostic::Diagnostic;
 use crate::source::{Place, Source};
 pub use beside::{Checksum, ChecksumKey, Generate};
-use expression::{Expression, Variable};
+use expression::{Expression, ObjectKinds, Variable};
 use images::{ImageMirror, mirror_images};
 pub use native::expand::InjectTemplate;
 pub use native::generate::ResourceTemplate;
@@ -77,6 +78,8 @@ pub struct Policy {
     pub open_params: BTreeSet<String>,
     /// Its variables, each read by those after it.
     pub variables: Vec<Variable>,
+    /// Groups and kinds of the objects that its expressions look up.
+    pub looks_up: ObjectKinds,
     /// What to inject, in order.
     pub rules: Vec<Rule>,
     /// Whether a container gets all rules that fit it.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::put::Moves;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, find};
 
@@ -18,6 +19,8 @@ pub enum Places<'t> {
     Kept(Arc<KeptPlaces>),
     /// Of a value that was made from another: looked up where each part comes from.
     Converted(Arc<Origins>, Box<Places<'t>>),
+    /// Of a value into which items of lists were spliced.
+    Moved(Arc<Moves>, Box<Places<'t>>),
 }
 
 /// Which parts of a value come from which parts of another.
@@ -71,6 +74,7 @@ impl Places<'_> {
             }
             Places::Kept(kept) => kept.find(path),
             Places::Converted(origins, places) => places.find(&origins.of(path)),
+            Places::Moved(moves, places) => places.find(&moves.before(path)),
         }
     }
 
@@ -78,6 +82,7 @@ impl Places<'_> {
     pub fn written(&self, path: &Path) -> Option<&str> {
         match self {
             Places::Tree(tree, root) => tree.scalar(find(tree, *root, path).value),
+            Places::Moved(moves, places) => places.written(&moves.before(path)),
             Places::Kept(_) | Places::Converted(..) => None,
         }
     }
@@ -86,6 +91,7 @@ impl Places<'_> {
     pub fn name(&self, path: &Path) -> String {
         match self {
             Places::Converted(origins, _) => origins.of(path).name(),
+            Places::Moved(moves, places) => places.name(&moves.before(path)),
             Places::Tree(..) | Places::Kept(_) => path.name(),
         }
     }

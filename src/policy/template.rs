@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 use super::expression::{Evaluator, Expression, Outcome};
+use super::put::put_all;
 use super::vocabulary::{Uses, Vocabulary};
 use crate::diagnostic::Code;
 use crate::yaml::value::Path;
@@ -39,10 +40,14 @@ impl Fault {
 
 /// Whether a text is one `${...}` and nothing else.
 pub fn is_whole_expression(text: &str) -> bool {
-    let Some(inner) = text.strip_prefix("${") else {
-        return false;
-    };
-    closing_brace(inner) == Some(inner.len().wrapping_sub(1))
+    whole_expression(text).is_some()
+}
+
+/// What stands between the braces of a text that is one `${...}` and nothing else.
+pub fn whole_expression(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix("${")?;
+    let end = inner.len().wrapping_sub(1);
+    (closing_brace(inner) == Some(end)).then(|| &inner[..end])
 }
 
 /// Whether a text has something to fill in.
@@ -150,6 +155,79 @@ impl Template {
             }
         }
         Ok(Outcome::Value(Value::String(text)))
+    }
+}
+
+/// A value with expressions in its texts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ValueTemplate {
+    value: Value,
+    texts: Vec<(Path, Template)>,
+}
+
+impl ValueTemplate {
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// All that is wrong with its texts, with the paths in it.
+    pub fn parse(value: &Value, vocabulary: &Vocabulary) -> Result<Self, Vec<Fault>> {
+        let (mut read, mut faults) = (Vec::new(), Vec::new());
+        for (path, text) in texts(value, &Path::default()) {
+            match Template::parse(&text, vocabulary) {
+                Ok(template) => read.push((path, template)),
+                Err(found) => faults.extend(found.into_iter().map(|fault| Fault {
+                    path: path.clone(),
+                    ..fault
+                })),
+            }
+        }
+        if faults.is_empty() {
+            let value = value.clone();
+            Ok(ValueTemplate { value, texts: read })
+        } else {
+            Err(faults)
+        }
+    }
+
+    /// What its expressions use.
+    pub fn uses(&self) -> Uses {
+        let uses = self.texts.iter().map(|(_, template)| template.uses());
+        uses.fold(Uses::default(), Uses::and)
+    }
+
+    /// Its value.
+    ///
+    /// # Errors
+    /// The first text that has none.
+    pub fn evaluate(&self, evaluator: &Evaluator<'_>) -> Result<Value, Fault> {
+        let evaluated = evaluate_all(&self.texts, |template| template.evaluate(evaluator));
+        let outcomes = evaluated.map_err(|mut faults| faults.remove(0))?;
+        let mut value = self.value.clone();
+        put_all(&mut value, outcomes);
+        Ok(value)
+    }
+}
+
+/// What texts at these places come to.
+///
+/// # Errors
+/// All that have no value, with their places.
+pub fn evaluate_all(
+    templates: &[(Path, Template)],
+    evaluate: impl Fn(&Template) -> Result<Outcome, Fault>,
+) -> Result<Vec<(Path, Outcome)>, Vec<Fault>> {
+    let (mut outcomes, mut faults) = (Vec::new(), Vec::new());
+    for (path, template) in templates {
+        let path = path.clone();
+        match evaluate(template) {
+            Ok(outcome) => outcomes.push((path, outcome)),
+            Err(fault) => faults.push(Fault { path, ..fault }),
+        }
+    }
+    if faults.is_empty() {
+        Ok(outcomes)
+    } else {
+        Err(faults)
     }
 }
 

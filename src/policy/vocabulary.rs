@@ -1,13 +1,15 @@
 //! What an expression may name, and the message for what it may not.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::expression::ObjectKinds;
 use super::schema::{did_you_mean, nearest};
 use super::template::{Fault, Params};
 use crate::diagnostic::Code;
 
 /// What an expression may begin with, and the fields where there are only these.
-const ROOTS: [(&str, &[&str]); 8] = [
+const ROOTS: [(&str, &[&str]); 9] = [
     ("params", &[]),
     ("variables", &[]),
     (
@@ -36,11 +38,12 @@ const ROOTS: [(&str, &[&str]); 8] = [
     ),
     ("containers", &["first"]),
     ("object", &[]),
+    ("namespaceObject", &[]),
     ("ref", &["kind", "name"]),
 ];
 
 /// Functions and methods. What the CEL library has beyond them depends on the clock, or differs from Kubernetes' CEL.
-const FUNCTIONS: [&str; 37] = [
+const FUNCTIONS: [&str; 38] = [
     "bool",
     "bytes",
     "charAt",
@@ -59,6 +62,7 @@ const FUNCTIONS: [&str; 37] = [
     "int",
     "join",
     "lastIndexOf",
+    "lookup",
     "lowerAscii",
     "matches",
     "optional.none",
@@ -106,6 +110,8 @@ pub struct Vocabulary {
     pub open: BTreeSet<String>,
     /// The variables so far, and what each of them uses.
     pub variables: BTreeMap<String, Uses>,
+    /// The kinds of object that its expressions look up.
+    pub kinds: Arc<Mutex<ObjectKinds>>,
 }
 
 /// What an expression uses, the variables that it names followed.
@@ -140,6 +146,18 @@ pub enum Asked {
 }
 
 impl Vocabulary {
+    /// Notes kinds of object that an expression looks up.
+    pub fn note_kinds(&self, kinds: impl IntoIterator<Item = (String, String)>) {
+        let mut known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        known.extend(kinds);
+    }
+
+    /// The kinds of object that its expressions look up.
+    pub fn looked_up(&self) -> ObjectKinds {
+        let known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        known.clone()
+    }
+
     /// Checks a name that no comprehension brings in.
     pub fn check_root(&self, name: &str) -> Result<(), Fault> {
         if ROOTS.iter().any(|(root, _)| *root == name) || TYPES.contains(&name) {

@@ -23,6 +23,7 @@ impl View<'_, '_> {
             workload: self.workload,
             base: self.base,
             container: None,
+            inventory: self.inventory,
         };
         let evaluator = Evaluator::new(&policy.params, &policy.variables, &facts);
         for condition in conditions {

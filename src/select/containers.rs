@@ -1,5 +1,6 @@
 //! The containers that a rule's container-level parts are for.
 
+use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, ListKey, Workload};
 use crate::policy::{ContainerChoice, ContainerList, ContainerMode};
 
@@ -24,11 +25,12 @@ pub fn choose_containers<'t>(
     choice: &ContainerChoice,
     workload: &Workload<'t>,
     base: &Base,
+    inventory: &Inventory,
 ) -> Vec<Container<'t>> {
     let view = View {
         workload,
         base,
-        inventory: None,
+        inventory,
     };
     let containers = workload
         .containers()

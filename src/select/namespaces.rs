@@ -90,9 +90,9 @@ impl View<'_, '_> {
 
     /// The workload's Namespace object, where it is among the manifests.
     pub(super) fn namespace_object(&self) -> Result<Option<&NamespaceMeta>, Doubt> {
-        match (self.inventory, &self.workload.namespace) {
-            (Some(inventory), Some(namespace)) => inventory.namespace(namespace),
-            (None, _) | (_, None) => Ok(None),
+        match &self.workload.namespace {
+            Some(namespace) => self.inventory.namespace(namespace),
+            None => Ok(None),
         }
     }
 }

@@ -3,9 +3,11 @@
 use serde_json::{Map, Value};
 
 use crate::diagnostic::Code;
+use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, ListKey, Workload};
-use crate::policy::expression::Facts;
+use crate::policy::expression::{Facts, Wanted};
 use crate::policy::template::Fault;
+use crate::report::ObjectName;
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::to_value;
 
@@ -23,6 +25,8 @@ pub struct WorkloadFacts<'f, 't> {
     pub base: &'f Base,
     /// `container`.
     pub container: Option<&'f Container<'t>>,
+    /// Other objects.
+    pub inventory: &'f Inventory,
 }
 
 impl Facts for WorkloadFacts<'_, '_> {
@@ -43,12 +47,52 @@ impl Facts for WorkloadFacts<'_, '_> {
             },
             "containers" => self.first_container(),
             "object" => self.object().map(Some),
+            "namespaceObject" => self.namespace_object(),
             _ => Ok(None),
         }
+    }
+
+    fn lookup(&self, wanted: &Wanted) -> Result<Option<Value>, Fault> {
+        let own = self.workload.namespace.as_ref();
+        let named = |namespace: Option<&String>| ObjectName {
+            group: wanted.group.clone(),
+            kind: wanted.kind.clone(),
+            namespace: namespace.cloned(),
+            name: wanted.name.clone(),
+        };
+        let stated = wanted.namespace.as_ref();
+        let mut found = self.object_named(&named(stated.or(own)))?;
+        // Of a kind that has no namespaces.
+        if found.is_none() && stated.is_none() && own.is_some() {
+            found = self.object_named(&named(None))?;
+        }
+        if found.is_none() {
+            let missing = named(stated.or(own)).to_string();
+            self.base.missing.borrow_mut().insert(missing);
+        }
+        Ok(found)
     }
 }
 
 impl WorkloadFacts<'_, '_> {
+    fn object_named(&self, name: &ObjectName) -> Result<Option<Value>, Fault> {
+        match self.inventory.looked_up(name) {
+            Ok(found) => Ok(found.cloned()),
+            Err(doubt) => Err(Fault::new(Code::UnclearObject, doubt.message, doubt.help)),
+        }
+    }
+
+    /// The Namespace of the workload; null where there is none, or no namespace is known.
+    fn namespace_object(&self) -> Result<Option<Value>, Fault> {
+        let Some(name) = &self.workload.namespace else {
+            return Ok(None);
+        };
+        self.inventory
+            .namespace_object(name)
+            .map_err(|doubt| Fault::new(Code::UnclearObject, doubt.message, doubt.help))
+            .map(|found| found.cloned())
+    }
+
     fn of_workload(&self, field: &str) -> Result<Option<Value>, Fault> {
         let workload = self.workload;
         let tree = workload.tree;

@@ -1,13 +1,15 @@
 //! The functions of expressions: those of the CEL crate, and ours, as the crate calls them.
 
 use cel::common::ast::operators;
-use cel::common::types::{CelString, DYN_TYPE, INT_TYPE, LIST_TYPE, STRING_TYPE};
+use cel::common::types::{CelOptional, CelString, DYN_TYPE, INT_TYPE, LIST_TYPE, STRING_TYPE};
 use cel::common::value::{CowVal, Val};
 use cel::objects::Key;
 use cel::{Env, ExecutionError, Value as Cel};
 use std::sync::{Arc, LazyLock};
 
 use super::cost::{spend, spend_on, spend_on_text};
+use super::lookups::{self, Wanted};
+use crate::manifest::workload::group_of;
 use crate::policy::functions;
 
 const MAX_ENTRIES: i64 = 1024;
@@ -71,6 +73,11 @@ fn add_functions(env: &mut Env) -> Result<(), cel::DeclarationError> {
         vec![DYN_TYPE, DYN_TYPE],
         first_port,
     )?;
+    for count in [3, 4] {
+        let id = format!("podgraft_lookup_{count}");
+        let texts = (0..count).map(|_| STRING_TYPE).collect();
+        env.add_overload("lookup", &id, texts, lookup)?;
+    }
     env.add_overload(WALKED, "podgraft_walked", vec![DYN_TYPE, INT_TYPE], walked)?;
     env.add_overload(CHARGED, "podgraft_charged", vec![DYN_TYPE], charged)?;
     env.add_overload(
@@ -167,6 +174,26 @@ fn first_port<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
         return returned(number.clone());
     }
     returned(arg(&args, 1)?)
+}
+
+fn lookup<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let text = |at| text_arg(&args, at);
+    let (namespace, name) = match args.len() {
+        3 => (None, text(2)?),
+        _ => (Some(text(2)?), text(3)?),
+    };
+    let found = lookups::find(Wanted {
+        group: group_of(&text(0)?).to_owned(),
+        kind: text(1)?,
+        namespace,
+        name,
+    });
+    let Some(found) = found else {
+        return Ok(CowVal::owned(CelOptional::none()));
+    };
+    let found: Box<dyn Val> = found.try_into()?;
+    spend_on(found.as_ref())?;
+    Ok(CowVal::owned(CelOptional::of(found)))
 }
 
 /// The worst patterns take as long as some steps for each byte, and as thousands to be compiled.

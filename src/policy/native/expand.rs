@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use std::sync::{Arc, LazyLock};
 
 use super::Reader;
-use super::fill::{Unfilled, put, write_as_text};
+use super::fill::{Unfilled, write_as_text};
 use super::patches;
 use super::types;
 use crate::diagnostic::{Code, Diagnostic};
@@ -13,7 +13,7 @@ use crate::policy::expression::{Evaluator, Outcome};
 use crate::policy::parts::Part;
 use crate::policy::places::{KeptPlaces, Places};
 use crate::policy::schema::{Problem, Schema, Templates};
-use crate::policy::template::{Fault, Template};
+use crate::policy::template::{Fault, Template, evaluate_all};
 use crate::policy::vocabulary::Vocabulary;
 use crate::policy::{Inject, PatchScope, PolicyText};
 use crate::yaml::value::{Path, Step};
@@ -201,25 +201,11 @@ impl InjectTemplate {
         evaluate: impl Fn(&Template) -> Result<Outcome, Fault>,
     ) -> Result<Inject, Vec<Diagnostic>> {
         let mut document = self.document(level);
-        let mut faults = Vec::new();
-        for (path, template) in templates {
-            let outcome = evaluate(template).map_err(|fault| Fault {
-                path: path.clone(),
-                ..fault
-            });
-            faults.extend(
-                outcome
-                    .and_then(|outcome| put(&mut document.value, path, outcome))
-                    .err(),
-            );
-        }
-        if !faults.is_empty() {
-            return Err(faults
-                .into_iter()
-                .map(|fault| document.fault(fault))
-                .collect());
-        }
+        let outcomes =
+            evaluate_all(templates, evaluate).map_err(|faults| document.faults(faults))?;
         let evaluated: Vec<Path> = templates.iter().map(|(path, _)| path.clone()).collect();
+        let moves = document.put_all(outcomes);
+        let evaluated = moves.now_all(&evaluated);
         let found = self.check(&document.value);
         write_as_text(&mut document.value, &found, &evaluated);
         let problems: Vec<Diagnostic> = self
@@ -230,10 +216,11 @@ impl InjectTemplate {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let unfilled = Unfilled {
+        let mut unfilled = Unfilled {
             of_each: self.of_each.clone(),
             ..Unfilled::default()
         };
+        unfilled.move_by(&moves);
         let mut reader = Reader::of(&document, Vocabulary::default(), unfilled);
         let mut inject = reader.inject(&self.at);
         inject.patches.retain(|entry| match level {

@@ -1,14 +1,14 @@
 //! `variables` and `matchConditions`: CEL without `${}`.
 
 use super::fill::{Unfilled, no_reference};
-use super::types::Named;
+use super::types::{self, Named};
 use super::{Reader, rules};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::Condition;
 use crate::policy::document::Document;
-use crate::policy::expression::{Expression, Variable};
+use crate::policy::expression::{Body, Expression, Variable};
 use crate::policy::params::is_name;
-use crate::policy::template::Fault;
+use crate::policy::template::{self, Fault, ValueTemplate};
 use crate::policy::vocabulary::Vocabulary;
 use crate::yaml::value::Path;
 
@@ -22,7 +22,7 @@ pub(super) fn read_variables(
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<Variable> {
     let list = Path::of(&["spec", "variables"]);
-    let entries: Vec<Named> = match list
+    let entries: Vec<types::Variable> = match list
         .get(&document.value)
         .map(|value| serde_json::from_value(value.clone()))
     {
@@ -46,15 +46,13 @@ pub(super) fn read_variables(
             let message = format!("the variable `{name}` is defined twice");
             problems.push(document.error(Code::BadPolicy, &at.key("name"), message));
         }
-        let at = at.key("expression");
-        match compile(document, &entry.expression, vocabulary, &at) {
-            Ok(expression) => {
-                vocabulary
-                    .variables
-                    .insert(entry.name.clone(), expression.uses);
+        let (at, body) = body(document, &entry, vocabulary, &at);
+        match body {
+            Ok(body) => {
+                vocabulary.variables.insert(entry.name.clone(), body.uses());
                 variables.push(Variable {
                     name: entry.name,
-                    expression,
+                    body,
                     at: document.span(&at),
                 });
             }
@@ -65,6 +63,48 @@ pub(super) fn read_variables(
         }
     }
     variables
+}
+
+/// What a variable is made of, and where that stands.
+fn body(
+    document: &Document<'_>,
+    entry: &types::Variable,
+    vocabulary: &Vocabulary,
+    at: &Path,
+) -> (Path, Result<Body, Vec<Diagnostic>>) {
+    let has_value = at.key("value").get(&document.value).is_some();
+    if has_value == entry.expression.is_some() {
+        let message = format!(
+            "the variable `{}` needs either `expression` or `value`",
+            entry.name
+        );
+        let help = "`expression` is CEL; `value` is any value with `${...}` in it";
+        let problem = document.error(Code::BadPolicy, at, message).help(help);
+        return (at.clone(), Err(vec![problem]));
+    }
+    if let Some(text) = &entry.expression {
+        let at = at.key("expression");
+        let compiled = compile(document, text, vocabulary, &at).map(Body::Expression);
+        return (at, compiled);
+    }
+    let at = at.key("value");
+    let value = entry.value.clone().unwrap_or_default();
+    // One that is an expression and nothing else may be an optional.
+    if let Some(text) = value.as_str().and_then(template::whole_expression) {
+        let compiled = compile(document, text, vocabulary, &at).map(Body::Expression);
+        return (at, compiled);
+    }
+    let read =
+        ValueTemplate::parse(&value, vocabulary).and_then(|value| match value.uses().reference {
+            true => Err(vec![no_reference()]),
+            false => Ok(Body::Value(value)),
+        });
+    let in_place = |fault: Fault| {
+        let path = at.join(&fault.path);
+        document.fault(Fault { path, ..fault })
+    };
+    let read = read.map_err(|faults| faults.into_iter().map(in_place).collect());
+    (at, read)
 }
 
 pub(super) fn compile(

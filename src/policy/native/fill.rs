@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::{SCHEMA, rules};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
-use crate::policy::expression::{Evaluator, NoFacts, Outcome, Variable};
+use crate::policy::expression::{Evaluator, NoFacts, Variable};
+use crate::policy::put::Moves;
 use crate::policy::schema::{Problem, ProblemKind, Templates};
 use crate::policy::template::{self, Fault, Template};
 use crate::policy::vocabulary::Vocabulary;
@@ -26,6 +27,17 @@ pub(super) struct Unfilled {
     pub evaluated: Vec<Path>,
 }
 
+impl Unfilled {
+    /// Items before them were spliced in, or left out.
+    pub(super) fn move_by(&mut self, moves: &Moves) {
+        let waiting = self.waiting.iter_mut().map(|(path, _)| path);
+        let of_each = self.of_each.iter_mut().map(|(path, _)| path);
+        for path in waiting.chain(of_each).filter(|_| !moves.is_empty()) {
+            *path = moves.now(path).remove(0);
+        }
+    }
+}
+
 /// Fills in every `inject` and checks it again, now that the values are known. What waits is returned.
 pub(super) fn fill_in(
     document: &mut Document<'_>,
@@ -42,7 +54,7 @@ pub(super) fn fill_in(
     let texts: Vec<(Path, String)> = values
         .flat_map(|(path, value)| template::texts(value, path))
         .collect();
-    let (mut unfilled, mut filled, mut faults) = (Unfilled::default(), Vec::new(), Vec::new());
+    let (mut unfilled, mut outcomes, mut faults) = (Unfilled::default(), Vec::new(), Vec::new());
     for (path, text) in texts {
         match Template::parse(&text, vocabulary) {
             Ok(template) if template.uses().reference && is_checksum_key(&path, &injects) => {
@@ -53,18 +65,10 @@ pub(super) fn fill_in(
                 ..no_reference()
             }),
             Ok(template) if template.uses().workload => unfilled.waiting.push((path, template)),
-            Ok(template) => {
-                let outcome = template.evaluate(&evaluator).map_err(|fault| Fault {
-                    path: path.clone(),
-                    ..fault
-                });
-                faults.extend(
-                    outcome
-                        .and_then(|outcome| put(&mut document.value, &path, outcome))
-                        .err(),
-                );
-                filled.push(path);
-            }
+            Ok(template) => match template.evaluate(&evaluator) {
+                Ok(outcome) => outcomes.push((path, outcome)),
+                Err(fault) => faults.push(Fault { path, ..fault }),
+            },
             Err(found) => faults.extend(found.into_iter().map(|fault| Fault {
                 path: path.clone(),
                 ..fault
@@ -75,6 +79,10 @@ pub(super) fn fill_in(
         problems.extend(faults.into_iter().map(|fault| document.fault(fault)));
         return unfilled;
     }
+    let filled: Vec<Path> = outcomes.iter().map(|(path, _)| path.clone()).collect();
+    let moves = document.put_all(outcomes);
+    let filled = moves.now_all(&filled);
+    unfilled.move_by(&moves);
     let found = SCHEMA.check(&document.value, Templates::Filled);
     write_as_text(&mut document.value, &found, &filled);
     for problem in SCHEMA.check(&document.value, Templates::Filled) {
@@ -119,40 +127,6 @@ fn is_checksum_key(path: &Path, injects: &[Path]) -> bool {
 pub(super) fn no_reference() -> Fault {
     let help = "it is the ConfigMap or Secret of `references`, in the `annotation` of `checksums`";
     Fault::new(Code::BadExpression, "`ref` is not known here", help)
-}
-
-/// Puts what an expression came to in its place.
-pub(super) fn put(value: &mut Value, path: &Path, outcome: Outcome) -> Result<(), Fault> {
-    match (outcome, path.0.split_last()) {
-        (Outcome::Value(new), _) => {
-            *path
-                .get_mut(value)
-                .expect("the path was found by walking the value") = new;
-            Ok(())
-        }
-        (Outcome::Absent, Some((Step::Key(key), parent))) => {
-            let parent = Path(parent.to_vec());
-            let map = parent.get_mut(value).and_then(Value::as_object_mut);
-            map.expect("the path was found by walking the value")
-                .shift_remove(key);
-            Ok(())
-        }
-        (Outcome::Absent, _) => {
-            let message = format!(
-                "`{}` is an optional with nothing in it, and only a key can be left out",
-                path.name()
-            );
-            let fault = Fault::new(
-                Code::BadExpression,
-                message,
-                "say what stands for nothing: `.orValue(...)`",
-            );
-            Err(Fault {
-                path: path.clone(),
-                ..fault
-            })
-        }
-    }
 }
 
 /// Writes evaluated numbers and booleans as text where Kubernetes wants a string.

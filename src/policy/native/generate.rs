@@ -5,15 +5,16 @@ use serde_json::{Map, Value};
 use std::sync::{Arc, LazyLock};
 
 use super::expressions::compile;
-use super::fill::{put, write_as_text};
+use super::fill::write_as_text;
 use super::{Reader, rules, types};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
 use crate::policy::expression::{Evaluator, Expression};
 use crate::policy::objects::schema_of;
 use crate::policy::places::{KeptPlaces, Places};
+use crate::policy::put::Moves;
 use crate::policy::schema::{Problem, Schema, Templates};
-use crate::policy::template::{Fault, Template, has_expression};
+use crate::policy::template::{Template, evaluate_all, has_expression};
 use crate::policy::{Generate, PolicyText, names};
 use crate::yaml::value::{Path, Step};
 
@@ -125,7 +126,7 @@ impl Reader<'_, '_> {
             file,
         };
         if template.waiting.is_empty()
-            && let Err(found) = template.check(&mut template.document())
+            && let Err(found) = template.check(&mut template.document(), &Moves::default())
         {
             self.problems.extend(found);
         }
@@ -178,25 +179,10 @@ impl ResourceTemplate {
     /// All that is wrong, with the places in the policy.
     pub fn expand(&self, evaluator: &Evaluator<'_>) -> Result<Value, Vec<Diagnostic>> {
         let mut document = self.document();
-        let mut faults = Vec::new();
-        for (path, template) in &self.waiting {
-            let outcome = template.evaluate(evaluator).map_err(|fault| Fault {
-                path: path.clone(),
-                ..fault
-            });
-            faults.extend(
-                outcome
-                    .and_then(|outcome| put(&mut document.value, path, outcome))
-                    .err(),
-            );
-        }
-        if !faults.is_empty() {
-            return Err(faults
-                .into_iter()
-                .map(|fault| document.fault(fault))
-                .collect());
-        }
-        self.check(&mut document)?;
+        let evaluated = evaluate_all(&self.waiting, |template| template.evaluate(evaluator));
+        let outcomes = evaluated.map_err(|faults| document.faults(faults))?;
+        let moves = document.put_all(outcomes);
+        self.check(&mut document, &moves)?;
         let object = self
             .at
             .get(&document.value)
@@ -227,7 +213,7 @@ impl ResourceTemplate {
     }
 
     /// Checks names, and what is known of the kind. What is evaluated is written as text where the kind wants text.
-    fn check(&self, document: &mut Document<'_>) -> Result<(), Vec<Diagnostic>> {
+    fn check(&self, document: &mut Document<'_>, moves: &Moves) -> Result<(), Vec<Diagnostic>> {
         let mut problems = Vec::new();
         for (word, check) in [
             (
@@ -263,7 +249,7 @@ impl ResourceTemplate {
             .cloned()
             .collect();
         let unquoted = found(schema, &of, document);
-        write_as_text(&mut document.value, &unquoted, &evaluated);
+        write_as_text(&mut document.value, &unquoted, &moves.now_all(&evaluated));
         problems.extend(
             found(schema, &of, document)
                 .iter()

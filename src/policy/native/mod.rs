@@ -232,6 +232,7 @@ impl<'d, 't> Reader<'d, 't> {
             params: std::mem::take(&mut self.vocabulary.params),
             open_params: std::mem::take(&mut self.vocabulary.open),
             variables: std::mem::take(&mut self.variables),
+            looks_up: self.vocabulary.looked_up(),
             rules,
             apply_rules: spec.apply_rules.into(),
             generate,

@@ -50,9 +50,9 @@ pub struct Spec {
     pub opt_in: Option<Opt>,
     /// Not the workloads that say so.
     pub opt_out: Option<Opt>,
-    /// CEL expressions, read as `variables.NAME`.
+    /// CEL expressions and values with `${...}`, read as `variables.NAME`.
     #[serde(default)]
-    pub variables: Vec<Named>,
+    pub variables: Vec<Variable>,
     /// Which containers get the container-level parts.
     #[serde(default)]
     pub containers: Containers,
@@ -173,6 +173,17 @@ pub struct Named {
     pub name: String,
     /// The CEL expression.
     pub expression: String,
+}
+
+/// A value with a name, made once a workload.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// A CEL expression.
+    pub expression: Option<String>,
+    /// Any value, with `${...}` in it.
+    pub value: Option<Value>,
 }
 
 /// How a workload opts in or out.

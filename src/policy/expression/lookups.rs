@@ -1,0 +1,59 @@
+//! `lookup`: the crate hands its functions nothing of ours, so what is known of other objects stands here while an
+//! expression is evaluated. What it asks for beyond that is noted, found out, and the expression evaluated again.
+
+use cel::Value as Cel;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An object that an expression asks for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wanted {
+    /// Of its apiVersion.
+    pub group: String,
+    /// Its kind.
+    pub kind: String,
+    /// As the expression names it; `None` for the workload's own.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+/// What was found so far, by what was asked for.
+pub(super) type Known = BTreeMap<Wanted, Option<Cel>>;
+
+#[derive(Default)]
+struct State {
+    known: Known,
+    asked: BTreeSet<Wanted>,
+}
+
+thread_local! {
+    static STATE: RefCell<State> = RefCell::default();
+}
+
+/// Evaluates with what is known, and gives back what was asked for beyond it.
+pub(super) fn within<T>(known: &mut Known, evaluate: impl FnOnce() -> T) -> (T, BTreeSet<Wanted>) {
+    let known_before = std::mem::take(known);
+    let outer = STATE.replace(State {
+        known: known_before,
+        asked: BTreeSet::new(),
+    });
+    let evaluated = evaluate();
+    let State {
+        known: known_after,
+        asked,
+    } = STATE.replace(outer);
+    *known = known_after;
+    (evaluated, asked)
+}
+
+/// What is known of an object; of one that was never asked for, nothing yet.
+pub(super) fn find(wanted: Wanted) -> Option<Cel> {
+    STATE.with_borrow_mut(|state| match state.known.get(&wanted) {
+        Some(found) => found.clone(),
+        None => {
+            state.asked.insert(wanted);
+            None
+        }
+    })
+}

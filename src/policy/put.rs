@@ -1,0 +1,152 @@
+//! What expressions come to, put in their places. An item of a list that comes to a list is spliced in, so those behind
+//! it move.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+use super::expression::Outcome;
+use crate::yaml::value::{Path, Step};
+
+/// Where items of lists went, because others were spliced in before them or left out.
+#[derive(Debug, Clone, Default)]
+pub struct Moves {
+    /// By the list as it was: the items that were expressions, each with the number of items that it came to.
+    lists: BTreeMap<Path, BTreeMap<usize, usize>>,
+}
+
+impl Moves {
+    /// Everything is where it was.
+    pub fn is_empty(&self) -> bool {
+        self.lists.is_empty()
+    }
+
+    /// Where something stands now: all of its items where it was spliced in.
+    pub fn now(&self, before: &Path) -> Vec<Path> {
+        let mut now = vec![Path::default()];
+        for (at, step) in before.0.iter().enumerate() {
+            let spliced = self.lists.get(&Path(before.0[..at].to_vec()));
+            let steps = match (step, spliced) {
+                (Step::Index(index), Some(spliced)) => {
+                    let removed = spliced.range(..index).count();
+                    let added: usize = spliced.range(..index).map(|(_, count)| count).sum();
+                    let first = index - removed + added;
+                    let count = spliced.get(index).copied().unwrap_or(1);
+                    (first..first + count).map(Step::Index).collect()
+                }
+                _ => vec![step.clone()],
+            };
+            let further = |path: Path| {
+                let step = |step: &Step| Path([&path.0[..], std::slice::from_ref(step)].concat());
+                steps.iter().map(step).collect::<Vec<_>>()
+            };
+            now = now.into_iter().flat_map(further).collect();
+        }
+        now
+    }
+
+    /// Where all of these stand now.
+    pub fn now_all(&self, before: &[Path]) -> Vec<Path> {
+        if self.is_empty() {
+            return before.to_vec();
+        }
+        before.iter().flat_map(|path| self.now(path)).collect()
+    }
+
+    /// Where something stood; of what was spliced in, the expression.
+    pub fn before(&self, now: &Path) -> Path {
+        let mut before = Path::default();
+        for step in &now.0 {
+            let (Step::Index(wanted), Some(spliced)) = (step, self.lists.get(&before)) else {
+                before.0.push(step.clone());
+                continue;
+            };
+            let (mut index, mut left) = (0, *wanted);
+            loop {
+                let count = spliced.get(&index).copied().unwrap_or(1);
+                if left < count {
+                    break;
+                }
+                left -= count;
+                index += 1;
+            }
+            let is_spliced = spliced.contains_key(&index);
+            before.0.push(Step::Index(index));
+            if is_spliced {
+                break;
+            }
+        }
+        before
+    }
+}
+
+/// Puts what expressions came to in the places of their texts; an optional with nothing in it leaves the key or the item
+/// out.
+pub fn put_all(value: &mut Value, mut outcomes: Vec<(Path, Outcome)>) -> Moves {
+    // From the end, so that no index changes before it is used.
+    outcomes.sort_by(|(one, _), (other, _)| other.cmp(one));
+    let mut moves = Moves::default();
+    for (path, outcome) in outcomes {
+        let new = match outcome {
+            Outcome::Value(new) => Some(new),
+            Outcome::Absent => None,
+        };
+        let Some((last, parent)) = path.0.split_last() else {
+            *value = new.unwrap_or_default();
+            continue;
+        };
+        let parent = Path(parent.to_vec());
+        let holder = parent.get_mut(value);
+        let holder = holder.expect("the path was found by walking the value");
+        match (new, last, holder) {
+            (Some(Value::Array(items)), Step::Index(index), Value::Array(list)) => {
+                let count = items.len();
+                list.splice(index..=index, items);
+                moves.lists.entry(parent).or_default().insert(*index, count);
+            }
+            (None, Step::Index(index), Value::Array(list)) => {
+                list.remove(*index);
+                moves.lists.entry(parent).or_default().insert(*index, 0);
+            }
+            (None, Step::Key(key), Value::Object(map)) => {
+                map.shift_remove(key);
+            }
+            (Some(new), Step::Index(index), Value::Array(list)) => list[*index] = new,
+            (Some(new), Step::Key(key), Value::Object(map)) => {
+                map.insert(key.clone(), new);
+            }
+            (_, Step::Index(_) | Step::Key(_), _) => {}
+        }
+    }
+    moves
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn at(keys: &[&str], index: usize) -> Path {
+        Path::of(keys).index(index)
+    }
+
+    #[test]
+    fn lists_are_spliced_and_the_rest_moves() {
+        let mut value = json!({"a": ["x0", "x1", {"b": ["y0", "y1"]}, "x3"]});
+        let inner = at(&["a"], 2).key("b");
+        let outcomes = vec![
+            (at(&["a"], 0), Outcome::Value(json!(["p", "q"]))),
+            (at(&["a"], 1), Outcome::Absent),
+            (inner.index(0), Outcome::Value(json!([1, 2]))),
+            (at(&["a"], 3), Outcome::Value(json!("z"))),
+        ];
+        let moves = put_all(&mut value, outcomes);
+        assert_eq!(value, json!({"a": ["p", "q", {"b": [1, 2, "y1"]}, "z"]}));
+        let last = inner.index(1);
+        assert_eq!(moves.now(&last), [at(&["a"], 2).key("b").index(2)]);
+        assert_eq!(moves.now(&at(&["a"], 0)), [at(&["a"], 0), at(&["a"], 1)]);
+        assert!(moves.now(&at(&["a"], 1)).is_empty());
+        assert_eq!(moves.before(&at(&["a"], 2).key("b").index(2)), last);
+        assert_eq!(moves.before(&at(&["a"], 1).key("k")), at(&["a"], 0));
+        assert_eq!(moves.before(&at(&["a"], 3)), at(&["a"], 3));
+    }
+}
