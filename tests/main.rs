@@ -30,6 +30,7 @@ mod publish;
 mod readers;
 mod readme;
 mod review;
+mod strings;
 mod terminal;
 mod threads;
 mod torture;

@@ -15,7 +15,7 @@ use super::flow::json_unit;
 use super::layout::{
     Layout, behind_blanks, behind_own_comments, column, flow_style, line_end_at, next_line,
 };
-use super::lower::{CannotWrite, close_open_block, lower};
+use super::lower::{CannotWrite, lower};
 use super::written::Written;
 
 /// Why nothing is written behind an object that ends so: undo could not tell the blanks from what it takes out.
@@ -66,27 +66,23 @@ impl Beside {
         let is_last = |node: NodeId, column| {
             behind_own_comments(text, line_behind(tree, node), column) == text.len()
         };
-        let (node, is_line_made) = match self {
+        let is_line_made = match self {
             Beside::NewList(_) => {
                 return Room {
                     list: true,
                     ..Room::default()
                 };
             }
-            Beside::Documents(root) => (root, tree.roots().len() == 1 || is_last(root, 0)),
-            Beside::InList(within) => (
-                within.item,
-                !tree.kind(within.list).is_flow()
-                    && is_last(within.item, column(tree, within.list)),
-            ),
+            Beside::Documents(root) => tree.roots().len() == 1 || is_last(root, 0),
+            Beside::InList(within) => {
+                !tree.kind(within.list).is_flow() && is_last(within.item, column(tree, within.list))
+            }
         };
         if !is_line_made || text.ends_with('\n') {
             return Room::default();
         }
-        let block = close_open_block(tree, node).map(|edit| text[edit.at].to_owned());
         Room {
             unended: true,
-            block,
             list: false,
         }
     }
@@ -111,24 +107,6 @@ pub fn unwrap_list(tree: &Tree<'_>) -> Option<[Edit; 2]> {
         text: "".into(),
     };
     Some([gone(outer.start..inner.start), gone(inner.end..outer.end)])
-}
-
-/// The text without the line end that it got, and with the block scalar before it as it was. `tree` is of the text
-/// without that line end.
-pub fn reopen_block(tree: &Tree<'_>, sign: &str) -> Option<Edit> {
-    let text = tree.text();
-    let mut blocks = tree.roots().last().map(|&root| tree.within(root))?;
-    let is_open = |&id: &NodeId| {
-        matches!(tree.kind(id), Kind::Literal | Kind::Folded) && tree.span(id).end == text.len()
-    };
-    let start = tree.span(blocks.find(is_open)?).start;
-    let header =
-        &text[start..start + text[start..].find(|sign: char| sign.is_ascii_whitespace())?];
-    let at = start + header.find('-')?;
-    Some(Edit {
-        at: at..at + 1,
-        text: sign.into(),
-    })
 }
 
 /// The list with more items behind one of them, as a draft: to write it, and to compare the output with it.
@@ -240,7 +218,6 @@ fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> CompanionTex
     };
     let mut room = Vec::new();
     if at == text.len() && !text.ends_with('\n') {
-        room.extend(close_open_block(tree, root));
         room.push(Edit {
             at: at..at,
             text: eol.into(),

@@ -51,40 +51,24 @@ pub fn lower(
         let (end, text) = (edits[at].at.end, &edits[at].text);
         let is_last_there = edits.get(at + 1).is_none_or(|next| next.at.start > end);
         let ends_in_token = text.ends_with(|last: char| !last.is_whitespace());
-        // What was nothing may have a comment right behind it.
-        if draft.tree.text()[end..].starts_with('#') && is_last_there && ends_in_token {
+        // What was nothing may have a comment right behind it; inside a scalar a `#` is text.
+        if draft.tree.text()[end..].starts_with('#')
+            && is_last_there
+            && ends_in_token
+            && !is_inside_scalar(draft.tree, end)
+        {
             edits[at].text = format!("{text} ").into();
         }
     }
     Ok(edits)
 }
 
-/// A block scalar that the file's end cuts off has no last line end; text behind it would give it one. `|-` keeps its
-/// value.
-pub(super) fn close_open_block(tree: &Tree<'_>, within: NodeId) -> Option<Edit> {
-    let text = tree.text();
-    let mut last = (within.0..tree.after(within).0)
-        .map(NodeId)
-        .filter(|&id| tree.span(id).end == text.len());
-    let block = last.find(|&id| matches!(tree.kind(id), Kind::Literal | Kind::Folded))?;
-    let start = tree.span(block).start;
-    let header = text[start..]
-        .bytes()
-        .take_while(|byte| !byte.is_ascii_whitespace())
-        .count();
-    if text[start..start + header].contains('-') {
-        return None;
-    }
-    Some(match text[start..start + header].find('+') {
-        Some(at) => Edit {
-            at: start + at..start + at + 1,
-            text: "-".into(),
-        },
-        None => Edit {
-            at: start + header..start + header,
-            text: "-".into(),
-        },
-    })
+fn is_inside_scalar(tree: &Tree<'_>, at: usize) -> bool {
+    let is_inside = |id: NodeId| {
+        let span = tree.span(id);
+        !tree.kind(id).is_collection() && span.start < at && at < span.end
+    };
+    tree.ids().any(is_inside)
 }
 
 /// Whether a tag says of a value what it is.
@@ -434,7 +418,6 @@ impl Lowering<'_, '_> {
             .map_or(at, |value| behind_blanks(text, at, column, value));
         let eol = line_end_at(text, end.saturating_sub(usize::from(ends_in_line_end)));
         if at == text.len() && !text.ends_with('\n') {
-            self.close_open_block(previous);
             let eol = if self.is_tail_removed() { "" } else { eol };
             let text = self.text(lines, column, Frame::Behind, eol);
             self.edits.push(Edit { at: at..at, text });
@@ -450,13 +433,6 @@ impl Lowering<'_, '_> {
         let is_removal =
             |edit: &Edit| edit.at.end == end && !edit.at.is_empty() && edit.text.is_empty();
         self.edits.iter().any(is_removal) && !self.edits.iter().any(|edit| edit.at.start == end)
-    }
-
-    fn close_open_block(&mut self, within: NodeId) {
-        let edit = close_open_block(self.tree, within);
-        if let Some(edit) = edit.filter(|edit| !self.edits.contains(edit)) {
-            self.edits.push(edit);
-        }
     }
 
     /// New lines before what begins at `at`, which may share its line with dashes.

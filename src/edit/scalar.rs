@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::report::Edit;
+use crate::yaml::parse::parse;
 use crate::yaml::scalar::{double_quoted, resolve};
 use crate::yaml::tree::{Kind, NodeId, Tree};
 
@@ -18,13 +19,52 @@ pub(super) fn restyle(tree: &Tree<'_>, of: NodeId, new: &str, around: Around) ->
     }
     let old = tree.scalar(of)?;
     let body = old.trim_end_matches('\n');
-    if let Some(added) = new
+    let added = new
         .strip_suffix(&old[body.len()..])
-        .and_then(|rest| rest.strip_prefix(body))
-    {
-        return append(tree, of, added, new, around);
+        .and_then(|rest| rest.strip_prefix(body));
+    let edit = match added {
+        Some(added) => append(tree, of, added, new, around),
+        None => prepend(tree, of, new.strip_suffix(old)?, around),
+    };
+    edit.filter(|edit| reads_as(tree, of, edit, new))
+}
+
+/// Whether a scalar reads as `new` once the edit is made. Text that stands there as it reads does: what is put in is
+/// written for its style. Of folded lines, escapes and blocks only the parser knows.
+fn reads_as(tree: &Tree<'_>, of: NodeId, edit: &Edit, new: &str) -> bool {
+    let (start, slice) = (tree.span(of).start, tree.slice(of));
+    if verbatim(tree, of).is_some() {
+        return true;
     }
-    prepend(tree, of, new.strip_suffix(old)?, around)
+    let header = slice.lines().next().unwrap_or_default();
+    let is_block = matches!(tree.kind(of), Kind::Literal | Kind::Folded);
+    // An indentation indicator counts from what is around the scalar.
+    let from_around = |header: &str| header.contains(|sign: char| sign.is_ascii_digit());
+    if is_block && from_around(header.split('#').next().unwrap_or_default()) {
+        return true;
+    }
+    let (before, behind) = (
+        &slice[..edit.at.start - start],
+        &slice[edit.at.end - start..],
+    );
+    let alone = ["k: ", before, &edit.text, behind].concat();
+    let is_new = |tree: Tree<'_>| {
+        let root = *tree.roots().first()?;
+        Some(tree.scalar(tree.get(root, "k")?)? == new)
+    };
+    parse(&alone).ok().and_then(is_new).unwrap_or(false)
+}
+
+/// Where the value of a scalar begins that stands in the text byte for byte.
+fn verbatim(tree: &Tree<'_>, of: NodeId) -> Option<usize> {
+    let text = tree.slice(of);
+    let quote = match tree.kind(of) {
+        Kind::Plain => 0,
+        Kind::SingleQuoted | Kind::DoubleQuoted => 1,
+        _ => return None,
+    };
+    let inner = text.get(quote..text.len().checked_sub(quote)?)?;
+    (Some(inner) == tree.scalar(of)).then_some(quote)
 }
 
 fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -> Option<Edit> {
@@ -137,25 +177,24 @@ pub(super) fn respell(tree: &Tree<'_>, of: NodeId, new: &str, around: Around) ->
             return None;
         }
     };
-    let text = tree.slice(of);
-    let head = prefix(old, new);
-    let at = only_place(text, &raw).or_else(|| {
+    let (at, length) = match verbatim(tree, of) {
         // Where the text stands as it reads, its place is that in the value.
-        let quote = usize::from(matches!(kind, Kind::SingleQuoted | Kind::DoubleQuoted));
-        let is_verbatim = text.get(quote..text.len() - quote) == Some(old);
-        is_verbatim.then_some(quote + head)
-    })?;
+        Some(start) => (start + prefix(old, new), gone.len()),
+        None => (only_place(tree.slice(of), &raw)?, raw.len()),
+    };
     let start = tree.span(of).start + at;
-    Some(Edit {
-        at: start..start + raw.len(),
+    let edit = Edit {
+        at: start..start + length,
         text: replacement.into(),
-    })
+    };
+    reads_as(tree, of, &edit, new).then_some(edit)
 }
 
+/// Where a piece stands that stands in a text once, and does not overlap with itself.
 fn only_place(text: &str, piece: &str) -> Option<usize> {
-    let mut places = text.match_indices(piece).map(|(at, _)| at);
-    let first = places.next()?;
-    places.next().is_none().then_some(first)
+    let first = text.find(piece)?;
+    let behind = first + piece.chars().next()?.len_utf8();
+    (!text[behind..].contains(piece)).then_some(first)
 }
 
 /// How many bytes both begin with.

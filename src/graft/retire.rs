@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::edit::companion::{reopen_block, unwrap_list};
+use crate::edit::companion::unwrap_list;
 use crate::edit::{Written, lower};
 use crate::inventory::written_name;
 use crate::manifest::object::{Found, Object, Within, find_objects};
@@ -278,21 +278,10 @@ pub(super) fn unend(text: &str, room: &Room, kinds: &PodKinds, at: Option<usize>
     if !is_workload {
         return Vec::new();
     }
-    let block = room
-        .block
-        .as_deref()
-        .and_then(|sign| reopen_block(&tree, sign));
-    let block = block.map(|edit| Edit {
-        at: edit.at.start + last.start..edit.at.end + last.start,
-        ..edit
-    });
-    block
-        .into_iter()
-        .chain([Edit {
-            at: unended.len()..text.len(),
-            text: "".into(),
-        }])
-        .collect()
+    vec![Edit {
+        at: unended.len()..text.len(),
+        text: "".into(),
+    }]
 }
 
 fn is_ours(object: &Value) -> bool {

@@ -316,7 +316,8 @@ pub(super) fn joined(old: &str, ours: &str, change: &EnvChange) -> String {
     let (body, ours) = (old.trim_end_matches('\n'), ours.trim_end_matches('\n'));
     let tail = &old[body.len()..];
     let separator = &change.separator;
-    if ours.is_empty() || body.is_empty() {
+    // Blanks alone are no flag: nothing could find them again.
+    if ours.trim().is_empty() || body.is_empty() {
         return if body.is_empty() {
             ours.to_owned()
         } else {
@@ -414,6 +415,7 @@ mod tests {
         assert_eq!(joined("-Xmx1g", "-Da\n", &append), "-Xmx1g -Da");
         assert_eq!(joined("-Da\n-Db\n", "-Da\n-Db\n", &append), "-Da\n-Db\n");
         assert_eq!(joined("", "-Da", &append), "-Da");
+        assert_eq!(joined("-Da", "  ", &append), "-Da");
         assert_eq!(
             joined("/bin", "/opt/bin", &change(EnvOp::Prepend, ":")),
             "/opt/bin:/bin"

@@ -76,9 +76,6 @@ pub struct Room {
     /// It had no last line end.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unended: bool,
-    /// A block scalar that its end cut off was closed with `-`: the sign in that place before, `+` or none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub block: Option<String>,
     /// It was one JSON object, and got a List around it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub list: bool,
@@ -93,7 +90,6 @@ impl Room {
     /// Of several objects of one text.
     pub fn join(&mut self, other: &Room) {
         self.unended |= other.unended;
-        self.block = self.block.take().or_else(|| other.block.clone());
         self.list |= other.list;
     }
 }

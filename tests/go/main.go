@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -23,6 +24,11 @@ func read(text string) (answer answer) {
 			answer.Value, answer.Error = nil, fmt.Sprint("panic: ", problem)
 		}
 	}()
+	// kubectl reads a file line by line and puts an end to each, the last one included, before any YAML is parsed
+	// (k8s.io/apimachinery/pkg/util/yaml, LineReader and YAMLReader).
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
 	value, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
 		answer.Error = err.Error()

@@ -28,6 +28,8 @@ Loader.yaml_implicit_resolvers = {
 
 
 def load(text):
+    """As kubectl, whose reader of documents puts a line end behind the last line."""
+    text = text if text.endswith(b"\n") else text + b"\n"
     return [document for document in yaml.load_all(text, Loader=Loader)]
 
 

@@ -76,11 +76,16 @@ impl Parser<'_> {
             begins_with_blank: false,
         };
         let last_line_end = self.read_content(indent, &mut content);
-        if chomping != Chomping::Strip && content.has_line_end {
+        // The end of the text ends a line: kubectl's reader of documents puts a line end there.
+        if chomping != Chomping::Strip {
             content.value.push('\n');
         }
         let mut end = last_line_end;
         if chomping == Chomping::Keep {
+            // A last line of blanks without a line end is for the complete parser.
+            if self.next < self.bytes.len() && self.line_end(self.next) == self.bytes.len() {
+                return None;
+            }
             content.add_empty_lines();
             end = if content.has_line_end { self.next } else { end };
         }
