@@ -321,6 +321,26 @@ fn a_chart_is_rendered_and_injected_and_its_hooks_are_left_alone() {
             .contains("-Xmx8g -javaagent:")
     );
     assert!(failed(&values("../other.yaml")).contains("outside"));
+    // Helm cuts a list of files at commas: the folder `x.yaml,` makes one path of two.
+    let outside = server.place.path().join("repository/other.yaml");
+    let split = format!("x.yaml,{}", outside.display());
+    server
+        .place
+        .write(&format!("repository/app/{split}"), "options: decoy\n");
+    server
+        .place
+        .write("repository/app/x.yaml", "options: half\n");
+    assert!(failed(&values(&split)).contains("comma"));
+    server.place.write(
+        "repository/app/http:/127.0.0.1:1/x.yaml",
+        "options: -Xmx2g\n",
+    );
+    assert!(
+        manifests(&values("http:/127.0.0.1:1/x.yaml"))[0]
+            .to_string()
+            .contains("-Xmx2g"),
+        "a name that Helm takes for an address is a file's"
+    );
     assert!(server.matches("app"));
 }
 
