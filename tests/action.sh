@@ -30,6 +30,28 @@ wants [ "$(wc -c < summary)" -lt 1048576 ]
 wants grep -q '^+.*initContainers:' results/podgraft-results/podgraft.diff
 wants grep -q '"kind": "Report"' results/podgraft-results/report.json
 
+# What a manifest says is no command to the runner, at the start of a line or anywhere in it.
+mkdir hostile
+cat > hostile/a.yaml <<'MANIFEST'
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: a
+spec:
+  template:
+    spec:
+      containers:
+      - name: "##[error]name ::error::x"
+        image: a:1 ##[add-mask]a ##vso[task.setvariable]b
+        env: [{name: JAVA_TOOL_OPTIONS, value: 1}] # ##[error]comment
+        env: [] # ##[set-env name=A]b
+MANIFEST
+for mode in check diff apply; do
+  step "$mode" builtin:jmx-exporter hostile
+  wants [ "$status" -ne 0 ]
+  if grep -n -e '##\[' -e '##vso\[' -e '^[[:space:]]*::error::' log errors; then wants false; fi
+done
+
 # Inputs are words for the program, never commands.
 step diff 'builtin:jmx-exporter' 'manifests; $(touch pwned) `touch pwned`'
 wants [ "$status" = 2 ]

@@ -4,19 +4,74 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use crate::yaml::scalar::is_hidden;
+
 /// A longer word or quotation is shown by its beginning.
 const LONGEST: usize = 300;
 const BEGINNING: usize = 100;
 /// A longer sentence is cut.
 const MOST: usize = 6000;
 
-/// Whether people must not get the character as it is: a terminal obeys control characters, direction marks change what a
-/// line seems to say, and some programs end a line at a separator that others do not see. Joiners are none of these: words
-/// and emoji need them.
-/// Source: <https://www.unicode.org/reports/tr9/#Directional_Formatting_Characters>
+/// Whether people must not get the character as it is: a terminal obeys control characters, and the others are hidden.
 pub fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control() || is_hidden(c)
+}
+
+/// What the systems that run steps obey wherever it stands in a line of a step's log: `##` and a word in front of a
+/// bracket (`##[` to GitHub's runner, `##vso[` to Azure's agent, `##teamcity[`), and GitLab's marks of sections.
+/// Sources: <https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs>,
+/// <https://github.com/microsoft/azure-pipelines-agent/blob/master/src/Agent.Sdk/CommandPlugin.cs>,
+/// <https://docs.gitlab.com/ci/jobs/job_logs/#custom-collapsible-sections>
+fn marks(text: &str) -> impl Iterator<Item = usize> + '_ {
+    let is_bracket = |at: &usize| {
+        let word = &text[at + 2..];
+        word.trim_start_matches(|c: char| c.is_ascii_alphanumeric())
+            .starts_with('[')
+    };
+    let hashes = (0..text.len())
+        .filter(|&at| text.as_bytes()[at..].starts_with(b"##"))
+        .filter(is_bracket);
+    let sections = ["section_start:", "section_end:"];
+    let colons = sections.into_iter().flat_map(|mark| {
+        text.match_indices(mark)
+            .map(move |(at, _)| at + mark.len() - 1)
+    });
+    hashes.chain(colons)
+}
+
+/// Text in which nothing is a command to what runs a step: the first sign of each mark that it would obey is written by
+/// `escape`.
+pub fn without_marks(text: String, escape: impl Fn(char) -> String) -> String {
+    if !text.contains("##") && !text.contains("section_") {
+        return text;
+    }
+    let mut places: Vec<usize> = marks(&text).collect();
+    places.sort_unstable();
+    let mut tamed = text;
+    for at in places.into_iter().rev() {
+        let sign = char::from(tamed.as_bytes()[at]);
+        tamed.replace_range(at..=at, &escape(sign));
+    }
+    tamed
+}
+
+fn as_escape(sign: char) -> String {
+    sign.escape_unicode().to_string()
+}
+
+/// Lines for a log, put together from parts that are safe each: none is a command to what runs the step, wherever it was
+/// folded. GitHub's runner also takes `::` at the start of a line, blanks aside.
+pub fn for_log(text: String) -> String {
+    let text = without_marks(text, as_escape);
+    let is_command = |line: &str| line.trim_start().starts_with("::");
+    if !text.lines().any(is_command) {
+        return text;
+    }
+    let tamed = |line: &str| match is_command(line) {
+        true => line.replacen(':', &as_escape(':'), 1),
+        false => line.to_owned(),
+    };
+    text.split('\n').map(tamed).collect::<Vec<_>>().join("\n")
 }
 
 /// Text that is to stand in one line: what is unsafe, a line end and a tab too, is written as an escape (`\n`, `\u{202e}`).
@@ -31,7 +86,7 @@ pub fn lines(text: &str) -> String {
 
 fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
     if !text.contains(&is_unsafe) {
-        return text.to_owned();
+        return without_marks(text.to_owned(), as_escape);
     }
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -41,13 +96,14 @@ fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
             escaped.push(c)
         }
     }
-    escaped
+    without_marks(escaped, as_escape)
 }
 
 /// JSON that means the same, with what is unsafe in its strings as `\u202e`.
 pub fn json(json: String) -> String {
     // Other control characters stand in no string of JSON, but between them.
     let is_unsafe = |c: char| is_unsafe(c) && !c.is_ascii() || c == '\u{7f}';
+    let json = without_marks(json, |sign| format!("\\u{:04x}", u32::from(sign)));
     if !json.contains(is_unsafe) {
         return json;
     }
@@ -55,7 +111,10 @@ pub fn json(json: String) -> String {
     for c in json.chars() {
         match is_unsafe(c) {
             true => {
-                let _ = write!(escaped, "\\u{:04x}", u32::from(c));
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    let _ = write!(escaped, "\\u{unit:04x}");
+                }
             }
             false => escaped.push(c),
         }
@@ -96,7 +155,7 @@ fn beginning(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    const ODD: &str = "\u{1b}\u{7}\u{9b}\u{85}\u{61c}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202e}\u{2066}\u{2069}\r";
+    const ODD: &str = "\u{1b}\u{7}\u{9b}\u{85}\u{61c}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202e}\u{2066}\u{2069}\u{200b}\u{2060}\u{ad}\u{e0041}\r";
 
     #[test]
     fn what_a_terminal_obeys_or_a_reader_is_misled_by_is_an_escape() {
@@ -112,6 +171,25 @@ mod tests {
                 "{shown:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_command_to_what_runs_a_step_is_none_any_more() {
+        for (text, shown) in [
+            ("x ##[error]y", "x \\u{23}#[error]y"),
+            ("###[a] ##vso[b]", "#\\u{23}#[a] \\u{23}#vso[b]"),
+            ("section_start:1:a", "section_start\\u{3a}1:a"),
+            ("## a [b]", "## a [b]"),
+        ] {
+            assert_eq!(one_line(text), shown);
+            let written = json(serde_json::json!(text).to_string());
+            assert_eq!(serde_json::from_str::<String>(&written).unwrap(), text);
+            assert_eq!(marks(&written).count(), 0, "{written}");
+        }
+        assert_eq!(
+            for_log("a\n  ::error::x ##\n[b".to_owned()),
+            "a\n  \\u{3a}:error::x ##\n[b"
+        );
     }
 
     #[test]

@@ -176,6 +176,26 @@ fn is_word_of_a_type(text: &str) -> bool {
     text.len() <= 8 && WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
+/// Whether readers do not see a character, though it changes what they see: marks of direction, line separators that only
+/// some programs follow, blanks without width, tags. Joiners are none of these: words and emoji need them.
+/// Source: <https://www.unicode.org/reports/tr9/#Directional_Formatting_Characters>, general category `Cf`
+pub fn is_hidden(char: char) -> bool {
+    matches!(
+        char,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
 /// A string in double quotes that JSON and every YAML reader take back as the same string.
 pub fn double_quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
@@ -187,13 +207,11 @@ pub fn double_quoted(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
             '\r' => quoted.push_str("\\r"),
-            '\0'..='\u{1f}'
-            | '\u{7f}'..='\u{a0}'
-            | '\u{2028}'
-            | '\u{2029}'
-            | '\u{feff}'
-            | '\u{fffe}'
-            | '\u{ffff}' => {
+            '\0'..='\u{1f}' | '\u{7f}'..='\u{a0}' | '\u{fffe}' | '\u{ffff}' => {
+                quoted.push_str(&format!("\\u{:04x}", u32::from(char)));
+            }
+            // To go-yaml two halves of a pair are no character.
+            _ if is_hidden(char) && u32::from(char) <= 0xffff => {
                 quoted.push_str(&format!("\\u{:04x}", u32::from(char)));
             }
             _ => quoted.push(char),
@@ -207,11 +225,7 @@ pub fn double_quoted(text: &str) -> String {
 pub fn is_literal_safe(text: &str) -> bool {
     let control = |char: char| {
         char != '\n'
-            && (char.is_control()
-                || matches!(
-                    char,
-                    '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
-                ))
+            && (char.is_control() || is_hidden(char) || matches!(char, '\u{fffe}' | '\u{ffff}'))
     };
     if !text.contains('\n') || text.chars().any(control) || text.starts_with([' ', '\n']) {
         return false;

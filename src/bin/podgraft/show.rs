@@ -13,7 +13,7 @@ use miette::{
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
 use podgraft::report::Paint;
 use podgraft::report::json::render_diagnostic;
-use podgraft::report::shown::{brief, is_unsafe, lines, one_line};
+use podgraft::report::shown::{brief, for_log, is_unsafe, lines, one_line};
 use podgraft::report::unified::folded;
 
 use crate::args;
@@ -90,10 +90,7 @@ impl Voice {
                 .map(|diagnostic| render_diagnostic(&briefly(diagnostic)) + "\n")
                 .collect(),
             args::Diagnostics::Text => render_text(&sorted, &self.renderer()),
-            args::Diagnostics::Short => sorted
-                .iter()
-                .map(|diagnostic| render_short(diagnostic))
-                .collect(),
+            args::Diagnostics::Short => for_log(sorted.iter().copied().map(render_short).collect()),
         };
         say(&shown);
     }
@@ -101,7 +98,7 @@ impl Voice {
     /// Says something for people; nothing where only errors, or only JSON, are wanted.
     pub fn tell(self, text: &str) {
         if !self.is_quiet && self.diagnostics != args::Diagnostics::Json {
-            say(&fitted(&lines(text)));
+            say(&for_log(fitted(&lines(text))));
         }
     }
 
@@ -278,25 +275,8 @@ fn render_one(diagnostic: &Diagnostic, renderer: &GraphicalReportHandler, shown:
     if renderer.render_report(&mut rendered, &view).is_err() {
         rendered = format!("{}: {}\n", diagnostic.code.name(), view.message);
     }
-    shown.push_str(&without_commands(rendered));
+    shown.push_str(&for_log(rendered));
     shown.push('\n');
-}
-
-/// A folded line must not begin as a command to GitHub's runner does, blanks aside.
-/// Source: <https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs>
-fn without_commands(text: String) -> String {
-    let is_command = |line: &&str| line.trim_start().starts_with("::");
-    if !text.lines().any(|line| is_command(&line)) {
-        return text;
-    }
-    let tamed = |line: &str| {
-        if is_command(&line) {
-            line.replacen(':', "\\u{3a}", 1)
-        } else {
-            line.to_owned()
-        }
-    };
-    text.split('\n').map(tamed).collect::<Vec<_>>().join("\n")
 }
 
 /// A sentence as people get it.
@@ -541,7 +521,7 @@ mod tests {
     fn no_folded_line_is_a_command() {
         let text = "  help: a\n        ::error::x ::\n    a::b\n".to_owned();
         assert_eq!(
-            without_commands(text),
+            for_log(text),
             "  help: a\n        \\u{3a}:error::x ::\n    a::b\n"
         );
     }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::{Checked, Finding};
 use crate::diagnostic::Severity;
 use crate::report::ReportedFile;
-use crate::report::shown::is_unsafe;
+use crate::report::shown::{is_unsafe, without_marks};
 
 /// The whole document.
 pub fn render(checked: &Checked<'_>) -> String {
@@ -151,7 +151,7 @@ fn escape(text: &str) -> String {
             c => escaped.push(c),
         }
     }
-    escaped
+    without_marks(escaped, |sign| format!("&#{};", u32::from(sign)))
 }
 
 #[cfg(test)]
