@@ -99,6 +99,11 @@ pub const BUILTINS: &[Builtin] = &[
         include_str!("../../policies/jmx-exporter.yaml"),
     ),
     builtin(
+        "linkerd",
+        Group::Meshes,
+        include_str!("../../policies/linkerd.yaml"),
+    ),
+    builtin(
         "newrelic-java",
         Group::Monitoring,
         include_str!("../../policies/newrelic-java.yaml"),
