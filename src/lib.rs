@@ -28,6 +28,7 @@ pub mod record;
 pub mod report;
 pub mod select;
 pub mod source;
+pub mod suggest;
 pub mod undo;
 pub mod verify;
 pub mod yaml;

@@ -175,6 +175,9 @@ pub struct Undo {
 pub enum Policy {
     /// List the built-in policies
     List,
+    /// Say which built-in policies the annotations, labels and resources of manifests ask for
+    #[command(after_help = tools::SUGGEST_EXAMPLES)]
+    Suggest(tools::Suggest),
     /// Print a built-in policy
     Show {
         /// Its name, with or without `builtin:`

@@ -28,6 +28,7 @@ mod settings;
 mod shard;
 mod show;
 mod stream;
+mod suggest;
 mod texts;
 mod threads;
 mod undo;

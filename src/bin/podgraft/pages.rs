@@ -12,11 +12,13 @@ use crate::policies::{files_of, reading};
 use crate::policy_test;
 use crate::publish;
 use crate::run::Exit;
+use crate::suggest;
 
 /// `podgraft policy`.
 pub fn policy(command: &Policy) -> Exit {
     match command {
         Policy::List => give(Ok(list().into_bytes())),
+        Policy::Suggest(args) => suggest::suggest(args),
         Policy::Show { name } => {
             let name = name.strip_prefix("builtin:").unwrap_or(name);
             give(
