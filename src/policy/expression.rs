@@ -36,6 +36,7 @@ const MAX_NESTING: u16 = 64;
 const MAX_BRACKETS: usize = 40;
 const MAX_DEPTH: usize = 40;
 /// What the crate's parser needs for the longest and deepest text that is let through, in a debug build.
+#[cfg(not(target_family = "wasm"))]
 const PARSER_STACK: usize = 256 << 20;
 const MAX_WALKS: usize = 2;
 /// Objects that are looked up by what other looked-up objects say.
@@ -48,6 +49,9 @@ type Wants = BTreeSet<(String, Option<String>)>;
 
 /// Groups and kinds of objects.
 pub type ObjectKinds = BTreeSet<(String, String)>;
+
+/// The tree of an expression, what it wants, and the kinds of objects that it looks up.
+type Parsed = (IdedExpr, Wants, ObjectKinds);
 
 /// A compiled expression.
 #[derive(Debug, Clone)]
@@ -156,15 +160,7 @@ impl Expression {
         if brackets(text) > MAX_BRACKETS {
             return Err(vec![too_deep()]);
         }
-        // The parser calls itself for every level, and a policy must not be able to end the program.
-        let (tree, wants, kinds) = std::thread::scope(|scope| {
-            let parse = || Self::parse(text, vocabulary);
-            let thread = std::thread::Builder::new()
-                .stack_size(PARSER_STACK)
-                .spawn_scoped(scope, parse);
-            let parsed = thread.expect("the system gives a thread").join();
-            parsed.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })?;
+        let (tree, wants, kinds) = Self::parse_on_deep_stack(text, vocabulary)?;
         let uses =
             |(root, field): &(String, Option<String>)| vocabulary.uses(root, field.as_deref());
         let mut uses = wants.iter().map(uses).fold(Uses::default(), Uses::and);
@@ -183,10 +179,26 @@ impl Expression {
         })
     }
 
-    fn parse(
-        text: &str,
-        vocabulary: &Vocabulary,
-    ) -> Result<(IdedExpr, Wants, ObjectKinds), Vec<Fault>> {
+    /// The parser calls itself for every level, and a policy must not be able to end the program.
+    #[cfg(not(target_family = "wasm"))]
+    fn parse_on_deep_stack(text: &str, vocabulary: &Vocabulary) -> Result<Parsed, Vec<Fault>> {
+        std::thread::scope(|scope| {
+            let parse = || Self::parse(text, vocabulary);
+            let thread = std::thread::Builder::new()
+                .stack_size(PARSER_STACK)
+                .spawn_scoped(scope, parse);
+            let parsed = thread.expect("the system gives a thread").join();
+            parsed.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// There are no threads; the stack of a WebAssembly module is set where it is linked (`.cargo/config.toml`).
+    #[cfg(target_family = "wasm")]
+    fn parse_on_deep_stack(text: &str, vocabulary: &Vocabulary) -> Result<Parsed, Vec<Fault>> {
+        Self::parse(text, vocabulary)
+    }
+
+    fn parse(text: &str, vocabulary: &Vocabulary) -> Result<Parsed, Vec<Fault>> {
         let parsed = ENV.parser().max_recursion_depth(MAX_NESTING).parse(text);
         let mut tree = parsed.map_err(|errors| {
             let words = errors

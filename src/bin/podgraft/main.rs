@@ -18,6 +18,7 @@ mod pages;
 mod pipeline;
 mod policies;
 mod policy_test;
+#[cfg_attr(target_family = "wasm", path = "progress_nowhere.rs")]
 mod progress;
 mod publish;
 mod reads;

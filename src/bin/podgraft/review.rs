@@ -18,7 +18,7 @@ use crate::args::{self, CheckFormat, DiffFormat, ExplainFormat, InspectFormat};
 use crate::output::print;
 use crate::owners;
 use crate::run::{Exit, Grafted, Purpose, Wish, graft_all, reads_stdin, refuse, usage};
-use crate::show::Voice;
+use crate::show::{Voice, stdout_columns};
 
 /// Prints a result; a failure of that is the run's.
 fn give(voice: Voice, shown: &str, exit: Exit) -> Exit {
@@ -142,9 +142,7 @@ fn render_diff(
 
 /// On a terminal nobody applies the patch.
 fn reader() -> Reader {
-    let width = terminal_size::terminal_size_of(std::io::stdout())
-        .map(|(columns, _)| usize::from(columns.0).max(40));
-    width.map_or(Reader::Program, Reader::Person)
+    stdout_columns().map_or(Reader::Program, Reader::Person)
 }
 
 /// `podgraft explain -p POLICY`.
@@ -191,7 +189,11 @@ pub fn check(args: &args::Check) -> Result<Exit, clap::Error> {
     let voice = Voice::new(&args.run.output);
     let findings = take_findings(&mut grafted);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
-        return Ok(exit);
+        return Ok(if args.output == CheckFormat::Github {
+            give(voice, &check::github::annotations(&grafted.problems), exit)
+        } else {
+            exit
+        });
     }
     grafted.keep_wanted(&args.run.manifests.workloads);
     let reported = grafted.reported();

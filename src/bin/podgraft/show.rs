@@ -22,19 +22,42 @@ use crate::args;
 const MOST_OF_A_CODE: usize = 100;
 const WIDTH: usize = 110;
 
+/// Asks the system for the width of a terminal.
+#[cfg(not(target_family = "wasm"))]
+macro_rules! columns_of {
+    ($stream:expr) => {
+        terminal_size::terminal_size_of($stream).map(|(columns, _)| usize::from(columns.0).max(40))
+    };
+}
+
+/// WebAssembly has no terminals.
+#[cfg(target_family = "wasm")]
+macro_rules! columns_of {
+    ($stream:expr) => {
+        None::<usize>
+    };
+}
+
+/// The width of the terminal that stdout goes to, at least 40; `None` where it goes elsewhere.
+pub fn stdout_columns() -> Option<usize> {
+    columns_of!(io::stdout())
+}
+
+/// The same of stderr.
+fn stderr_columns() -> Option<usize> {
+    columns_of!(io::stderr())
+}
+
 /// The terminal's width where stderr is one and it is narrower.
 fn width() -> usize {
-    terminal_size::terminal_size_of(io::stderr()).map_or(WIDTH, |(columns, _)| {
-        WIDTH.min(usize::from(columns.0).max(40))
-    })
+    stderr_columns().map_or(WIDTH, |columns| WIDTH.min(columns))
 }
 
 /// Lines that a terminal would tear in the middle of a word, folded between words.
 fn fitted(text: &str) -> String {
-    let Some((columns, _)) = terminal_size::terminal_size_of(io::stderr()) else {
+    let Some(width) = stderr_columns() else {
         return text.to_owned();
     };
-    let width = usize::from(columns.0).max(40);
     let fold = |line: &str| textwrap::fill(line, folded(width, "    ")) + "\n";
     text.lines().map(fold).collect()
 }
