@@ -1,50 +1,50 @@
 //! The findings as annotations of a GitHub Actions run.
 //! Source: <https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions>
 
-use std::fmt::Write as _;
-
 use super::Checked;
-use crate::diagnostic::Severity;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::report::{one_line, shown};
 
 /// One workflow command a finding.
 pub fn render(checked: &Checked<'_>) -> String {
-    let mut commands = String::new();
-    for finding in &checked.findings {
-        let diagnostic = &finding.diagnostic;
-        let command = match diagnostic.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Note => "notice",
-        };
-        let mut properties = Vec::new();
-        // Text from stdin is no file of the repository.
-        if let Some(place) = finding
-            .place()
-            .filter(|place| !place.source.starts_with('<'))
-        {
-            properties.push(format!(
-                "file={}",
-                property(&one_line(place.source.trim_start_matches("./")))
-            ));
-            properties.push(format!("line={}", place.line));
-            if !place.excerpt.is_empty() {
-                properties.push(format!("col={}", place.column));
-            }
+    checked
+        .findings
+        .iter()
+        .map(|finding| annotation(&finding.diagnostic))
+        .collect()
+}
+
+/// One workflow command a problem, for runs that are refused.
+pub fn annotations(problems: &[Diagnostic]) -> String {
+    problems.iter().map(annotation).collect()
+}
+
+fn annotation(diagnostic: &Diagnostic) -> String {
+    let command = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "notice",
+    };
+    let mut properties = Vec::new();
+    let place = diagnostic.labels.first().map(|label| &label.place);
+    // Text from stdin is no file of the repository.
+    if let Some(place) = place.filter(|place| !place.source.starts_with('<')) {
+        let file = one_line(place.source.trim_start_matches("./"));
+        properties.push(format!("file={}", property(&file)));
+        properties.push(format!("line={}", place.line));
+        if !place.excerpt.is_empty() {
+            properties.push(format!("col={}", place.column));
         }
-        properties.push(format!(
-            "title={}",
-            property(&format!("podgraft: {}", diagnostic.code.name()))
-        ));
-        let sentence = |text: &str| one_line(&shown::brief(text));
-        let help = diagnostic
-            .help
-            .as_ref()
-            .map_or(String::new(), |help| format!("\n{}", sentence(help)));
-        let message = value(&format!("{}{help}", sentence(&diagnostic.message)));
-        let _ = writeln!(commands, "::{command} {}::{message}", properties.join(","));
     }
-    commands
+    let title = format!("podgraft: {}", diagnostic.code.name());
+    properties.push(format!("title={}", property(&title)));
+    let sentence = |text: &str| one_line(&shown::brief(text));
+    let help = diagnostic
+        .help
+        .as_ref()
+        .map_or(String::new(), |help| format!("\n{}", sentence(help)));
+    let message = value(&format!("{}{help}", sentence(&diagnostic.message)));
+    format!("::{command} {}::{message}\n", properties.join(","))
 }
 
 fn value(text: &str) -> String {
