@@ -290,3 +290,100 @@ fn gaps_are_marked() {
     assert!(shows("a\n[...]\nc\n", "a\nb\nc\n") && shows("a\n[...]\n", "a\nb\n") && shows("", ""));
     assert!(!shows("a\nc\n", "a\nb\nc\n") && !shows("b\n", "a\nb\n") && !shows("a\n", "a\nb\n"));
 }
+
+/// The name that a heading has in a link: as GitHub and mdBook make it.
+fn anchor(heading: &str) -> String {
+    heading
+        .trim_start_matches('#')
+        .trim()
+        .to_lowercase()
+        .chars()
+        .filter_map(|character| match character {
+            ' ' => Some('-'),
+            '-' | '_' => Some(character),
+            _ => character.is_alphanumeric().then_some(character),
+        })
+        .collect()
+}
+
+/// The anchors of a page.
+fn anchors(page: &str) -> BTreeSet<String> {
+    parts(page)
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text(text) => Some(text),
+            Part::Block { .. } => None,
+        })
+        .flat_map(|text| {
+            text.lines()
+                .filter(|line| line.starts_with('#'))
+                .map(anchor)
+        })
+        .collect()
+}
+
+/// The targets of the links of a page, outside fenced blocks.
+fn links(page: &str) -> Vec<String> {
+    let link = regex_lite::Regex::new(r"\]\(([^)\s]+)\)").expect("the expression is right");
+    let mut found = Vec::new();
+    for part in parts(page) {
+        if let Part::Text(text) = part {
+            found.extend(link.captures_iter(&text).map(|link| link[1].to_owned()));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let mut broken = Vec::new();
+    let mut checked = 0;
+    let own = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "CHANGELOG.md",
+    ]
+    .map(PathBuf::from);
+    for path in pages(Path::new("docs")).into_iter().chain(own) {
+        let page = fs::read_to_string(&path).expect("the page is readable");
+        for link in links(&page) {
+            if link.starts_with("http") || link.starts_with("mailto:") {
+                continue;
+            }
+            checked += 1;
+            let (file, fragment) = link.split_once('#').unwrap_or((&link, ""));
+            let target = if file.is_empty() {
+                path.clone()
+            } else {
+                path.parent().expect("a file is in a folder").join(file)
+            };
+            let is_there = target.exists()
+                && (fragment.is_empty()
+                    || fs::read_to_string(&target)
+                        .is_ok_and(|page| anchors(&page).contains(fragment)));
+            if !is_there {
+                broken.push(format!("{}: {link}", path.display()));
+            }
+        }
+    }
+    assert!(checked > 30, "only {checked} links were found");
+    assert_eq!(broken, Vec::<String>::new());
+}
+
+#[test]
+fn every_page_is_in_the_book() {
+    let summary = fs::read_to_string("docs/SUMMARY.md").expect("the book has a table of contents");
+    let listed: BTreeSet<PathBuf> = links(&summary)
+        .iter()
+        .map(|link| Path::new("docs").join(link))
+        .collect();
+    let there: BTreeSet<PathBuf> = pages(Path::new("docs"))
+        .into_iter()
+        .filter(|path| !path.ends_with("SUMMARY.md"))
+        .collect();
+    assert_eq!(
+        listed, there,
+        "docs/SUMMARY.md lists other pages than there are"
+    );
+}
