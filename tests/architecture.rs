@@ -30,6 +30,7 @@ const ORDER: &[&str] = &[
     "publish",
     "krm",
     "lint",
+    "suggest",
 ];
 
 const MOST_LINES: usize = 800;
