@@ -296,7 +296,7 @@ fn cost_is_bounded_by_steps() {
                 .insert(format!("v{number}"), expression.uses);
             known.push(Variable {
                 name: format!("v{number}"),
-                expression,
+                body: Body::Expression(expression),
                 at: 0..0,
             });
         }
