@@ -219,6 +219,8 @@ codes! {
     BadPatch = "bad-patch",
     /// A `test` of a JSON patch does not hold, so the patch does not apply to this workload.
     PatchNotApplied = "patch-not-applied",
+    /// Other content of the same identity stays, as the policy wants it.
+    Kept = "kept",
     /// kustomize finds what it patches by its name, and an object has none or another one of the same.
     UnclearTarget = "unclear-target",
     /// `check`: the policies would change a workload.

@@ -166,6 +166,16 @@ fn examples_print_what_the_pages_show() {
 }
 
 #[test]
+fn the_page_on_expressions_is_what_the_program_prints() {
+    let page = podgraft::policy::reference::page();
+    if std::env::var_os("BLESS").is_some() {
+        fs::write("docs/expressions.md", &page).expect("the page is writable");
+    }
+    let written = fs::read_to_string("docs/expressions.md").expect("the page is there");
+    assert_eq!(written, page);
+}
+
+#[test]
 fn every_format_of_policy_has_a_page_with_an_example() {
     for format in FORMATS
         .iter()

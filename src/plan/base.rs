@@ -24,8 +24,13 @@ pub fn base_of(workload: &Workload<'_>, policies: &[Policy], inventory: &Invento
         leave_out_containers(workload, inject, &mut base);
         leave_out_texts(workload, inject, &mut base);
         if looks_at_items {
+            let volumes: Vec<Item> = inject
+                .volumes
+                .iter()
+                .map(|(item, _)| item.clone())
+                .collect();
             let lists = [
-                ("volumes", &inject.volumes),
+                ("volumes", &volumes),
                 ("imagePullSecrets", &inject.image_pull_secrets),
             ];
             lists.into_iter().for_each(|(list, ours)| {
@@ -61,7 +66,13 @@ pub fn base_of(workload: &Workload<'_>, policies: &[Policy], inventory: &Invento
 
 /// Whether a policy could see what stands in lists other than those of containers.
 fn looks_at_items(policy: &Policy) -> bool {
-    let by_expression = |rule: &Rule| rule.template.is_some() || !rule.match_conditions.is_empty();
+    let by_expression = |rule: &Rule| {
+        let choice = &rule.containers;
+        rule.template.is_some()
+            || !rule.match_conditions.is_empty()
+            || !choice.match_conditions.is_empty()
+            || choice.computed_names.iter().any(Option::is_some)
+    };
     let by_env = |rule: &Rule| {
         !rule.containers.with_env.is_empty() || !rule.containers.without_env.is_empty()
     };
@@ -88,7 +99,12 @@ fn each_rule(
         for rule in &policy.rules {
             let chosen = match (&rule.template, level) {
                 (None, Level::Pod) => Vec::new(),
-                _ => choose_containers(&rule.containers, workload, seen, inventory),
+                _ => {
+                    let chosen =
+                        choose_containers(policy, &rule.containers, workload, seen, inventory);
+                    let Ok(chosen) = chosen else { continue };
+                    chosen
+                }
             };
             // What cannot be evaluated was not put there; where it matters, planning says why.
             if let Ok(expanded) = expand(policy, rule, workload, seen, inventory, &chosen) {

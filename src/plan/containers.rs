@@ -19,6 +19,9 @@ const NATIVE_SIDECARS_SINCE: u32 = 29;
 /// Kubernetes 1.35 is the first where containers have other restart policies by default (KEP-5307).
 const RESTART_POLICIES_SINCE: u32 = 35;
 
+const PORT_CLASH: &str =
+    "a pod has each port number and name once: choose others, or one container with `containers`";
+
 const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 
 impl<'t> Planner<'_, 't> {
@@ -71,10 +74,13 @@ impl<'t> Planner<'_, 't> {
                 .as_ref()
                 .and_then(|list| self.draft.item(list, at))
         {
-            let problem = self.conflict(&there, what, item);
-            return Err(Box::new(problem.help(
-                "init containers and app containers share one name space: rename one",
-            )));
+            return self
+                .kept_or_conflict(&there, what, item)
+                .map_err(|problem| {
+                    let help =
+                        "init containers and app containers share one name space: rename one";
+                    Box::new(problem.help(help))
+                });
         }
         let own = self.pod_list(list.key());
         if let Some(at) = self.position_by(own.as_ref(), "name", name)
@@ -161,7 +167,7 @@ impl<'t> Planner<'_, 't> {
             return Ok(());
         }
         if !self.replaces() {
-            return Err(self.conflict(there, what, item));
+            return self.kept_or_conflict(there, what, item);
         }
         replace(self)?;
         let what = if self.options.details {
@@ -227,6 +233,10 @@ impl<'t> Planner<'_, 't> {
                         } else {
                             format!("the port name `{}`", name.unwrap_or_default())
                         };
+                        if is_same_number {
+                            let clash = self.kept_or_conflict(&port, what, item);
+                            return clash.map_err(|problem| Box::new(problem.help(PORT_CLASH)));
+                        }
                         return Err(self.port_clash(&port, what, item));
                     }
                 }
@@ -247,8 +257,7 @@ impl<'t> Planner<'_, 't> {
         what: impl fmt::Display,
         item: &Item,
     ) -> Box<Diagnostic> {
-        let help = "a pod has each port number and name once: choose others, or one container with `containers`";
-        Box::new(self.conflict(there, what, item).help(help))
+        Box::new(self.conflict(there, what, item).help(PORT_CLASH))
     }
 
     pub(super) fn port_identity(&self, port: &Part) -> (Cow<'t, str>, Cow<'t, str>) {

@@ -391,7 +391,7 @@ fn apply<'t>(
         Err(No::Skip(skip)) => return Outcome::Skipped(*skip),
         Err(No::Undecided(problem)) => return failed(policy, vec![*problem], planned),
     }
-    if let Some(skip) = others::foreign_mark(policy, workload, &planned.draft) {
+    if let Some(skip) = others::left_alone(policy, workload, &planned.draft) {
         return Outcome::Skipped(skip);
     }
     if let Some(problem) = others::rival(policy, workload, earlier, &planned.policies) {
@@ -536,7 +536,11 @@ fn apply_rule<'p, 't>(
         Err(No::Skip(skip)) => return applied.skips.push((rule, *skip)),
         Err(No::Undecided(problem)) => return applied.problems.push(*problem),
     }
-    let mut chosen = choose_containers(&rule.containers, workload, base, inventory);
+    let chosen = choose_containers(policy, &rule.containers, workload, base, inventory);
+    let mut chosen = match chosen {
+        Ok(chosen) => chosen,
+        Err(problem) => return applied.problems.push(*problem),
+    };
     if policy.apply_rules == ApplyRules::One {
         chosen.retain(|container| applied.taken.insert(container.node));
     }

@@ -1,44 +1,69 @@
 //! Who else has to do with a workload: an operator that has been here, another policy of a group of which one is enough.
 
+use globset::GlobMatcher;
+use std::ops::Range;
+
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
-use crate::policy::Policy;
+use crate::policy::{LeaveAlone, Mark, Policy};
 use crate::report::{Outcome, PolicyReport, Skip};
 
 use super::draft::Draft;
 use super::marked;
 
-/// An operator's own mark on a workload, where podgraft's marker does not say that this policy put it there.
-pub(super) fn foreign_mark(
+/// What another injector has left in the input, where podgraft's marker does not say that this policy put it there.
+pub(super) fn left_alone(
     policy: &Policy,
     workload: &Workload<'_>,
     draft: &Draft<'_>,
 ) -> Option<Skip> {
-    if policy.foreign_marks.is_empty()
+    if policy.leave_alone.is_empty()
         || marked(draft)
             .split(',')
             .any(|name| name.trim() == policy.identity)
     {
         return None;
     }
+    let sign = |sign: &LeaveAlone| match sign {
+        LeaveAlone::Mark(mark, values) => left_mark(workload, mark, values),
+        LeaveAlone::Container(name) => left_container(workload, name),
+    };
+    policy.leave_alone.iter().find_map(sign)
+}
+
+fn already(by: String, at: Option<Range<usize>>) -> Skip {
+    let reason = format!("already injected by {by}");
+    Skip {
+        is_near_miss: true,
+        ..Skip::because(reason).found_at(at)
+    }
+}
+
+fn left_mark(workload: &Workload<'_>, mark: &Mark, values: &[GlobMatcher]) -> Option<Skip> {
     let tree = workload.tree;
-    let annotations = tree.get(workload.pod_metadata()?, "annotations")?;
-    policy.foreign_marks.iter().find_map(|mark| {
-        let value = tree.scalar(tree.get(annotations, &mark.annotation)?)?;
-        mark.values.iter().any(|own| own == value).then(|| {
-            let reason = format!(
-                "the pod annotation `{}: {value}` says that somebody else has done it",
-                mark.annotation
-            );
-            let at = tree
-                .get(annotations, &mark.annotation)
-                .map(|value| tree.span(value));
-            Skip {
-                is_near_miss: true,
-                ..Skip::because(reason).found_at(at)
-            }
+    let (field, word, key) = match mark {
+        Mark::Annotation(key) => ("annotations", "annotation", key),
+        Mark::Label(key) => ("labels", "label", key),
+    };
+    let holders = [(workload.pod_metadata(), "pod "), (workload.metadata(), "")];
+    holders.into_iter().find_map(|(metadata, whose)| {
+        let node = tree.get(tree.get(metadata?, field)?, key)?;
+        let value = tree.scalar(node)?;
+        let is_meant = values.is_empty() || values.iter().any(|glob| glob.is_match(value));
+        is_meant.then(|| {
+            let by = format!("somebody else: the {whose}{word} `{key}: {value}` says so");
+            already(by, Some(tree.span(node)))
         })
     })
+}
+
+fn left_container(workload: &Workload<'_>, name: &GlobMatcher) -> Option<Skip> {
+    let containers = workload.containers();
+    let container = containers
+        .iter()
+        .find(|container| name.is_match(container.name))?;
+    let by = format!("somebody else: it has the container `{}`", container.name);
+    Some(already(by, Some(workload.tree.span(container.node))))
 }
 
 /// An earlier policy of the same group that is for this workload, too.

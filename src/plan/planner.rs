@@ -159,8 +159,8 @@ impl<'c, 't> Planner<'c, 't> {
     /// Plans all that the rule injects. Every step is tried, so that all problems are found in one run.
     pub fn run(mut self) -> Self {
         let inject = self.inject;
-        for item in &inject.volumes {
-            self.attempt(|planner| planner.volume(item));
+        for (item, position) in &inject.volumes {
+            self.attempt(|planner| planner.volume(item, position));
         }
         for (item, position) in &inject.init_containers {
             self.attempt(|planner| planner.container(ListKey::InitContainers, item, position));
@@ -241,6 +241,34 @@ impl<'c, 't> Planner<'c, 't> {
 
     pub(super) fn replaces(&self) -> bool {
         self.rule.on_conflict == OnConflict::Replace
+    }
+
+    pub(super) fn keeps(&self) -> bool {
+        self.rule.on_conflict == OnConflict::Keep
+    }
+
+    /// Other content of the same identity is there: it stays where the policy says so, and is a conflict otherwise.
+    pub(super) fn kept_or_conflict(
+        &mut self,
+        there: &Part,
+        what: impl fmt::Display,
+        item: &Item,
+    ) -> Step {
+        if !self.keeps() {
+            return Err(self.conflict(there, what, item));
+        }
+        if self.options.details {
+            let message = format!("kept: {what} of {}", self.workload.title());
+            let place = match self.draft.origin(there) {
+                Some(node) => self.workload.place(node),
+                None => self.workload.own_place(),
+            };
+            let note = Diagnostic::note(Code::Kept, message).at(place, "stays as it is");
+            let wants = format!("policy `{}` wants this", self.policy.identity);
+            self.problems
+                .push(note.at(self.policy.text.place(item.at.clone()), wants));
+        }
+        Ok(())
     }
 
     /// Opens the mapping at a path of keys that are all there.

@@ -3,12 +3,14 @@
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::policy::Item;
+use crate::policy::{EnvOp, Item, Position, TextChange};
 
 use super::containers::text_of;
 use super::draft::{OpenId, Part};
+use super::env::{joined, value_of};
 use super::order;
 use super::planner::{Planner, Step};
 use super::same::is_same;
@@ -58,9 +60,12 @@ impl<'t> Planner<'_, 't> {
                 self.attempt(|planner| planner.text(whose, field, key, item));
             }
         }
+        for text in &inject.text_changes {
+            self.attempt(|planner| planner.text_change(text));
+        }
     }
 
-    pub(super) fn volume(&mut self, item: &Item) -> Step {
+    pub(super) fn volume(&mut self, item: &Item, position: &Position) -> Step {
         let name = text_of(item, "name");
         let what = format_args!("the volume `{name}`");
         if let Some(claim) = self
@@ -69,15 +74,18 @@ impl<'t> Planner<'_, 't> {
             .find(|(_, own)| own.as_deref() == Some(name))
         {
             let help = "a claim template makes a volume of its name: rename the policy's volume";
-            return Err(Box::new(self.conflict(&claim.0, what, item).help(help)));
+            return self
+                .kept_or_conflict(&claim.0, what, item)
+                .map_err(|problem| Box::new(problem.help(help)));
         }
-        self.pod_list_item("volumes", item, name, what, format_args!("volume {name}"))
+        let done = format_args!("volume {name}");
+        self.pod_list_item(("volumes", position), item, name, what, done)
     }
 
     pub(super) fn image_pull_secret(&mut self, item: &Item) -> Step {
         let name = text_of(item, "name");
         self.pod_list_item(
-            "imagePullSecrets",
+            ("imagePullSecrets", &Position::Last),
             item,
             name,
             format_args!("the image pull secret `{name}`"),
@@ -87,7 +95,7 @@ impl<'t> Planner<'_, 't> {
 
     fn pod_list_item(
         &mut self,
-        list: &str,
+        (list, position): (&str, &Position),
         item: &Item,
         name: &str,
         what: fmt::Arguments<'_>,
@@ -103,9 +111,9 @@ impl<'t> Planner<'_, 't> {
                 replaced.map_err(|refusal| planner.refused(&refusal))
             });
         }
+        let at = self.index_for(position, own.as_ref(), item)?;
         let opened = self.open_pod_list(list)?;
-        let end = self.draft.raw_items(opened).len();
-        self.draft.insert(opened, end, item.value.clone());
+        self.draft.insert(opened, at, item.value.clone());
         self.report(done);
         Ok(())
     }
@@ -127,16 +135,18 @@ impl<'t> Planner<'_, 't> {
         claims.into_iter().map(named).collect()
     }
 
-    /// A label or annotation.
-    fn text(&mut self, whose: Whose, field: &str, key: &str, item: &Item) -> Step {
+    fn text_there(&self, whose: Whose, field: &str, key: &str) -> Option<Part> {
         let holder = match whose {
             Whose::Pod => self.template_part(),
             Whose::Workload => self.draft.root(),
         };
-        let metadata = self.draft.get(&holder, "metadata");
-        let there = metadata
-            .and_then(|metadata| self.draft.get(&metadata, field))
-            .and_then(|map| self.draft.get(&map, key));
+        let metadata = self.draft.get(&holder, "metadata")?;
+        self.draft.get(&self.draft.get(&metadata, field)?, key)
+    }
+
+    /// A label or annotation.
+    fn text(&mut self, whose: Whose, field: &str, key: &str, item: &Item) -> Step {
+        let there = self.text_there(whose, field, key);
         let place = if whose == Whose::Pod { "pod " } else { "" };
         let one = field.trim_end_matches('s');
         if let Some(there) = &there {
@@ -147,13 +157,29 @@ impl<'t> Planner<'_, 't> {
                 return Ok(());
             }
             // No policy may win here, so there is no use in saying that one could.
-            if whose == Whose::Pod && field == "labels" {
+            if whose == Whose::Pod && field == "labels" && !self.keeps() {
                 self.refuse_selector_label(key, item)?;
             }
             if !self.replaces() {
-                return Err(self.conflict(there, format_args!("the {place}{one} `{key}`"), item));
+                let what = format_args!("the {place}{one} `{key}`");
+                return self.kept_or_conflict(there, what, item);
             }
         }
+        self.set_text(whose, field, key, item)
+    }
+
+    fn set_text(&mut self, whose: Whose, field: &str, key: &str, item: &Item) -> Step {
+        let there = self.text_there(whose, field, key);
+        if there
+            .as_ref()
+            .and_then(|there| self.draft.text(there))
+            .as_deref()
+            == item.value.as_str()
+        {
+            return Ok(());
+        }
+        let place = if whose == Whose::Pod { "pod " } else { "" };
+        let one = field.trim_end_matches('s');
         if whose == Whose::Pod && field == "labels" {
             self.refuse_selector_label(key, item)?;
         }
@@ -180,6 +206,32 @@ impl<'t> Planner<'_, 't> {
             None => self.report(format_args!("{place}{one} {key}")),
         }
         Ok(())
+    }
+
+    /// A label or annotation that is joined with what is there, or set where nothing is.
+    fn text_change(&mut self, text: &TextChange) -> Step {
+        let TextChange {
+            is_of_workload,
+            field,
+            change,
+        } = text;
+        let whose = match is_of_workload {
+            true => Whose::Workload,
+            false => Whose::Pod,
+        };
+        let there = self.text_there(whose, field, &change.name);
+        let there = there.and_then(|there| self.draft.text(&there).map(Cow::into_owned));
+        let ours = value_of(change).unwrap_or_default();
+        let value = match there {
+            Some(_) if change.op == EnvOp::SetIfAbsent => return Ok(()),
+            Some(own) => joined(&own, ours, change),
+            None => ours.to_owned(),
+        };
+        let item = Item {
+            value: Arc::new(Value::String(value)),
+            at: change.item.at.clone(),
+        };
+        self.set_text(whose, field, &change.name, &item)
     }
 
     /// A changed label that the workload's selector uses would cut the workload off from its pods; the API server
@@ -309,11 +361,8 @@ impl<'t> Planner<'_, 't> {
             return self.extend_pod_list(path, own.len(), added);
         }
         if !self.replaces() {
-            return Err(self.conflict(
-                &there,
-                format_args!("the pod's `{}`", path.join(".")),
-                item,
-            ));
+            let what = format_args!("the pod's `{}`", path.join("."));
+            return self.kept_or_conflict(&there, what, item);
         }
         let pod_spec = self.open_pod_spec()?;
         self.set_leaf(pod_spec, path, value, order::POD_SPEC)?;
@@ -346,6 +395,7 @@ impl<'t> Planner<'_, 't> {
             match twin {
                 None => added.push(value.clone()),
                 Some(twin) if is_same(twin, value) => {}
+                Some(_) if self.keeps() => {}
                 Some(_) if self.replaces() => return Ok(None),
                 Some(_) => {
                     return Err(self.conflict(

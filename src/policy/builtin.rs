@@ -130,7 +130,25 @@ pub const BUILTINS: &[Builtin] = &[
     ),
 ];
 
+/// The built-in policy for resources of a group and kind.
+pub fn for_resources(group: &str, kind: &str) -> Option<&'static Builtin> {
+    BUILTINS
+        .iter()
+        .find(|builtin| builtin.source() == Some((group, kind)))
+}
+
 impl Builtin {
+    /// The group and kind of the resources that it is for, as its file states them.
+    pub fn source(&self) -> Option<(&'static str, &'static str)> {
+        let (_, source) = self.text.split_once("\n  source:\n")?;
+        let word = |key: &str| {
+            let mut lines = source.lines().take_while(|line| line.starts_with("    "));
+            lines.find_map(|line| line.trim_start().strip_prefix(key))
+        };
+        let (group, _) = word("apiVersion: ")?.split_once('/')?;
+        Some((group, word("kind: ")?))
+    }
+
     /// What it is for: the first line of its comment.
     pub fn summary(&self) -> &'static str {
         let line = self.text.lines().next().unwrap_or_default();

@@ -11,7 +11,7 @@ use super::document::Document;
 use super::params::ParamSetting;
 use super::places::{Origins, Places};
 use super::schema::{Schema, Templates};
-use super::{ConfigKey, ForeignMark, Policy, native};
+use super::{ConfigKey, Policy, native};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::yaml::value::{Path, Step};
 
@@ -87,8 +87,6 @@ pub struct Beyond {
     pub config_keys: Vec<ConfigKey>,
     /// What to tell the user once a workload is changed.
     pub effects: Vec<Diagnostic>,
-    /// What shows that the operator has been here.
-    pub foreign_marks: Vec<ForeignMark>,
     /// Whether only one resource of the kind may apply to a workload.
     pub is_alone: bool,
     /// For each rule, the text that the names of its workloads contain, and its place.
@@ -99,7 +97,6 @@ impl Beyond {
     fn add_to(self, policy: &mut Policy, kind: &str) {
         policy.config_keys = self.config_keys;
         policy.effects = self.effects;
-        policy.foreign_marks = self.foreign_marks;
         policy.alone_among = self.is_alone.then(|| kind.into());
         for (rule, part) in policy.rules.iter_mut().zip(self.name_parts) {
             rule.name_part = part;
@@ -193,7 +190,10 @@ pub fn translate(
             settings: &[],
             ..*given
         },
-    ) {
+        None,
+    )
+    .and_then(|(policy, _)| policy.ok_or_else(Vec::new))
+    {
         Ok(policy) if !problems.iter().any(Diagnostic::is_error) => policy,
         Ok(_) => return Err(problems),
         Err(more) => return Err(once(problems.into_iter().chain(more))),

@@ -16,7 +16,7 @@ use crate::source::Place;
 use crate::yaml::value::Path;
 
 /// One object of a policy file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Document<'t> {
     /// The file.
     pub file: Arc<PolicyText>,

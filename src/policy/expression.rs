@@ -4,17 +4,17 @@
 //! The crate has no limit of cost, so what an expression may cost is bounded by its form: its length, the depth of its
 //! nesting, and of lists within lists that it walks; by the length of these lists; and by the steps of `cost`.
 
+mod check;
 mod cost;
+mod kubernetes;
 mod library;
 mod lookups;
+mod macros;
 mod words;
 
-use cel::common::ast::operators::{INDEX, OPT_INDEX, OPT_SELECT};
-use cel::common::ast::{
-    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr,
-};
+use cel::common::ast::IdedExpr;
 use cel::objects::{Key, Map, OptionalValue};
-use cel::{Context, Value as Cel};
+use cel::{Context, ExecutionError, Value as Cel};
 use serde_json::{Number, Value};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -23,15 +23,15 @@ use std::sync::Arc;
 
 use super::functions::MAX_TEXT;
 use super::template::{Fault, Params, ValueTemplate};
-use super::vocabulary::{Asked, Uses, Vocabulary, check_function, fields_of};
+use super::vocabulary::{Uses, Vocabulary, fields_of};
 use crate::diagnostic::Code;
-use crate::manifest::workload::group_of;
-use library::{CHARGED, CHARGED_EACH, ENV, JOIN, REPLACE, WALKED, is_free};
+use check::{Check, Parsed};
+use library::ENV;
 use lookups::Known;
 pub use lookups::Wanted;
 use words::{in_words, shortened};
 
-const MAX_LENGTH: usize = 4096;
+const MAX_LENGTH: usize = 16_384;
 const MAX_NESTING: u16 = 64;
 const MAX_BRACKETS: usize = 40;
 const MAX_DEPTH: usize = 40;
@@ -42,16 +42,15 @@ const MAX_WALKS: usize = 2;
 /// Objects that are looked up by what other looked-up objects say.
 const MAX_ROUNDS: usize = 8;
 /// Names that stand for one value, not for a set of fields.
-const WHOLE: [&str; 2] = ["object", "namespaceObject"];
+const WHOLE: [&str; 3] = ["object", "namespaceObject", "source"];
+/// The variable that holds the resource of `source`; no policy can name one so.
+pub const SOURCE: &str = "@source";
 
 /// Names and the fields of them; without a field a name is wanted whole.
 type Wants = BTreeSet<(String, Option<String>)>;
 
 /// Groups and kinds of objects.
 pub type ObjectKinds = BTreeSet<(String, String)>;
-
-/// The tree of an expression, what it wants, and the kinds of objects that it looks up.
-type Parsed = (IdedExpr, Wants, ObjectKinds);
 
 /// A compiled expression.
 #[derive(Debug, Clone)]
@@ -64,6 +63,8 @@ pub struct Expression {
     pub uses: Uses,
     /// It calls `lookup`.
     looks_up: bool,
+    /// Fields of which it asks whether they are there; `None` where it always needs all that it names.
+    tested: Option<Wants>,
 }
 
 /// The same text; within one policy it is the same expression.
@@ -91,6 +92,8 @@ pub enum Body {
     Expression(Expression),
     /// `value`.
     Value(ValueTemplate),
+    /// What is known when the policy is read.
+    Constant(Arc<Value>),
 }
 
 impl Body {
@@ -99,6 +102,7 @@ impl Body {
         match self {
             Body::Expression(expression) => expression.uses,
             Body::Value(value) => value.uses(),
+            Body::Constant(_) => Uses::default(),
         }
     }
 }
@@ -160,7 +164,12 @@ impl Expression {
         if brackets(text) > MAX_BRACKETS {
             return Err(vec![too_deep()]);
         }
-        let (tree, wants, kinds) = Self::parse_on_deep_stack(text, vocabulary)?;
+        let Parsed {
+            tree,
+            wants,
+            kinds,
+            tested,
+        } = Self::parse_on_deep_stack(text, vocabulary)?;
         let uses =
             |(root, field): &(String, Option<String>)| vocabulary.uses(root, field.as_deref());
         let mut uses = wants.iter().map(uses).fold(Uses::default(), Uses::and);
@@ -176,6 +185,7 @@ impl Expression {
             wants,
             uses,
             looks_up,
+            tested,
         })
     }
 
@@ -200,7 +210,7 @@ impl Expression {
 
     fn parse(text: &str, vocabulary: &Vocabulary) -> Result<Parsed, Vec<Fault>> {
         let parsed = ENV.parser().max_recursion_depth(MAX_NESTING).parse(text);
-        let mut tree = parsed.map_err(|errors| {
+        let tree = parsed.map_err(|errors| {
             let words = errors
                 .errors
                 .first()
@@ -220,284 +230,19 @@ impl Expression {
                 help,
             )]
         })?;
-        let mut check = Check {
-            vocabulary,
-            bound: Vec::new(),
-            walks: 0,
-            depth: 0,
-            wants: Wants::new(),
-            kinds: ObjectKinds::new(),
-            tested: BTreeSet::new(),
-            faults: Vec::new(),
-        };
-        check.expression(&mut tree);
-        if check.faults.is_empty() {
-            Ok((tree, check.wants, check.kinds))
-        } else {
-            Err(check.faults)
-        }
+        Check::new(vocabulary).checked(tree)
+    }
+
+    /// Whether it names more than the parameters, the variables and the resource.
+    pub fn names_workload(&self) -> bool {
+        let known = ["params", "variables", "source"];
+        let mut roots = self.wants.iter().map(|(root, _)| root.as_str());
+        self.looks_up || roots.any(|root| fields_of(root).len() > 1 || !known.contains(&root))
     }
 
     /// The text that it was compiled from.
     pub fn text(&self) -> &str {
         &self.text
-    }
-}
-
-/// Looks at every name of an expression, and puts our own functions where the crate's would not do.
-struct Check<'c> {
-    vocabulary: &'c Vocabulary,
-    /// Names that comprehensions bring in.
-    bound: Vec<String>,
-    /// How many lists are being walked here.
-    walks: usize,
-    depth: usize,
-    wants: Wants,
-    kinds: ObjectKinds,
-    /// Fields of which it was asked whether they are there.
-    tested: BTreeSet<(String, String)>,
-    faults: Vec<Fault>,
-}
-
-impl Check<'_> {
-    fn expression(&mut self, tree: &mut IdedExpr) {
-        self.depth += 1;
-        if self.depth == MAX_DEPTH + 1 {
-            self.faults.push(too_deep());
-        }
-        match &mut tree.expr {
-            Expr::Unspecified | Expr::Literal(_) => {}
-            Expr::Ident(name) => self.name(name),
-            Expr::Select(select) => self.select(select),
-            Expr::Call(call) => self.call(call),
-            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
-            Expr::List(list) => list
-                .elements
-                .iter_mut()
-                .for_each(|entry| self.charged(entry, CHARGED)),
-            Expr::Map(map) => map
-                .entries
-                .iter_mut()
-                .for_each(|entry| self.entry(&mut entry.expr)),
-            Expr::Struct(message) => {
-                let help = "write a map instead: `{'key': value}`";
-                let text = format!("expressions know no type `{}`", message.type_name);
-                self.faults
-                    .push(Fault::new(Code::BadExpression, text, help));
-            }
-        }
-        self.depth -= 1;
-    }
-
-    fn entry(&mut self, entry: &mut EntryExpr) {
-        match entry {
-            EntryExpr::StructField(field) => self.expression(&mut field.value),
-            EntryExpr::MapEntry(entry) => {
-                self.expression(&mut entry.key);
-                self.charged(&mut entry.value, CHARGED);
-            }
-        }
-    }
-
-    fn name(&mut self, name: &str) {
-        if self.is_bound(name) {
-            return;
-        }
-        match self.vocabulary.check_root(name) {
-            Ok(()) => {
-                // Those above alone: a variable that wants them all is not one of them.
-                let above = self
-                    .vocabulary
-                    .variables
-                    .keys()
-                    .filter(|_| name == "variables");
-                self.wants
-                    .extend(above.map(|variable| (name.to_owned(), Some(variable.clone()))));
-                self.wants.insert((name.to_owned(), None));
-            }
-            Err(fault) => self.faults.push(fault),
-        }
-    }
-
-    fn is_bound(&self, name: &str) -> bool {
-        name.starts_with('@') || self.bound.iter().any(|own| own == name)
-    }
-
-    fn select(&mut self, select: &mut SelectExpr) {
-        let asked = if select.test {
-            Asked::Perhaps
-        } else {
-            Asked::Plainly
-        };
-        match free_name(&select.operand)
-            .filter(|name| !self.is_bound(name))
-            .map(str::to_owned)
-        {
-            Some(root) => self.field(&root, &select.field, asked),
-            None => {
-                if let Expr::Select(inner) = &select.operand.expr
-                    && free_name(&inner.operand) == Some("containers")
-                    && !self.is_bound("containers")
-                    && let Err(fault) =
-                        self.vocabulary
-                            .check_field("container", &select.field, asked)
-                {
-                    self.faults.push(fault);
-                }
-                self.expression(&mut select.operand);
-            }
-        }
-    }
-
-    fn field(&mut self, root: &str, field: &str, asked: Asked) {
-        // `has(params.a) ? params.a : ...` reads it only where it is there.
-        let is_tested = !self.tested.insert((root.to_owned(), field.to_owned()));
-        let asked = match asked {
-            Asked::Plainly if !is_tested => {
-                self.tested.remove(&(root.to_owned(), field.to_owned()));
-                Asked::Plainly
-            }
-            Asked::Plainly | Asked::Perhaps => Asked::Perhaps,
-        };
-        let checked = self
-            .vocabulary
-            .check_root(root)
-            .and_then(|()| self.vocabulary.check_field(root, field, asked));
-        match checked {
-            Ok(()) => {
-                self.wants.insert((root.to_owned(), Some(field.to_owned())));
-            }
-            Err(fault) => self.faults.push(fault),
-        }
-    }
-
-    fn call(&mut self, call: &mut CallExpr) {
-        if let (INDEX | OPT_INDEX | OPT_SELECT, [of, key]) =
-            (call.func_name.as_str(), call.args.as_slice())
-            && let Expr::Literal(LiteralValue::String(field)) = &key.expr
-            && let Some(root) = free_name(of).filter(|root| !self.is_bound(root))
-        {
-            let asked = if call.func_name == INDEX {
-                Asked::Plainly
-            } else {
-                Asked::Perhaps
-            };
-            let (root, field) = (root.to_owned(), field.inner().to_owned());
-            return self.field(&root, &field, asked);
-        }
-        let is_operator = !call
-            .func_name
-            .starts_with(|char: char| char.is_ascii_alphabetic());
-        let of_optional = call
-            .target
-            .as_ref()
-            .is_some_and(|target| free_name(target) == Some("optional"));
-        let name = if of_optional {
-            format!("optional.{}", call.func_name)
-        } else {
-            call.func_name.clone()
-        };
-        if !is_operator && let Err(fault) = check_function(&name) {
-            self.faults.push(fault);
-        }
-        if name == "lookup" {
-            self.lookup(call);
-        }
-        let is_free = is_free(&call.func_name);
-        if let Some(target) = call.target.as_mut().filter(|_| !of_optional) {
-            self.charged(
-                target,
-                if call.func_name == "split" {
-                    CHARGED_EACH
-                } else {
-                    CHARGED
-                },
-            );
-        }
-        for arg in &mut call.args {
-            if is_free {
-                self.expression(arg)
-            } else {
-                self.charged(arg, CHARGED)
-            }
-        }
-        match call.func_name.as_str() {
-            "replace" => call.func_name = REPLACE.to_owned(),
-            "join" => call.func_name = JOIN.to_owned(),
-            _ => {}
-        }
-    }
-
-    /// Only objects of kinds that stand in a policy are read.
-    fn lookup(&mut self, call: &CallExpr) {
-        let text = |at: usize| match &call.args.get(at)?.expr {
-            Expr::Literal(LiteralValue::String(text)) => Some(text.inner().to_owned()),
-            _ => None,
-        };
-        match (text(0), text(1)) {
-            (Some(api_version), Some(kind)) => {
-                let group = group_of(&api_version).to_owned();
-                self.kinds.insert((group, kind));
-            }
-            _ => {
-                let message = "`lookup` needs its apiVersion and its kind written out";
-                let help = "write `lookup('v1', 'ServiceAccount', name)`: only the name and the namespace may be computed";
-                self.faults
-                    .push(Fault::new(Code::BadExpression, message, help));
-            }
-        }
-    }
-
-    /// An expression whose value is looked at as a whole, or copied: that has its cost.
-    fn charged(&mut self, tree: &mut IdedExpr, charge: &str) {
-        self.expression(tree);
-        let is_accumulator = free_name(tree).is_some_and(|name| name.starts_with('@'));
-        if is_accumulator || matches!(tree.expr, Expr::Literal(_)) && charge == CHARGED {
-            return;
-        }
-        let inner = std::mem::take(tree);
-        tree.expr = Expr::Call(CallExpr {
-            func_name: charge.to_owned(),
-            target: None,
-            args: vec![inner],
-        });
-    }
-
-    fn comprehension(&mut self, walk: &mut ComprehensionExpr) {
-        self.expression(&mut walk.iter_range);
-        self.expression(&mut walk.accu_init);
-        let before = self.bound.len();
-        self.bound
-            .extend([walk.iter_var.clone(), walk.accu_var.clone()]);
-        self.bound.extend(walk.iter_var2.clone());
-        self.walks += 1;
-        if self.walks == MAX_WALKS + 1 {
-            let help = "take the inner one out into `variables`";
-            let message =
-                format!("the expression walks lists within lists more than {MAX_WALKS} deep");
-            self.faults
-                .push(Fault::new(Code::BadExpression, message, help));
-        }
-        for part in [&mut walk.loop_cond, &mut walk.loop_step, &mut walk.result] {
-            self.expression(part);
-        }
-        self.walks -= 1;
-        self.bound.truncate(before);
-        let nodes = cost::of_an_entry(walk);
-        let nodes = IdedExpr {
-            id: 0,
-            expr: Expr::Literal(LiteralValue::Int(nodes.into())),
-        };
-        let range = std::mem::take(&mut walk.iter_range);
-        let call = CallExpr {
-            func_name: WALKED.to_owned(),
-            target: None,
-            args: vec![range, nodes],
-        };
-        walk.iter_range = IdedExpr {
-            id: 0,
-            expr: Expr::Call(call),
-        };
     }
 }
 
@@ -522,13 +267,6 @@ fn too_deep() -> Fault {
         format!("the expression nests more than {MAX_DEPTH} deep"),
         help,
     )
-}
-
-fn free_name(tree: &IdedExpr) -> Option<&str> {
-    match &tree.expr {
-        Expr::Ident(name) => Some(name),
-        _ => None,
-    }
 }
 
 /// Evaluates a policy's expressions over one workload, and one of its containers. What was looked up is kept.
@@ -566,7 +304,8 @@ impl<'e> Evaluator<'e> {
 
     fn cel_value(&self, expression: &Expression) -> Result<Cel, Fault> {
         let mut context = Context::with_env(Arc::clone(&ENV));
-        for (root, fields) in self.bindings(expression)? {
+        let mut late = BTreeMap::new();
+        for (root, fields) in self.bindings(expression, &mut late)? {
             context.add_variable_from_value(
                 root,
                 Cel::Map(Map {
@@ -590,7 +329,13 @@ impl<'e> Evaluator<'e> {
         } else {
             evaluate()
         };
-        resolved.map_err(|error| failed(expression, &in_words(error)))
+        resolved.map_err(|error| match &error {
+            ExecutionError::NoSuchKey(key) => match late.remove(key.as_str()) {
+                Some(fault) => fault,
+                None => failed(expression, &in_words(error)),
+            },
+            _ => failed(expression, &in_words(error)),
+        })
     }
 
     /// Evaluates until nothing is asked for that was not looked up.
@@ -613,10 +358,12 @@ impl<'e> Evaluator<'e> {
         Err(failed(expression, &why))
     }
 
-    /// The maps that stand for the names of an expression, with the fields that it asks for.
+    /// The maps that stand for the names of an expression, with the fields that it asks for. What has no value, and is
+    /// perhaps not needed, is left out: `late` says why.
     fn bindings(
         &self,
         expression: &Expression,
+        late: &mut BTreeMap<String, Fault>,
     ) -> Result<BTreeMap<String, HashMap<Key, Cel>>, Fault> {
         let mut bindings: BTreeMap<String, HashMap<Key, Cel>> = BTreeMap::new();
         let fields = |(root, _): &&(String, Option<String>)| !WHOLE.contains(&root.as_str());
@@ -638,12 +385,29 @@ impl<'e> Evaluator<'e> {
             }
             let bound = bindings.entry(root.clone()).or_default();
             for field in fields {
-                if let Some(value) = self.find(root, &field)? {
-                    bound.insert(Key::from(field), value);
+                let tested = expression.tested.as_ref();
+                let may_wait = tested
+                    .is_some_and(|tested| !tested.contains(&(root.clone(), Some(field.clone()))));
+                match self.find(root, &field) {
+                    Ok(Some(value)) => drop(bound.insert(Key::from(field), value)),
+                    Ok(None) => {}
+                    Err(fault) if may_wait => drop(late.insert(field, fault)),
+                    Err(fault) => return Err(fault),
                 }
             }
         }
         Ok(bindings)
+    }
+
+    fn variable(&self, name: &str) -> Result<Option<Cel>, Fault> {
+        let Some(variable) = self.variables.iter().find(|one| one.name == name) else {
+            return Ok(None);
+        };
+        Ok(Some(match &variable.body {
+            Body::Expression(expression) => self.cel_value(expression)?,
+            Body::Value(value) => from_json(value.evaluate(self)?),
+            Body::Constant(value) => from_json((**value).clone()),
+        }))
     }
 
     fn find(&self, root: &str, field: &str) -> Result<Option<Cel>, Fault> {
@@ -658,17 +422,8 @@ impl<'e> Evaluator<'e> {
                 .cloned()
                 .flatten()
                 .map(|text| Cel::String(Arc::new(text))),
-            "variables" => match self
-                .variables
-                .iter()
-                .find(|variable| variable.name == field)
-            {
-                Some(variable) => Some(match &variable.body {
-                    Body::Expression(expression) => self.cel_value(expression)?,
-                    Body::Value(value) => from_json(value.evaluate(self)?),
-                }),
-                None => None,
-            },
+            "variables" => self.variable(field)?,
+            "source" => self.variable(SOURCE)?,
             _ => self.facts.fact(root, field)?.map(from_json),
         };
         self.found.borrow_mut().insert(key, found.clone());

@@ -191,8 +191,7 @@ fn what_depends_on_the_clock_or_is_missing_is_refused_by_name() {
     for text in [
         "timestamp('2024-01-01T00:00:00Z')",
         "'%d'.format([1])",
-        "'a'.reverse()",
-        "quantity('1Gi')",
+        "semver('1.0.0')",
     ] {
         assert!(refused(text).0.contains("know no function"), "{text}");
     }
@@ -210,7 +209,7 @@ fn cost_is_bounded_by_form() {
         value("[1].all(a, [1].all(b, a == b)) && [1].all(c, c == 1)"),
         json!(true)
     );
-    assert!(refused(&"1+".repeat(3000)).0.contains("longer than"));
+    assert!(refused(&"1+".repeat(9000)).0.contains("longer than"));
     for (open, close) in [
         ("(", ")"),
         ("[", "]"),

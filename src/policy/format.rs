@@ -56,7 +56,7 @@ impl Translator {
         }
     }
 
-    /// The policy that an object is.
+    /// The policy that an object is; `None` for a policy for resources, which is one for each of them.
     ///
     /// # Errors
     /// All that is wrong with it.
@@ -64,14 +64,14 @@ impl Translator {
         &self,
         document: Document<'_>,
         given: &Given<'_>,
-    ) -> Result<Translated, Vec<Diagnostic>> {
+    ) -> Result<Option<Translated>, Vec<Diagnostic>> {
         match self {
-            Translator::Native => native::translate(document, given).map(|policy| Translated {
-                policy,
-                warnings: Vec::new(),
-            }),
+            Translator::Native => {
+                let (policy, warnings) = native::translate(document, given, None)?;
+                Ok(policy.map(|policy| Translated { policy, warnings }))
+            }
             Translator::Converting { convert, .. } => {
-                conversion::translate(document, given, *convert)
+                conversion::translate(document, given, *convert).map(Some)
             }
         }
     }

@@ -62,7 +62,7 @@ pub fn mirror_images(inject: &mut Inject, mirrors: &[ImageMirror]) {
     for item in init.chain(sidecars).chain(&mut inject.ephemeral_containers) {
         rewrite_at(item, "/image", mirrors);
     }
-    for item in &mut inject.volumes {
+    for (item, _) in &mut inject.volumes {
         rewrite_at(item, "/image/reference", mirrors);
     }
 }

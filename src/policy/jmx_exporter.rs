@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+use super::ConfigKey;
 use super::conversion::{self, Conversion, Given, literal, literals, pointer};
 use super::document::Document;
 use super::names::{check_config_key, check_dns_subdomain};
-use super::{ConfigKey, ForeignMark};
 use crate::diagnostic::{Code, Diagnostic};
 
 /// The parameters: `image` carries the agent's jar, `container` is the JVM's.
@@ -80,10 +80,10 @@ pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion,
     check(document, &spec, &mut conversion.problems);
     let port = port(document, &spec, &mut conversion.problems);
     conversion.beyond.is_alone = true;
-    conversion.beyond.foreign_marks = vec![ForeignMark {
-        annotation: MARK.to_owned(),
-        values: ["verified", "verified-failed"].map(str::to_owned).to_vec(),
-    }];
+    conversion.set(
+        "leaveAlone",
+        json!([{"annotation": MARK, "values": ["verified", "verified-failed"]}]),
+    );
     conversion.beyond.config_keys = vec![ConfigKey {
         name: spec.config.config_map_name.clone(),
         key: spec.config.config_map_key.clone(),

@@ -24,6 +24,7 @@ mod podbuggertool;
 pub mod put;
 pub mod quantity;
 pub mod read;
+pub mod reference;
 mod rookout;
 pub mod schema;
 pub mod template;
@@ -43,9 +44,9 @@ use expression::{Expression, ObjectKinds, Variable};
 use images::{ImageMirror, mirror_images};
 pub use native::expand::InjectTemplate;
 pub use native::generate::ResourceTemplate;
-pub use operators::{ConfigKey, ForeignMark};
+pub use operators::{ConfigKey, LeaveAlone};
 pub use patches::{PatchEntry, PatchScope};
-use template::Params;
+use template::{Params, ValueTemplate};
 
 /// One policy, checked, its parameters filled in.
 #[derive(Debug, Clone)]
@@ -89,7 +90,7 @@ pub struct Policy {
     /// Other places for the images that it injects.
     pub image_mirrors: Arc<[ImageMirror]>,
     /// What shows that somebody else has done it: such a workload is left alone.
-    pub foreign_marks: Vec<ForeignMark>,
+    pub leave_alone: Vec<LeaveAlone>,
     /// Of all policies of this group, only one may apply to a workload.
     pub alone_among: Option<Arc<str>>,
     /// Keys of ConfigMaps that what it injects reads.
@@ -153,6 +154,8 @@ pub enum OnConflict {
     Error,
     /// Ours wins.
     Replace,
+    /// What is there stays.
+    Keep,
 }
 
 /// `match` or one item of `exclude`: all given fields must hold.
@@ -266,8 +269,19 @@ pub struct Opt {
     pub values: Vec<String>,
     /// Where to look; the first of these that has the mark decides.
     pub from: BTreeSet<OptFrom>,
+    /// Values in capitals are the same.
+    pub ignores_case: bool,
     /// The policy names the places itself, so that one which is not known is a doubt.
     pub is_from_stated: bool,
+}
+
+impl Opt {
+    /// Whether a value says so.
+    pub fn is_said_by(&self, value: &str) -> bool {
+        self.values
+            .iter()
+            .any(|own| own == value || self.ignores_case && own.eq_ignore_ascii_case(value))
+    }
 }
 
 /// What an opt-in or opt-out is written as.
@@ -358,6 +372,10 @@ pub struct ContainerChoice {
     pub with_env: Vec<String>,
     /// Only containers that state none of these variables.
     pub without_env: Vec<String>,
+    /// `names` and `excludeNames` of which something depends on the workload.
+    pub computed_names: [Option<ValueTemplate>; 2],
+    /// What must hold of a container.
+    pub match_conditions: Vec<Condition>,
     /// An annotation with a list of names: where it is there, it alone decides.
     pub names_from_annotation: Option<String>,
     /// Containers of these lists.
@@ -406,7 +424,7 @@ pub struct Inject {
     /// Never written into a workload: for pods that run.
     pub ephemeral_containers: Vec<Item>,
     /// Volumes.
-    pub volumes: Vec<Item>,
+    pub volumes: Vec<(Item, Position)>,
     /// In each chosen container.
     pub volume_mounts: Vec<Item>,
     /// In each chosen container.
@@ -423,6 +441,8 @@ pub struct Inject {
     pub annotations: Vec<(String, Item)>,
     /// On the workload.
     pub labels: Vec<(String, Item)>,
+    /// Labels and annotations that are not just set.
+    pub text_changes: Vec<TextChange>,
     /// `{name}` each.
     pub image_pull_secrets: Vec<Item>,
     /// Other fields of the pod spec, a mapping.
@@ -435,6 +455,17 @@ pub struct Inject {
     pub checksums: Vec<Checksum>,
     /// JSON patches, planned last.
     pub patches: Vec<PatchEntry>,
+}
+
+/// One entry of `podAnnotations` and the like that joins a text with what is there, or sets it where nothing is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TextChange {
+    /// On the workload, not on the pod template.
+    pub is_of_workload: bool,
+    /// `labels` or `annotations`.
+    pub field: &'static str,
+    /// What to do; its item is the text.
+    pub change: EnvChange,
 }
 
 /// `position`.

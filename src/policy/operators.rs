@@ -1,15 +1,18 @@
-//! Words of the internal policy that only the resources of other operators say.
+//! What others have to do with a policy's workloads: other injectors, and objects that pods need.
 
+use globset::GlobMatcher;
 use std::ops::Range;
 
-/// A pod annotation by which an operator says that it is done with a pod. With the policy's own name in podgraft's
-/// marker it is podgraft's work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForeignMark {
-    /// The annotation.
-    pub annotation: String,
-    /// The values that say so.
-    pub values: Vec<String>,
+use super::Mark;
+
+/// What shows in the input that another injector is done with a pod. With the policy's own name in podgraft's marker it
+/// is podgraft's work.
+#[derive(Debug, Clone)]
+pub enum LeaveAlone {
+    /// An annotation or label with a value that fits a glob; without globs any value.
+    Mark(Mark, Vec<GlobMatcher>),
+    /// A container of a name that fits.
+    Container(GlobMatcher),
 }
 
 /// A key of a ConfigMap of the workload's namespace.

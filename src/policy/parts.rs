@@ -31,7 +31,8 @@ impl Inject {
     pub fn parts_of_workload(&self) -> Vec<Part> {
         let init = self.init_containers.iter().map(|(item, _)| item);
         let sidecars = self.sidecars.iter().map(|(item, ..)| item);
-        let lists = [&self.volumes, &self.env_from, &self.ports];
+        let volumes = self.volumes.iter().map(|(item, _)| item);
+        let lists = [&self.env_from, &self.ports];
         let env = self.env.iter().map(|change| &change.item);
         let single = [
             &self.pod_spec,
@@ -40,6 +41,7 @@ impl Inject {
         ];
         let items = init
             .chain(sidecars)
+            .chain(volumes)
             .chain(lists.into_iter().flatten())
             .chain(env);
         let part = |item: &'_ Item| (Arc::clone(&item.value), item.at.clone());

@@ -4,14 +4,18 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::conversion::{Given, Reading};
+use super::builtin;
+use super::conversion::{Given, Reading, Translated};
 use super::document::{Document, Places};
 use super::format::{self, Translator};
+use super::native;
+use super::native::source::{self, Instance};
 pub use super::params::ParamSetting;
 use super::params::{self, Declared};
 use super::schema::{did_you_mean, nearest};
 use super::{Policy, PolicyText};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::workload::group_of;
 use crate::source::Place;
 use crate::yaml::parse::{ParseError, ParseErrorKind, parse};
 use crate::yaml::tree::{NodeId, Tree};
@@ -86,9 +90,21 @@ fn read_each(
         })
         .collect();
     let trees = parse_all(&texts, &mut problems);
+    let given_sources: Vec<Kind> = trees
+        .iter()
+        .flat_map(|(_, tree)| sources_in(tree))
+        .collect();
+    let built_in = built_in_sources(&trees, &given_sources);
+    let more = parse_all(&built_in, &mut problems);
+    let built_in_sources = more.iter().flat_map(|(_, tree)| sources_in(tree));
+    let sources: Vec<Kind> = given_sources
+        .iter()
+        .cloned()
+        .chain(built_in_sources)
+        .collect();
     let mut found: Vec<Found<'_>> = Vec::new();
-    for (file, tree) in &trees {
-        find_policies(file, tree, &mut found, &mut problems);
+    for (file, tree) in trees.iter().chain(&more) {
+        find_policies(file, tree, &sources, &mut found, &mut problems);
     }
     let found = without_duplicates(found, &mut problems);
     let declared: Vec<Declared> = found.iter().map(Found::declared).collect();
@@ -97,18 +113,84 @@ fn read_each(
     if problems.is_empty() {
         problems.extend(unassigned);
     }
-    for (found, settings) in found.into_iter().zip(&assigned) {
-        let given = Given { settings, reading };
-        converted.extend(found.converted(&given));
-        match found.translator.translate(found.document, &given) {
-            Ok(translated) => {
+    let given = |at: usize| Given {
+        settings: &assigned[at],
+        reading,
+    };
+    let (of_sources, others): (Vec<_>, Vec<_>) = found
+        .into_iter()
+        .enumerate()
+        .partition(|(_, found)| found.source().is_some());
+    let (resources, others): (Vec<_>, Vec<_>) = others
+        .into_iter()
+        .partition(|(_, found)| matches!(found.role, Role::Resource));
+    for (at, found) in others {
+        converted.extend(found.converted(&given(at)));
+        match found.translate(&given(at)) {
+            Ok(Some(translated)) => {
                 policies.push(translated.policy);
                 problems.extend(translated.warnings);
+            }
+            Ok(None) => {}
+            Err(reasons) => problems.extend(reasons),
+        }
+    }
+    for (at, source) in of_sources {
+        match source.of_resources(&resources, &given(at)) {
+            Ok(translated) => {
+                for one in translated {
+                    policies.push(one.policy);
+                    problems.extend(one.warnings);
+                }
             }
             Err(reasons) => problems.extend(reasons),
         }
     }
     problems
+}
+
+/// A group and a kind.
+type Kind = (String, String);
+
+fn kind_of(tree: &Tree<'_>, root: NodeId) -> Kind {
+    let group = group_of(word(tree, root, "apiVersion")).to_owned();
+    (group, word(tree, root, "kind").to_owned())
+}
+
+/// The kinds of the resources that the policies of a file are for.
+fn sources_in(tree: &Tree<'_>) -> Vec<Kind> {
+    let roots = tree.roots().iter().flat_map(|&root| objects(tree, root));
+    let source = |root: NodeId| {
+        let source = find(tree, root, &Path::of(&["spec", "source"]));
+        let is_policy = word(tree, root, "kind") == format::FORMATS[0].kind;
+        (is_policy && source.key.is_some()).then(|| kind_of(tree, tree.follow(source.value)))
+    };
+    roots.filter_map(source).collect()
+}
+
+/// The built-in policies for resources that are among the files, where no given policy is for them.
+fn built_in_sources(
+    trees: &[(&Arc<PolicyText>, Tree<'_>)],
+    given: &[Kind],
+) -> Vec<Arc<PolicyText>> {
+    let mut texts = Vec::new();
+    for (_, tree) in trees {
+        for root in tree.roots().iter().flat_map(|&root| objects(tree, root)) {
+            let kind = kind_of(tree, root);
+            let Some(builtin) = builtin::for_resources(&kind.0, &kind.1) else {
+                continue;
+            };
+            let file = builtin.file();
+            let is_new = texts
+                .iter()
+                .all(|text: &Arc<PolicyText>| text.name != file.name);
+            if is_new && !given.contains(&kind) {
+                let (name, text) = (file.name, file.text);
+                texts.push(Arc::new(PolicyText { name, text }));
+            }
+        }
+    }
+    texts
 }
 
 /// What the policies of the files declare, as far as they can be read.
@@ -122,21 +204,105 @@ pub fn declared(files: &[PolicyFile]) -> Vec<Declared> {
     let texts: Vec<Arc<PolicyText>> = files.iter().map(text).collect();
     let (mut found, mut unread) = (Vec::new(), Vec::new());
     let trees = parse_all(&texts, &mut unread);
+    let sources: Vec<Kind> = trees
+        .iter()
+        .flat_map(|(_, tree)| sources_in(tree))
+        .collect();
     for (file, tree) in &trees {
-        find_policies(file, tree, &mut found, &mut unread);
+        find_policies(file, tree, &sources, &mut found, &mut unread);
     }
     found.iter().map(Found::declared).collect()
 }
 
 struct Found<'t> {
     document: Document<'t>,
-    translator: Translator,
+    role: Role,
 }
 
-impl Found<'_> {
+/// What an object is.
+enum Role {
+    /// A policy, or what becomes one.
+    Policy(Translator),
+    /// What a policy with a `source` is for.
+    Resource,
+}
+
+impl<'t> Found<'t> {
+    /// The group and kind of the resources that it is for, where it is such a policy.
+    fn source(&self) -> Option<(&str, &str)> {
+        match self.role {
+            Role::Policy(Translator::Native) => source::kind_of(&self.document.value),
+            Role::Policy(Translator::Converting { .. }) | Role::Resource => None,
+        }
+    }
+
+    fn translate(self, given: &Given<'_>) -> Result<Option<Translated>, Vec<Diagnostic>> {
+        match self.role {
+            Role::Policy(translator) => translator.translate(self.document, given),
+            Role::Resource => Ok(None),
+        }
+    }
+
+    /// The policy for each resource of its kind, by name.
+    fn of_resources(
+        &self,
+        resources: &[(usize, Found<'t>)],
+        given: &Given<'_>,
+    ) -> Result<Vec<Translated>, Vec<Diagnostic>> {
+        let kind = |document: &Document<'_>| {
+            let group = group_of(document.text(&["apiVersion"]).unwrap_or_default()).to_owned();
+            (
+                group,
+                document.text(&["kind"]).unwrap_or_default().to_owned(),
+            )
+        };
+        let (group, name) = self.source().unwrap_or_default();
+        let wanted = (group.to_owned(), name.to_owned());
+        let documents = resources.iter().map(|(_, found)| &found.document);
+        let mut own: Vec<&Document<'t>> = documents
+            .filter(|document| kind(document) == wanted)
+            .collect();
+        own.sort_by_key(|document| document.identity());
+        if own.is_empty() {
+            let open = Reading {
+                params_stay_open: true,
+                ..given.reading
+            };
+            let given = Given {
+                reading: open,
+                ..*given
+            };
+            return native::translate(self.document.clone(), &given, None).map(|_| Vec::new());
+        }
+        let (mut translated, mut problems) = (Vec::new(), Vec::new());
+        for document in own {
+            let read = Instance::new(document, &self.document).and_then(|instance| {
+                native::translate(self.document.clone(), given, Some(&instance))
+            });
+            match read {
+                Ok((Some(policy), warnings)) => translated.push(Translated { policy, warnings }),
+                Ok((None, warnings)) => problems.extend(warnings),
+                Err(found) => problems.extend(
+                    found
+                        .into_iter()
+                        .filter(|one| !problems.contains(one))
+                        .collect::<Vec<_>>(),
+                ),
+            }
+        }
+        if problems.is_empty() {
+            Ok(translated)
+        } else {
+            Err(problems)
+        }
+    }
+
     /// What a resource of another operator becomes; what is wrong with it is said where it is translated.
     fn converted(&self, given: &Given<'_>) -> Option<Converted> {
-        let conversion = self.translator.convert(&self.document, given)?.ok()?;
+        let Role::Policy(translator) = &self.role else {
+            return None;
+        };
+        let conversion = translator.convert(&self.document, given)?.ok()?;
         Some(Converted {
             identity: self.document.identity(),
             file: Arc::clone(&self.document.file.name),
@@ -146,7 +312,10 @@ impl Found<'_> {
     }
 
     fn declared(&self) -> Declared {
-        let names = self.translator.declared(&self.document);
+        let names = match &self.role {
+            Role::Policy(translator) => translator.declared(&self.document),
+            Role::Resource => Vec::new(),
+        };
         let params = self
             .document
             .value
@@ -217,12 +386,13 @@ pub fn not_yaml(file: &PolicyText, error: ParseError, what: &str) -> Diagnostic 
 fn find_policies<'t>(
     file: &Arc<PolicyText>,
     tree: &'t Tree<'t>,
+    sources: &[Kind],
     found: &mut Vec<Found<'t>>,
     problems: &mut Vec<Diagnostic>,
 ) {
     let before = found.len() + problems.len();
     for root in tree.roots().iter().flat_map(|&root| objects(tree, root)) {
-        match read_object(file, tree, root) {
+        match read_object(file, tree, root, sources) {
             Ok(policy) => found.extend(policy),
             Err(problem) => problems.push(*problem),
         }
@@ -261,9 +431,22 @@ fn read_object<'t>(
     file: &Arc<PolicyText>,
     tree: &'t Tree<'t>,
     root: NodeId,
+    sources: &[Kind],
 ) -> Result<Option<Found<'t>>, Box<Diagnostic>> {
     let (api_version, kind) = (word(tree, root, "apiVersion"), word(tree, root, "kind"));
     let at = |key: &str| file.place(tree.span(find(tree, root, &Path::of(&[key])).value));
+    let found = |role| {
+        let value = to_value(tree, root).map_err(|error| Box::new(not_a_value(file, error)))?;
+        let document = Document {
+            file: Arc::clone(file),
+            places: Places::Tree(tree, root),
+            value,
+        };
+        Ok(Some(Found { document, role }))
+    };
+    if sources.contains(&kind_of(tree, root)) {
+        return found(Role::Resource);
+    }
     let Some(format) = format::find(api_version, kind) else {
         return match misspelt(api_version, kind) {
             Some((key, message, help)) => Err(Box::new(
@@ -283,15 +466,7 @@ fn read_object<'t>(
                 .help(help),
         ));
     };
-    let value = to_value(tree, root).map_err(|error| Box::new(not_a_value(file, error)))?;
-    Ok(Some(Found {
-        document: Document {
-            file: Arc::clone(file),
-            places: Places::Tree(tree, root),
-            value,
-        },
-        translator,
-    }))
+    found(Role::Policy(translator))
 }
 
 /// Kinds of `podgraft.dev` that are no policies.

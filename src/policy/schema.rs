@@ -67,6 +67,11 @@ impl Schema {
         }
     }
 
+    /// A schema that is written out.
+    pub fn from(root: Value) -> Self {
+        Schema { root }
+    }
+
     /// The schema as JSON.
     pub fn as_value(&self) -> &Value {
         &self.root
@@ -134,6 +139,9 @@ impl<'s> Walk<'s> {
         if self.templates == Templates::Allowed
             && value.as_str().is_some_and(template::is_whole_expression)
         {
+            return;
+        }
+        if value.is_null() && rules.get("nullable") == Some(&Value::Bool(true)) {
             return;
         }
         for part in list(rules, "allOf") {
@@ -357,6 +365,9 @@ fn list<'s>(rules: &'s Map<String, Value>, key: &str) -> &'s [Value] {
 
 /// A mapping without stated fields, or one that says that it takes others.
 fn is_open(rules: &Map<String, Value>) -> bool {
+    if rules.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)) {
+        return true;
+    }
     match rules.get("additionalProperties") {
         Some(Value::Bool(open)) => *open,
         _ => !rules.contains_key("properties"),

@@ -166,6 +166,11 @@ pub struct ValueTemplate {
 }
 
 impl ValueTemplate {
+    /// A value with templates at these places of it.
+    pub fn new(value: Value, texts: Vec<(Path, Template)>) -> Self {
+        ValueTemplate { value, texts }
+    }
+
     /// Reads a value.
     ///
     /// # Errors

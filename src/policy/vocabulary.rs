@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::expression::ObjectKinds;
+use super::reference::FUNCTIONS;
 use super::schema::{did_you_mean, nearest};
 use super::template::{Fault, Params};
 use crate::diagnostic::Code;
 
 /// What an expression may begin with, and the fields where there are only these.
-const ROOTS: [(&str, &[&str]); 9] = [
+pub const ROOTS: [(&str, &[&str]); 10] = [
     ("params", &[]),
     ("variables", &[]),
     (
@@ -30,62 +31,38 @@ const ROOTS: [(&str, &[&str]); 9] = [
         &[
             "name",
             "image",
-            "ports",
-            "resources",
-            "securityContext",
+            "args",
+            "command",
             "env",
+            "envFrom",
+            "imagePullPolicy",
+            "lifecycle",
+            "livenessProbe",
+            "ports",
+            "readinessProbe",
+            "resizePolicy",
+            "resources",
+            "restartPolicy",
+            "restartPolicyRules",
+            "securityContext",
+            "startupProbe",
+            "stdin",
+            "stdinOnce",
+            "terminationMessagePath",
+            "terminationMessagePolicy",
+            "tty",
+            "type",
+            "volumeDevices",
+            "volumeMounts",
+            "workingDir",
         ],
     ),
     ("containers", &["first"]),
     ("object", &[]),
     ("namespaceObject", &[]),
+    ("source", &[]),
     ("ref", &["kind", "name"]),
 ];
-
-/// Functions and methods. What the CEL library has beyond them depends on the clock, or differs from Kubernetes' CEL.
-const FUNCTIONS: [&str; 38] = [
-    "bool",
-    "bytes",
-    "charAt",
-    "contains",
-    "dnsLabel",
-    "double",
-    "dyn",
-    "endsWith",
-    "find",
-    "findAll",
-    "firstPort",
-    "hasValue",
-    "imageName",
-    "imageTag",
-    "indexOf",
-    "int",
-    "join",
-    "lastIndexOf",
-    "lookup",
-    "lowerAscii",
-    "matches",
-    "optional.none",
-    "optional.of",
-    "optional.ofNonZeroValue",
-    "or",
-    "orValue",
-    "replace",
-    "sha256",
-    "size",
-    "split",
-    "startsWith",
-    "string",
-    "substring",
-    "trim",
-    "type",
-    "uint",
-    "upperAscii",
-    "value",
-];
-
-/// Functions that bring in a name for the entries of a list.
-const MACROS: [&str; 6] = ["all", "exists", "exists_one", "existsOne", "filter", "map"];
 
 /// Names of types, to compare `type(x)` with.
 const TYPES: [&str; 10] = [
@@ -110,8 +87,22 @@ pub struct Vocabulary {
     pub open: BTreeSet<String>,
     /// The variables so far, and what each of them uses.
     pub variables: BTreeMap<String, Uses>,
+    /// `source`.
+    pub source: SourceKnown,
     /// The kinds of object that its expressions look up.
     pub kinds: Arc<Mutex<ObjectKinds>>,
+}
+
+/// Whether there is a `source`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SourceKnown {
+    /// The policy is for no resources.
+    #[default]
+    Never,
+    /// The policy is read without a resource.
+    NotYet,
+    /// The policy is read for a resource.
+    Yes,
 }
 
 /// What an expression uses, the variables that it names followed.
@@ -158,8 +149,18 @@ impl Vocabulary {
         known.clone()
     }
 
+    /// Whether something has no value yet that has one where the policy is applied.
+    pub fn is_open(&self) -> bool {
+        !self.open.is_empty() || self.source == SourceKnown::NotYet
+    }
+
     /// Checks a name that no comprehension brings in.
     pub fn check_root(&self, name: &str) -> Result<(), Fault> {
+        if name == "source" && self.source == SourceKnown::Never {
+            let help = "state with `spec.source` the kind of the resources that the policy is for";
+            let message = "this policy is for no resources, so there is no `source`";
+            return Err(Fault::new(Code::BadExpression, message, help));
+        }
         if ROOTS.iter().any(|(root, _)| *root == name) || TYPES.contains(&name) {
             return Ok(());
         }
@@ -248,6 +249,10 @@ impl Vocabulary {
                 .variables
                 .values()
                 .fold(Uses::default(), |all, one| all.and(*one)),
+            ("source", _) => Uses {
+                workload: self.source == SourceKnown::NotYet,
+                ..Uses::default()
+            },
             ("container", _) => Uses {
                 workload: true,
                 container: true,
@@ -287,20 +292,21 @@ pub fn fields_of(root: &str) -> &'static [&'static str] {
 
 /// Checks the name of a function or method.
 pub fn check_function(name: &str) -> Result<(), Fault> {
-    if MACROS.contains(&name) {
-        let message = format!("`{name}` is called in a way that it does not have");
-        return Err(Fault::new(
+    match FUNCTIONS.iter().find(|function| function.name == name) {
+        Some(function) if function.is_macro => Err(Fault::new(
             Code::BadExpression,
-            message,
-            format!("write `list.{name}(x, ...)` with x a name"),
-        ));
+            format!("`{name}` is called in a way that it does not have"),
+            format!("write `{}`", function.signature),
+        )),
+        Some(_) => Ok(()),
+        None => {
+            let names = FUNCTIONS.iter().map(|function| function.name);
+            let help = nearest(name, names).map_or_else(
+                || "`podgraft policy functions` prints them all".to_owned(),
+                did_you_mean,
+            );
+            let message = format!("expressions know no function `{name}`");
+            Err(Fault::new(Code::BadExpression, message, help))
+        }
     }
-    check_name(name, FUNCTIONS.into_iter().chain(MACROS), |help| {
-        let help = help.unwrap_or_else(|| format!("the functions are {}", FUNCTIONS.join(", ")));
-        Fault::new(
-            Code::BadExpression,
-            format!("expressions know no function `{name}`"),
-            help,
-        )
-    })
 }

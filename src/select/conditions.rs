@@ -25,21 +25,33 @@ impl View<'_, '_> {
             container: None,
             inventory: self.inventory,
         };
-        let evaluator = Evaluator::new(&policy.params, &policy.variables, &facts);
+        match self.first_that_fails(policy, conditions, &facts) {
+            Ok(None) => Ok(()),
+            Ok(Some(failed)) => {
+                let reason = format!("the condition `{}` does not hold", failed.name);
+                let skip = Skip::because(reason).wanted_at(failed.at.clone());
+                Err(No::Skip(Box::new(skip)))
+            }
+            Err(problem) => Err(No::Undecided(problem)),
+        }
+    }
+
+    /// The first condition that does not hold.
+    pub(super) fn first_that_fails<'c>(
+        &self,
+        policy: &Policy,
+        conditions: &'c [Condition],
+        facts: &WorkloadFacts<'_, '_>,
+    ) -> Result<Option<&'c Condition>, Box<Diagnostic>> {
+        let evaluator = Evaluator::new(&policy.params, &policy.variables, facts);
         for condition in conditions {
-            let undecided =
-                |fault| No::Undecided(Box::new(self.undecided_condition(policy, condition, fault)));
+            let undecided = |fault| Box::new(self.undecided_condition(policy, condition, fault));
             match evaluator
                 .evaluate(&condition.expression)
                 .map_err(undecided)?
             {
                 Outcome::Value(Value::Bool(true)) => {}
-                Outcome::Value(Value::Bool(false)) => {
-                    let reason = format!("the condition `{}` does not hold", condition.name);
-                    return Err(No::Skip(Box::new(
-                        Skip::because(reason).wanted_at(condition.at.clone()),
-                    )));
-                }
+                Outcome::Value(Value::Bool(false)) => return Ok(Some(condition)),
                 Outcome::Value(_) | Outcome::Absent => {
                     let message = format!(
                         "the condition `{}` is neither true nor false",
@@ -53,7 +65,7 @@ impl View<'_, '_> {
                 }
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     fn undecided_condition(

@@ -1,10 +1,17 @@
 //! The containers that a rule's container-level parts are for.
 
+use globset::GlobMatcher;
+use serde_json::Value;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::glob;
 use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, ListKey, Workload};
-use crate::policy::{ContainerChoice, ContainerList, ContainerMode};
+use crate::policy::expression::Evaluator;
+use crate::policy::template::ValueTemplate;
+use crate::policy::{ContainerChoice, ContainerList, ContainerMode, Policy};
 
-use super::{Base, View, matches_any};
+use super::{Base, View, WorkloadFacts, matches_any};
 
 /// Containers that other injectors put into pods; a policy gets them only by naming them.
 const OF_OTHER_INJECTORS: &[&str] = &[
@@ -21,12 +28,16 @@ const OF_OTHER_INJECTORS: &[&str] = &[
 ];
 
 /// The containers that a rule's container-level parts are for, in pod order.
+///
+/// # Errors
+/// A condition or a name that has no value.
 pub fn choose_containers<'t>(
+    policy: &Policy,
     choice: &ContainerChoice,
     workload: &Workload<'t>,
     base: &Base,
     inventory: &Inventory,
-) -> Vec<Container<'t>> {
+) -> Result<Vec<Container<'t>>, Box<Diagnostic>> {
     let view = View {
         workload,
         base,
@@ -42,15 +53,26 @@ pub fn choose_containers<'t>(
         .and_then(|key| view.any_annotation(key))
     {
         let names: Vec<&str> = names.split(',').map(str::trim).collect();
-        return containers
+        return Ok(containers
             .filter(|container| names.contains(&container.name))
             .cloned()
-            .collect();
+            .collect());
     }
-    let mut chosen: Vec<Container<'t>> = containers
-        .filter(|container| view.is_chosen(choice, container))
-        .cloned()
-        .collect();
+    let computed = view.with_computed_names(policy, choice)?;
+    let choice = computed.as_ref().unwrap_or(choice);
+    let mut chosen: Vec<Container<'t>> = Vec::new();
+    for container in containers.filter(|container| view.is_chosen(choice, container)) {
+        let facts = WorkloadFacts {
+            workload,
+            base,
+            container: Some(container),
+            inventory,
+        };
+        let conditions = &choice.match_conditions;
+        if conditions.is_empty() || view.first_that_fails(policy, conditions, &facts)?.is_none() {
+            chosen.push(container.clone());
+        }
+    }
     // "First" means the first app container where both lists are included: init containers end before it starts.
     if choice.mode == ContainerMode::First {
         let at = chosen
@@ -59,10 +81,64 @@ pub fn choose_containers<'t>(
             .unwrap_or(0);
         chosen = chosen.into_iter().skip(at).take(1).collect();
     }
-    chosen
+    Ok(chosen)
 }
 
 impl View<'_, '_> {
+    /// The same choice with the names that depend on the workload.
+    fn with_computed_names(
+        &self,
+        policy: &Policy,
+        choice: &ContainerChoice,
+    ) -> Result<Option<ContainerChoice>, Box<Diagnostic>> {
+        if choice.computed_names.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let mut computed = choice.clone();
+        let [names, exclude_names] = &choice.computed_names;
+        if let Some(template) = names {
+            computed.names = self.globs_of(policy, template)?;
+            // No name is none, not any.
+            if computed.names.is_empty() {
+                computed.include.clear();
+            }
+        }
+        if let Some(template) = exclude_names {
+            computed.exclude_names = self.globs_of(policy, template)?;
+        }
+        Ok(Some(computed))
+    }
+
+    fn globs_of(
+        &self,
+        policy: &Policy,
+        template: &ValueTemplate,
+    ) -> Result<Vec<GlobMatcher>, Box<Diagnostic>> {
+        let facts = WorkloadFacts {
+            workload: self.workload,
+            base: self.base,
+            container: None,
+            inventory: self.inventory,
+        };
+        let problem = |message: String| {
+            let place = policy.text.place(policy.selects.at.clone());
+            Diagnostic::error(Code::BadExpression, message)
+                .at(self.workload.own_place(), "for this workload")
+                .at(place, format!("policy `{}`", policy.identity))
+        };
+        let evaluator = Evaluator::new(&policy.params, &policy.variables, &facts);
+        let value = template
+            .evaluate(&evaluator)
+            .map_err(|fault| Box::new(problem(fault.message)))?;
+        let entries = value.as_array().map(Vec::as_slice).unwrap_or_default();
+        let compiled = |entry: &Value| {
+            let text = entry.as_str().ok_or("a container's name is no text")?;
+            glob::compile(text, glob::Of::Text)
+        };
+        let globs: Result<Vec<GlobMatcher>, String> = entries.iter().map(compiled).collect();
+        globs.map_err(|message| Box::new(problem(message)))
+    }
+
     fn is_chosen(&self, choice: &ContainerChoice, container: &Container<'_>) -> bool {
         let list = match (container.list, container.is_native_sidecar) {
             (ListKey::Containers, _) => ContainerList::Containers,

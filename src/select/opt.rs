@@ -29,10 +29,7 @@ impl View<'_, '_> {
         let find = |opt: &Option<Opt>| opt.as_ref().and_then(|opt| self.find_word(opt, namespace));
         let (said_in, said_out) = (find(&policy.opt_in), find(&policy.opt_out));
         let says = |said: &Option<(OptFrom, &str)>, opt: &Option<Opt>| {
-            let is_meant = |value: &str| {
-                opt.as_ref()
-                    .is_some_and(|opt| opt.values.iter().any(|one| one == value))
-            };
+            let is_meant = |value: &str| opt.as_ref().is_some_and(|opt| opt.is_said_by(value));
             said.filter(|(_, value)| is_meant(value))
                 .map(|(from, _)| from)
         };
@@ -107,7 +104,7 @@ impl View<'_, '_> {
         };
         // A word of the Namespace is meant for all in it, not for this one.
         let said = self.find_word(opt, None);
-        let is_yes = said.is_some_and(|(_, value)| opt.values.iter().any(|one| one == value));
+        let is_yes = said.is_some_and(|(_, value)| opt.is_said_by(value));
         is_yes && self.check_opts(policy, &mut Vec::new()).is_ok()
     }
 

@@ -38,6 +38,7 @@ impl Facts for WorkloadFacts<'_, '_> {
                 _ => self.texts(self.workload.pod_metadata(), field).map(Some),
             },
             "container" => match self.container {
+                Some(container) if field == "type" => Ok(Some(Value::from(kind_of(container)))),
                 Some(container) => self.field(container.node, field),
                 None => Err(Fault::new(
                     Code::BadExpression,
@@ -252,5 +253,14 @@ impl WorkloadFacts<'_, '_> {
             }
         }
         Ok(object)
+    }
+}
+
+/// `container.type`.
+fn kind_of(container: &Container<'_>) -> &'static str {
+    match container.list {
+        ListKey::Containers => "Container",
+        ListKey::InitContainers if container.is_native_sidecar => "Sidecar",
+        ListKey::InitContainers => "InitContainer",
     }
 }

@@ -198,6 +198,8 @@ pub enum Policy {
     /// Print the JSON Schema of a kind, for editors
     #[command(after_help = tools::SCHEMA_EXAMPLES)]
     Schema(tools::Schema),
+    /// List what expressions know: every name and function, with an example each
+    Functions,
     /// Print the CustomResourceDefinition of InjectionPolicy, for clusters that keep policies
     #[command(after_help = tools::CRD_EXAMPLES)]
     Crd(tools::Crd),

@@ -4,6 +4,7 @@ use clap::CommandFactory;
 use clap_mangen::Man;
 use podgraft::diagnostic::Diagnostic;
 use podgraft::policy::builtin::{BUILTINS, Group, find};
+use podgraft::policy::reference;
 
 use crate::args::{Cli, Convert, Policy};
 use crate::lint;
@@ -19,6 +20,7 @@ pub fn policy(command: &Policy) -> Exit {
     match command {
         Policy::List => give(Ok(list().into_bytes())),
         Policy::Suggest(args) => suggest::suggest(args),
+        Policy::Functions => give(Ok(reference::page().into_bytes())),
         Policy::Show { name } => {
             let name = name.strip_prefix("builtin:").unwrap_or(name);
             give(

@@ -8,14 +8,16 @@ use cel::{Env, ExecutionError, Value as Cel};
 use std::sync::{Arc, LazyLock};
 
 use super::cost::{spend, spend_on, spend_on_text};
+use super::kubernetes;
 use super::lookups::{self, Wanted};
+use super::macros;
 use crate::manifest::workload::group_of;
 use crate::policy::functions;
 
 const MAX_ENTRIES: i64 = 1024;
 
-type Args<'b, 'v> = Vec<CowVal<'b, 'v>>;
-type Returned<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
+pub(super) type Args<'b, 'v> = Vec<CowVal<'b, 'v>>;
+pub(super) type Returned<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
 /// Our `replace`: the crate's may make a text of any length.
 pub(super) const REPLACE: &str = "@replace";
@@ -48,7 +50,10 @@ pub(super) fn is_free(function: &str) -> bool {
 /// Kubernetes' CEL as far as the crate has it, and our functions.
 pub(super) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut env = Env::stdlib();
-    let added = cel::extensions::strings(&mut env).and_then(|()| add_functions(&mut env));
+    let added = cel::extensions::strings(&mut env)
+        .and_then(|()| add_functions(&mut env))
+        .and_then(|()| kubernetes::add(&mut env))
+        .and_then(|()| macros::add(&mut env));
     added.expect("no function of ours is one of the crate's");
     Arc::new(env)
 });
@@ -129,17 +134,17 @@ fn add_functions(env: &mut Env) -> Result<(), cel::DeclarationError> {
     )
 }
 
-fn returned<'b, 'v>(value: impl Into<Cel>) -> Returned<'b, 'v> {
+pub(super) fn returned<'b, 'v>(value: impl Into<Cel>) -> Returned<'b, 'v> {
     let value: Box<dyn Val> = value.into().try_into()?;
     Ok(CowVal::Owned(value))
 }
 
-fn arg(args: &Args<'_, '_>, at: usize) -> Result<Cel, ExecutionError> {
+pub(super) fn arg(args: &Args<'_, '_>, at: usize) -> Result<Cel, ExecutionError> {
     args.get(at)
         .map_or(Ok(Cel::Null), |value| Cel::try_from(value.as_ref()))
 }
 
-fn text_arg(args: &Args<'_, '_>, at: usize) -> Result<String, ExecutionError> {
+pub(super) fn text_arg(args: &Args<'_, '_>, at: usize) -> Result<String, ExecutionError> {
     match arg(args, at)? {
         Cel::String(text) => Ok(text.to_string()),
         _ => Err(ExecutionError::function_error("a function", "takes a text")),

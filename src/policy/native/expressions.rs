@@ -148,6 +148,27 @@ pub(super) fn check_conditions(
 }
 
 impl Reader<'_, '_> {
+    /// Conditions that are asked of each container.
+    pub(super) fn container_conditions(
+        &mut self,
+        conditions: Vec<Named>,
+        at: &Path,
+    ) -> Vec<Condition> {
+        let mut read = Vec::new();
+        for (index, condition) in conditions.into_iter().enumerate() {
+            let at = at.index(index).key("expression");
+            match compile(self.document, &condition.expression, &self.vocabulary, &at) {
+                Ok(expression) => read.push(Condition {
+                    name: condition.name,
+                    expression,
+                    at: self.document.span(&at),
+                }),
+                Err(found) => self.problems.extend(found),
+            }
+        }
+        read
+    }
+
     pub(super) fn conditions(&mut self, conditions: Vec<Named>, at: &Path) -> Vec<Condition> {
         let mut read = Vec::new();
         for (index, condition) in conditions.into_iter().enumerate() {

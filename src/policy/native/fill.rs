@@ -50,10 +50,17 @@ pub(super) fn fill_in(
     let holders = super::generate::holders(document);
     let values = holders
         .iter()
+        .filter(|path| {
+            // What stands in another holder is found there.
+            let is_within = |other: &&Path| *other != *path && path.starts_with(other);
+            !holders.iter().any(|other| is_within(&other))
+        })
         .filter_map(|path| Some((path, path.get(&document.value)?)));
     let texts: Vec<(Path, String)> = values
         .flat_map(|(path, value)| template::texts(value, path))
         .collect();
+    let choosing = super::generate::choosing(document);
+    let names = super::generate::names_of_containers(document);
     let (mut unfilled, mut outcomes, mut faults) = (Unfilled::default(), Vec::new(), Vec::new());
     for (path, text) in texts {
         match Template::parse(&text, vocabulary) {
@@ -64,7 +71,18 @@ pub(super) fn fill_in(
                 path,
                 ..no_reference()
             }),
-            Ok(template) if template.uses().workload => unfilled.waiting.push((path, template)),
+            Ok(template) if template.uses().workload => {
+                let is_in = |holders: &[Path]| holders.iter().any(|one| path.starts_with(one));
+                let is_chosen_by = is_in(&choosing) && !is_in(&names);
+                if is_chosen_by && !vocabulary.is_open() {
+                    let help = "ask for it in `matchConditions`";
+                    let message = "what chooses workloads cannot depend on the workload";
+                    let fault = Fault::new(Code::BadExpression, message, help);
+                    faults.push(Fault { path, ..fault });
+                } else {
+                    unfilled.waiting.push((path, template));
+                }
+            }
             Ok(template) => match template.evaluate(&evaluator) {
                 Ok(outcome) => outcomes.push((path, outcome)),
                 Err(fault) => faults.push(Fault { path, ..fault }),

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::expressions::compile;
 use super::fill::write_as_text;
-use super::{Reader, rules, types};
+use super::{Reader, rules, source, types};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
 use crate::policy::expression::{Evaluator, Expression};
@@ -277,10 +277,37 @@ fn found(schema: &Schema, at: &Path, document: &Document<'_>) -> Vec<Problem> {
         .collect()
 }
 
-/// `inject` and the objects of `generate`: where `${...}` may stand.
+/// `inject` and the objects of `generate`, where `${...}` may stand; in a policy for resources also what chooses
+/// workloads and containers.
 pub(super) fn holders(document: &Document<'_>) -> Vec<Path> {
-    rules::injects(document)
+    let places = rules::injects(document).into_iter();
+    let places = places.chain(resources(document));
+    let places = places.chain(choosing(document));
+    places.chain(names_of_containers(document)).collect()
+}
+
+/// `containers.names` and `containers.excludeNames`: they may depend on the workload.
+pub(super) fn names_of_containers(document: &Document<'_>) -> Vec<Path> {
+    let holders = rules::entries(document)
         .into_iter()
-        .chain(resources(document))
+        .chain([Path::of(&["spec"])]);
+    let lists = holders.map(|holder| holder.key("containers"));
+    let paths = lists.flat_map(|list| ["names", "excludeNames"].map(|word| list.key(word)));
+    paths
+        .filter(|path| path.get(&document.value).is_some())
+        .collect()
+}
+
+/// What chooses workloads and containers, in a policy for resources: it depends on the resource, never on the workload.
+pub(super) fn choosing(document: &Document<'_>) -> Vec<Path> {
+    if source::kind_of(&document.value).is_none() {
+        return Vec::new();
+    }
+    let holders = rules::entries(document)
+        .into_iter()
+        .chain([Path::of(&["spec"])]);
+    let paths = holders.flat_map(|holder| super::CHOOSING.map(|word| holder.key(word)));
+    paths
+        .filter(|path| path.get(&document.value).is_some())
         .collect()
 }

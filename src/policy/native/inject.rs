@@ -5,11 +5,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-use super::types::{self, EnvEntry, EnvOp, SidecarType};
+use super::types::{self, EnvEntry, EnvOp, SidecarType, TextEntry, TextOp};
 use super::{Reader, checks};
 use crate::diagnostic::Code;
 use crate::policy::validation::{self, Invalid, Role};
-use crate::policy::{self, EnvChange, Inject, Item, Position, names};
+use crate::policy::{self, EnvChange, Inject, Item, Position, TextChange, names};
 use crate::yaml::value::Path;
 
 /// What stands beside the Kubernetes fields of an item.
@@ -28,7 +28,7 @@ impl Reader<'_, '_> {
             sidecars: self.read_each(&at.key("sidecars"), Self::sidecar),
             ephemeral_containers: self
                 .read_each(&at.key("ephemeralContainers"), Self::ephemeral_container),
-            volumes: self.checked(&at.key("volumes"), validation::of_volume),
+            volumes: self.read_each(&at.key("volumes"), Self::volume),
             volume_mounts: self.checked(&at.key("volumeMounts"), validation::of_volume_mount),
             env: self.read_each(&at.key("env"), Self::env),
             env_from: self.checked(&at.key("envFrom"), validation::of_env_from),
@@ -37,6 +37,7 @@ impl Reader<'_, '_> {
             pod_labels: self.labels(&at.key("podLabels")),
             annotations: self.annotations(&at.key("annotations")),
             labels: self.labels(&at.key("labels")),
+            text_changes: self.text_changes(at),
             image_pull_secrets: self.items(&at.key("imagePullSecrets")),
             pod_spec: self.pod_spec(&at.key("podSpec")),
             container_defaults: self.container_defaults(&at.key("defaults")),
@@ -133,6 +134,19 @@ impl Reader<'_, '_> {
                 "put it under `sidecars` with `type: Native`",
             );
         }
+        (item, entry.position.into())
+    }
+
+    /// As the API server, takes one without a source as an `emptyDir`.
+    fn volume(&mut self, entry: types::VolumeEntry, at: &Path) -> (Item, Position) {
+        let mut item = self.kubernetes_item(at);
+        let has_source = |(key, source): (&String, &Value)| key != "name" && !source.is_null();
+        let fields = item.value.as_object();
+        if !fields.is_some_and(|fields| fields.iter().any(has_source)) {
+            Arc::make_mut(&mut item.value)["emptyDir"] = Value::Object(Map::new());
+        }
+        let value = Arc::clone(&item.value);
+        self.report(at, |_| validation::of_volume(&value));
         (item, entry.position.into())
     }
 
@@ -236,18 +250,25 @@ impl Reader<'_, '_> {
 
     fn annotations(&mut self, at: &Path) -> Vec<(String, Item)> {
         let entries = self.map_items(at);
-        for (key, _) in &entries {
-            self.rule(&at.key(key), names::check_key(key));
+        for (key, item) in &entries {
+            self.text(false, key, item, &at.key(key));
         }
-        entries
+        entries.into_iter().chain(self.set_items(at)).collect()
     }
 
     fn labels(&mut self, at: &Path) -> Vec<(String, Item)> {
         let entries = self.map_items(at);
         for (key, item) in &entries {
-            self.label(key, item.value.as_str().unwrap_or_default(), &at.key(key));
+            self.text(true, key, item, &at.key(key));
         }
-        entries
+        entries.into_iter().chain(self.set_items(at)).collect()
+    }
+
+    fn text(&mut self, is_label: bool, key: &str, item: &Item, at: &Path) {
+        match is_label {
+            true => self.label(key, item.value.as_str().unwrap_or_default(), at),
+            false => self.rule(at, names::check_key(key)),
+        }
     }
 
     /// The texts of a mapping.
@@ -259,6 +280,73 @@ impl Reader<'_, '_> {
             .flatten();
         map.filter_map(|(key, _)| Some((key.clone(), self.item(&at.key(key))?)))
             .collect()
+    }
+
+    /// The entries of a list of texts that are just set; what is wrong with them is said with the others.
+    fn set_items(&self, at: &Path) -> Vec<(String, Item)> {
+        let entry = |path: Path| {
+            let entry: TextEntry =
+                serde_json::from_value(path.get(&self.document.value)?.clone()).ok()?;
+            let item = self.item(&path.key("value"))?;
+            (entry.op == TextOp::Set).then_some((entry.key, item))
+        };
+        self.paths(at).into_iter().filter_map(entry).collect()
+    }
+
+    /// The entries of all lists of texts that are not just set.
+    fn text_changes(&mut self, inject: &Path) -> Vec<TextChange> {
+        const LISTS: [(&str, bool, &str); 4] = [
+            ("podAnnotations", false, "annotations"),
+            ("podLabels", false, "labels"),
+            ("annotations", true, "annotations"),
+            ("labels", true, "labels"),
+        ];
+        let mut changes = Vec::new();
+        for (key, is_of_workload, field) in LISTS {
+            let read = |reader: &mut Self, entry, path: &Path| {
+                reader.text_change(entry, path, (is_of_workload, field))
+            };
+            changes.extend(self.read_each(&inject.key(key), read).into_iter().flatten());
+        }
+        changes
+    }
+
+    fn text_change(
+        &mut self,
+        entry: TextEntry,
+        at: &Path,
+        (is_of_workload, field): (bool, &'static str),
+    ) -> Option<TextChange> {
+        let item = self.item(&at.key("value"))?;
+        self.text(field == "labels", &entry.key, &item, at);
+        let joins = matches!(entry.op, TextOp::Append | TextOp::MergeKeys);
+        if entry.separator.is_some() && !joins {
+            let message = format!(
+                "`separator` of `{}` does nothing with `op: {:?}`",
+                entry.key, entry.op
+            );
+            self.bad(
+                &at.key("separator"),
+                message,
+                "it belongs to Append and MergeKeys",
+            );
+        }
+        let value = serde_json::json!({"name": entry.key, "value": &*item.value});
+        let change = EnvChange {
+            item: Item {
+                value: Arc::new(value),
+                at: item.at,
+            },
+            name: entry.key,
+            op: entry.op.into(),
+            separator: entry.separator.unwrap_or_else(|| ",".to_owned()),
+            position: Position::Last,
+        };
+        (entry.op != TextOp::Set).then_some(TextChange {
+            is_of_workload,
+            field,
+            change,
+        })
     }
 
     fn pod_spec(&mut self, at: &Path) -> Option<Item> {

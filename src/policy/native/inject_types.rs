@@ -25,7 +25,7 @@ pub struct Inject {
     pub ephemeral_containers: Vec<EphemeralContainer>,
     /// Volumes of the pod.
     #[serde(default)]
-    pub volumes: Vec<Volume>,
+    pub volumes: Vec<VolumeEntry>,
     /// In each chosen container.
     #[serde(default)]
     pub volume_mounts: Vec<VolumeMount>,
@@ -40,16 +40,16 @@ pub struct Inject {
     pub ports: Vec<ContainerPort>,
     /// On the pod template.
     #[serde(default)]
-    pub pod_annotations: BTreeMap<String, String>,
+    pub pod_annotations: Texts,
     /// On the pod template.
     #[serde(default)]
-    pub pod_labels: BTreeMap<String, String>,
+    pub pod_labels: Texts,
     /// On the workload.
     #[serde(default)]
-    pub annotations: BTreeMap<String, String>,
+    pub annotations: Texts,
     /// On the workload.
     #[serde(default)]
-    pub labels: BTreeMap<String, String>,
+    pub labels: Texts,
     /// Filled in where absent.
     pub defaults: Option<Defaults>,
     /// Other fields of the pod spec.
@@ -71,6 +71,17 @@ pub struct InitContainer {
     /// The container.
     #[serde(flatten)]
     pub container: Container,
+    /// Where it goes.
+    #[serde(default)]
+    pub position: Position,
+}
+
+/// A volume and where it goes.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct VolumeEntry {
+    /// The volume; without a source it is an `emptyDir`.
+    #[serde(flatten)]
+    pub volume: Volume,
     /// Where it goes.
     #[serde(default)]
     pub position: Position,
@@ -128,6 +139,50 @@ pub struct EnvEntry {
     /// Where a new variable goes.
     #[serde(default)]
     pub position: Position,
+}
+
+/// Labels or annotations.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Texts {
+    /// Key and value each.
+    Map(BTreeMap<String, String>),
+    /// Each with what to do where the key is there.
+    List(Vec<TextEntry>),
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Texts::Map(BTreeMap::new())
+    }
+}
+
+/// A label or annotation and what to do with it.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct TextEntry {
+    /// The key.
+    pub key: String,
+    /// The value.
+    pub value: String,
+    /// What to do.
+    #[serde(default)]
+    pub op: TextOp,
+    /// Between what is there and what is added.
+    pub separator: Option<String>,
+}
+
+/// What to do with a label or annotation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum TextOp {
+    /// Another value there is a conflict.
+    #[default]
+    Set,
+    /// Only where the key is not there.
+    SetIfAbsent,
+    /// Behind what is there.
+    Append,
+    /// `k=v,k=v`: pairs that are there win.
+    MergeKeys,
 }
 
 /// What to do with a variable.

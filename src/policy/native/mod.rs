@@ -13,7 +13,9 @@ mod inject_types;
 mod patches;
 mod rules;
 mod select;
+pub mod source;
 pub mod types;
+mod validations;
 mod words;
 
 use serde_json::Value;
@@ -27,10 +29,11 @@ use super::names;
 use super::params;
 use super::schema::{Schema, Templates};
 use super::template;
-use super::vocabulary::Vocabulary;
+use super::vocabulary::{SourceKnown, Vocabulary};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::yaml::value::Path;
 use fill::Unfilled;
+use source::Instance;
 use types::{InjectionPolicy, Param};
 
 /// The schema of a whole policy.
@@ -49,8 +52,13 @@ pub fn declared(document: &Document<'_>) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The policy, or all that is wrong with it.
-pub fn translate(mut document: Document<'_>, given: &Given<'_>) -> Result<Policy, Vec<Diagnostic>> {
+/// The policy, or all that is wrong with it. A policy for resources is one for each of them: without a resource it is
+/// only looked at.
+pub fn translate(
+    mut document: Document<'_>,
+    given: &Given<'_>,
+    instance: Option<&Instance<'_, '_>>,
+) -> Result<(Option<Policy>, Vec<Diagnostic>), Vec<Diagnostic>> {
     if let Some(problem) = bounds::check(&document) {
         return Err(vec![problem]);
     }
@@ -75,21 +83,55 @@ pub fn translate(mut document: Document<'_>, given: &Given<'_>) -> Result<Policy
     let mut vocabulary = Vocabulary {
         params,
         open,
+        source: match (source::kind_of(&document.value), instance) {
+            (None, _) => SourceKnown::Never,
+            (Some(_), None) => SourceKnown::NotYet,
+            (Some(_), Some(_)) => SourceKnown::Yes,
+        },
         ..Vocabulary::default()
     };
-    let variables = expressions::read_variables(&document, &mut vocabulary, &mut problems);
+    let mut variables = expressions::read_variables(&document, &mut vocabulary, &mut problems);
+    variables.extend(instance.map(Instance::variable));
+    let said = validations::check(&document, &vocabulary, &variables, instance);
+    let (broken, said): (Vec<_>, Vec<_>) = said.into_iter().partition(Diagnostic::is_error);
+    // What is wrong with the resource is wrong wherever it is used.
+    if !broken.is_empty() {
+        problems.extend(broken);
+        return Err(problems);
+    }
     let unfilled = fill::fill_in(&mut document, &vocabulary, &variables, &mut problems);
-    if !problems.is_empty() {
+    if !problems.is_empty() || vocabulary.source == SourceKnown::NotYet {
         expressions::check_conditions(&document, &vocabulary, &mut problems);
     }
     none_of(&mut problems)?;
+    if vocabulary.source == SourceKnown::NotYet {
+        problems.extend(source::check(&document));
+        return none_of(&mut problems).map(|()| (None, said));
+    }
     let policy = InjectionPolicy::deserialize_from(&document)?;
     let mut reader = Reader::of(&document, vocabulary, unfilled);
     reader.variables = variables;
-    let translated = reader.policy(policy);
+    let mut translated = reader.policy(policy);
     none_of(&mut reader.problems)?;
-    Ok(translated)
+    if let Some(instance) = instance {
+        translated.identity = instance.document.identity();
+        if source::is_namespaced(&document.value) {
+            let own = instance.document.text(&["metadata", "namespace"]);
+            translated.namespace = own.map(str::to_owned);
+        }
+    }
+    Ok((Some(translated), said))
 }
+
+/// The words that choose workloads and containers.
+const CHOOSING: [&str; 6] = [
+    "match",
+    "exclude",
+    "containers",
+    "optIn",
+    "optOut",
+    "leaveAlone",
+];
 
 fn none_of(problems: &mut Vec<Diagnostic>) -> Result<(), Vec<Diagnostic>> {
     if problems.is_empty() {
@@ -110,18 +152,29 @@ fn check_words(document: &Document<'_>) -> Vec<Diagnostic> {
 /// `${...}` stands under `inject` and `generate` only: as a glob or a name it would silently fit nothing.
 fn refuse_elsewhere(document: &Document<'_>, problems: &mut Vec<Diagnostic>) {
     let spec = Path::of(&["spec"]);
-    let words = ["match", "exclude", "containers", "optIn", "optOut"];
+    let is_for_resources = source::kind_of(&document.value).is_some();
     let holders = rules::entries(document).into_iter().chain([spec]);
-    let paths = holders.flat_map(|holder| words.map(|word| holder.key(word)));
+    let holders = holders.filter(|_| !is_for_resources);
+    let paths = holders.flat_map(|holder| CHOOSING.map(|word| holder.key(word)));
     let paths = paths.chain(patches::no_values(document));
+    let names = generate::names_of_containers(document);
     for path in [Path::of(&["metadata"])].into_iter().chain(paths) {
         if let Some(value) = path.get(&document.value) {
-            refuse_in(document, value, &path, problems);
+            refuse_in(document, value, &path, &names, problems);
         }
     }
 }
 
-fn refuse_in(document: &Document<'_>, value: &Value, path: &Path, problems: &mut Vec<Diagnostic>) {
+fn refuse_in(
+    document: &Document<'_>,
+    value: &Value,
+    path: &Path,
+    allowed: &[Path],
+    problems: &mut Vec<Diagnostic>,
+) {
+    if allowed.contains(path) {
+        return;
+    }
     match value {
         Value::String(text) if template::has_expression(text) => {
             let message = format!(
@@ -135,14 +188,13 @@ fn refuse_in(document: &Document<'_>, value: &Value, path: &Path, problems: &mut
             );
         }
         Value::Array(entries) => {
-            entries
-                .iter()
-                .enumerate()
-                .for_each(|(at, entry)| refuse_in(document, entry, &path.index(at), problems));
+            entries.iter().enumerate().for_each(|(at, entry)| {
+                refuse_in(document, entry, &path.index(at), allowed, problems)
+            });
         }
         Value::Object(map) => map
             .iter()
-            .for_each(|(key, entry)| refuse_in(document, entry, &path.key(key), problems)),
+            .for_each(|(key, entry)| refuse_in(document, entry, &path.key(key), allowed, problems)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -209,6 +261,7 @@ impl<'d, 't> Reader<'d, 't> {
         let opt_out = spec
             .opt_out
             .and_then(|opt| self.opt(&opt, ["false", "disabled"], &at.key("optOut")));
+        let leave_alone = self.leave_alone(&spec.leave_alone, &at.key("leaveAlone"));
         let containers = self.containers(&spec.containers, &at.key("containers"));
         let match_conditions = self.conditions(spec.match_conditions, &at.key("matchConditions"));
         let generate = self.generate(spec.generate);
@@ -237,7 +290,7 @@ impl<'d, 't> Reader<'d, 't> {
             apply_rules: spec.apply_rules.into(),
             generate,
             image_mirrors: Arc::default(),
-            foreign_marks: Vec::new(),
+            leave_alone,
             alone_among: None,
             config_keys: Vec::new(),
             effects: Vec::new(),

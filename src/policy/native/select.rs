@@ -8,9 +8,10 @@ use super::Reader;
 use super::types;
 use crate::diagnostic::Code;
 use crate::glob;
+use crate::policy::template::ValueTemplate;
 use crate::policy::{
-    ContainerChoice, ContainerList, Filter, KindPattern, LabelSelector, Mark, Operator, Opt,
-    OptFrom, Requirement, Sample, names,
+    ContainerChoice, ContainerList, Filter, KindPattern, LabelSelector, LeaveAlone, Mark, Operator,
+    Opt, OptFrom, Requirement, Sample, names,
 };
 use crate::yaml::value::Path;
 
@@ -194,10 +195,21 @@ impl Reader<'_, '_> {
     ) -> ContainerChoice {
         let include: Vec<ContainerList> =
             containers.include.iter().map(|&list| list.into()).collect();
+        let names = [&containers.names, &containers.exclude_names];
+        let keys = ["names", "excludeNames"].map(|key| at.key(key));
+        let computed_names = [0, 1].map(|one| self.computed_names(names[one], &keys[one]));
+        let mut globs = [0, 1].map(|one| match &computed_names[one] {
+            Some(_) => Vec::new(),
+            None => self.globs(names[one], &keys[one]),
+        });
+        let match_conditions = containers.match_conditions.clone();
         ContainerChoice {
-            names: self.globs(&containers.names, &at.key("names")),
+            names: std::mem::take(&mut globs[0]),
+            exclude_names: std::mem::take(&mut globs[1]),
+            computed_names,
+            match_conditions: self
+                .container_conditions(match_conditions, &at.key("matchConditions")),
             images: self.globs(&containers.images, &at.key("images")),
-            exclude_names: self.globs(&containers.exclude_names, &at.key("excludeNames")),
             exclude_images: self.globs(&containers.exclude_images, &at.key("excludeImages")),
             with_env: containers.with_env.clone(),
             without_env: containers.without_env.clone(),
@@ -211,6 +223,18 @@ impl Reader<'_, '_> {
             },
             mode: containers.mode.into(),
         }
+    }
+
+    /// Names of which something waits for a workload.
+    fn computed_names(&self, names: &[String], at: &Path) -> Option<ValueTemplate> {
+        let waiting = self.unfilled.waiting.iter();
+        let own = waiting.filter(|(path, _)| path.starts_with(at));
+        let within = |path: &Path| Path(path.0[at.0.len()..].to_vec());
+        let texts: Vec<_> = own
+            .map(|(path, template)| (within(path), template.clone()))
+            .collect();
+        let names = names.iter().map(String::as_str).map(Value::from).collect();
+        (!texts.is_empty()).then(|| ValueTemplate::new(names, texts))
     }
 
     pub(super) fn opt(
@@ -252,7 +276,46 @@ impl Reader<'_, '_> {
             } else {
                 everywhere.into()
             },
+            ignores_case: opt.ignore_case,
             is_from_stated,
         })
+    }
+
+    pub(super) fn leave_alone(
+        &mut self,
+        entries: &[types::LeaveAlone],
+        at: &Path,
+    ) -> Vec<LeaveAlone> {
+        let read = |(index, entry)| self.left_alone_by(entry, &at.index(index));
+        entries.iter().enumerate().filter_map(read).collect()
+    }
+
+    fn left_alone_by(&mut self, entry: &types::LeaveAlone, at: &Path) -> Option<LeaveAlone> {
+        let mark = match (&entry.annotation, &entry.label, &entry.container) {
+            (Some(key), None, None) => Mark::Annotation(key.clone()),
+            (None, Some(key), None) => Mark::Label(key.clone()),
+            (None, None, Some(name)) if entry.values.is_empty() => {
+                let name = self.glob(name, &at.key("container"))?;
+                return Some(LeaveAlone::Container(name));
+            }
+            _ => {
+                let message = format!(
+                    "`{}` needs one of `annotation`, `label` and `container`",
+                    at.name()
+                );
+                let help = "`values` are globs on the value of an annotation or label";
+                self.bad(at, message, help);
+                return None;
+            }
+        };
+        let field = if entry.label.is_some() {
+            "label"
+        } else {
+            "annotation"
+        };
+        let (Mark::Annotation(key) | Mark::Label(key)) = &mark;
+        self.rule(&at.key(field), names::check_key(key));
+        let values = self.globs(&entry.values, &at.key("values"));
+        Some(LeaveAlone::Mark(mark, values))
     }
 }

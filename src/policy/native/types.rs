@@ -38,6 +38,11 @@ pub struct Spec {
     /// Values that a user may set with `--param`.
     #[serde(default)]
     pub params: Vec<Param>,
+    /// The resources of which each is one instance of the policy.
+    pub source: Option<Source>,
+    /// What must hold of the resource and the parameters.
+    #[serde(default)]
+    pub validations: Vec<Validation>,
     /// Which workloads.
     pub r#match: Option<Filter>,
     /// Which of these not; one filter that holds is enough.
@@ -50,6 +55,9 @@ pub struct Spec {
     pub opt_in: Option<Opt>,
     /// Not the workloads that say so.
     pub opt_out: Option<Opt>,
+    /// What shows that somebody else has done it: such a workload is left alone.
+    #[serde(default)]
+    pub leave_alone: Vec<LeaveAlone>,
     /// CEL expressions and values with `${...}`, read as `variables.NAME`.
     #[serde(default)]
     pub variables: Vec<Variable>,
@@ -96,6 +104,65 @@ pub struct Param {
     /// An application's own folder may set it.
     #[serde(default)]
     pub overridable: bool,
+}
+
+/// The resources of which each is one instance of the policy.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Source {
+    /// Group and version of the resources; every version of the group is read.
+    pub api_version: String,
+    /// The kind of the resources.
+    pub kind: String,
+    /// Which workloads a resource may touch.
+    #[serde(default)]
+    pub scope: Scope,
+    /// What the resources look like.
+    pub schema: Option<SourceSchema>,
+}
+
+/// Which workloads a resource may touch.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+pub enum Scope {
+    /// Those of its own namespace.
+    #[default]
+    Namespaced,
+    /// All.
+    Cluster,
+}
+
+/// What resources look like, as a CustomResourceDefinition says it.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SourceSchema {
+    /// A structural schema: types, defaults and bounds.
+    #[serde(rename = "openAPIV3Schema")]
+    pub open_api_v3_schema: Value,
+}
+
+/// What must hold of the resource and the parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Validation {
+    /// A CEL condition.
+    pub expression: String,
+    /// What to say where it does not hold; `${...}` in it is filled in.
+    pub message: String,
+    /// What it means.
+    #[serde(default)]
+    pub severity: Severity,
+    /// The field of the resource that the message is about, such as `spec.port`.
+    pub path: Option<String>,
+}
+
+/// What a validation that does not hold means.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+pub enum Severity {
+    /// Nothing is written.
+    #[default]
+    Error,
+    /// It is done, but look at it.
+    Warning,
+    /// Worth knowing.
+    Note,
 }
 
 /// A string; numbers and booleans are taken as they are written.
@@ -188,6 +255,7 @@ pub struct Variable {
 
 /// How a workload opts in or out.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Opt {
     /// An annotation's key.
     pub annotation: Option<String>,
@@ -199,6 +267,23 @@ pub struct Opt {
     /// Where to look.
     #[serde(default)]
     pub from: Vec<OptFrom>,
+    /// Values in capitals are the same.
+    #[serde(default)]
+    pub ignore_case: bool,
+}
+
+/// An annotation, a label or a container that another injector leaves; asked of the input as it is.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct LeaveAlone {
+    /// An annotation's key, on the pod template or the workload.
+    pub annotation: Option<String>,
+    /// A label's key, on the pod template or the workload.
+    pub label: Option<String>,
+    /// A glob on the name of a container.
+    pub container: Option<String>,
+    /// Globs on the value of the annotation or label; none: any value.
+    #[serde(default)]
+    pub values: Vec<String>,
 }
 
 /// Where an opt-in or opt-out stands.
@@ -236,6 +321,9 @@ pub struct Containers {
     pub without_env: Vec<String>,
     /// An annotation that lists the names.
     pub names_from_annotation: Option<String>,
+    /// CEL conditions on `container` that must all hold.
+    #[serde(default)]
+    pub match_conditions: Vec<Named>,
     /// Containers of these lists.
     #[serde(default)]
     pub include: Vec<ContainerList>,
@@ -274,6 +362,8 @@ pub enum OnConflict {
     Error,
     /// Ours wins.
     Replace,
+    /// What is there stays.
+    Keep,
 }
 
 /// What a problem with one workload does.

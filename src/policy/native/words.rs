@@ -8,6 +8,7 @@ impl From<OnConflict> for policy::OnConflict {
         match word {
             OnConflict::Error => Self::Error,
             OnConflict::Replace => Self::Replace,
+            OnConflict::Keep => Self::Keep,
         }
     }
 }
@@ -39,6 +40,17 @@ impl From<EnvOp> for policy::EnvOp {
             EnvOp::Prepend => Self::Prepend,
             EnvOp::MergeKeys => Self::MergeKeys,
             EnvOp::Remove => Self::Remove,
+        }
+    }
+}
+
+impl From<TextOp> for policy::EnvOp {
+    fn from(word: TextOp) -> Self {
+        match word {
+            TextOp::Set => Self::Set,
+            TextOp::SetIfAbsent => Self::SetIfAbsent,
+            TextOp::Append => Self::Append,
+            TextOp::MergeKeys => Self::MergeKeys,
         }
     }
 }

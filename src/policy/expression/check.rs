@@ -1,0 +1,348 @@
+//! The check of an expression when its policy is read: every name in it must be known, and our own functions stand where
+//! the crate's would not do.
+
+use cel::common::ast::operators::{CONDITIONAL, LOGICAL_AND, LOGICAL_OR};
+use cel::common::ast::operators::{INDEX, OPT_INDEX, OPT_SELECT};
+use cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr,
+};
+use std::collections::BTreeSet;
+
+use super::kubernetes::{NAMESPACES, ON_LISTS, nodes_of};
+use super::library::{CHARGED, CHARGED_EACH, JOIN, REPLACE, WALKED, is_free};
+use super::macros::{is_binding, lazily};
+use super::{MAX_DEPTH, MAX_WALKS, ObjectKinds, Wants, cost, too_deep};
+use crate::diagnostic::Code;
+use crate::manifest::workload::group_of;
+use crate::policy::template::Fault;
+use crate::policy::vocabulary::{Asked, Vocabulary, check_function};
+
+/// Looks at every name of an expression, and puts our own functions where the crate's would not do.
+pub(super) struct Check<'c> {
+    vocabulary: &'c Vocabulary,
+    /// Names that comprehensions bring in.
+    bound: Vec<String>,
+    /// How many lists are being walked here.
+    walks: usize,
+    depth: usize,
+    wants: Wants,
+    kinds: ObjectKinds,
+    /// Fields of which it was asked whether they are there.
+    tested: BTreeSet<(String, String)>,
+    /// Something in it may be left unevaluated.
+    is_lazy: bool,
+    faults: Vec<Fault>,
+}
+
+/// What a text is parsed to.
+pub(super) struct Parsed {
+    pub tree: IdedExpr,
+    pub wants: Wants,
+    pub kinds: ObjectKinds,
+    pub tested: Option<Wants>,
+}
+
+impl<'c> Check<'c> {
+    /// With nothing found yet.
+    pub fn new(vocabulary: &'c Vocabulary) -> Self {
+        Check {
+            vocabulary,
+            bound: Vec::new(),
+            walks: 0,
+            depth: 0,
+            wants: Wants::new(),
+            kinds: ObjectKinds::new(),
+            tested: BTreeSet::new(),
+            is_lazy: false,
+            faults: Vec::new(),
+        }
+    }
+
+    /// What was found.
+    pub fn checked(mut self, mut tree: IdedExpr) -> Result<Parsed, Vec<Fault>> {
+        self.expression(&mut tree);
+        if !self.faults.is_empty() {
+            return Err(self.faults);
+        }
+        let tested = self.tested.into_iter();
+        let tested = tested.map(|(root, field)| (root, Some(field))).collect();
+        Ok(Parsed {
+            tree,
+            wants: self.wants,
+            kinds: self.kinds,
+            tested: self.is_lazy.then_some(tested),
+        })
+    }
+
+    fn expression(&mut self, tree: &mut IdedExpr) {
+        self.depth += 1;
+        if self.depth == MAX_DEPTH + 1 {
+            self.faults.push(too_deep());
+        }
+        match &mut tree.expr {
+            Expr::Unspecified | Expr::Literal(_) => {}
+            Expr::Ident(name) => self.name(name),
+            Expr::Select(select) => self.select(select),
+            Expr::Call(call) => {
+                self.call(call);
+                self.is_lazy |= matches!(
+                    call.func_name.as_str(),
+                    CONDITIONAL | LOGICAL_AND | LOGICAL_OR
+                );
+                let is_lazy = matches!(call.func_name.as_str(), "or" | "orValue")
+                    && call.target.is_some()
+                    && call.args.len() == 1
+                    && matches!(call.args[0].expr, Expr::Call(_) | Expr::Select(_));
+                if is_lazy {
+                    self.is_lazy = true;
+                    tree.expr = lazily(std::mem::take(call));
+                }
+            }
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
+            Expr::List(list) => list
+                .elements
+                .iter_mut()
+                .for_each(|entry| self.charged(entry, CHARGED)),
+            Expr::Map(map) => map
+                .entries
+                .iter_mut()
+                .for_each(|entry| self.entry(&mut entry.expr)),
+            Expr::Struct(message) => {
+                let help = "write a map instead: `{'key': value}`";
+                let text = format!("expressions know no type `{}`", message.type_name);
+                self.faults
+                    .push(Fault::new(Code::BadExpression, text, help));
+            }
+        }
+        self.depth -= 1;
+    }
+
+    fn entry(&mut self, entry: &mut EntryExpr) {
+        match entry {
+            EntryExpr::StructField(field) => self.expression(&mut field.value),
+            EntryExpr::MapEntry(entry) => {
+                self.expression(&mut entry.key);
+                self.charged(&mut entry.value, CHARGED);
+            }
+        }
+    }
+
+    fn name(&mut self, name: &str) {
+        if self.is_bound(name) {
+            return;
+        }
+        match self.vocabulary.check_root(name) {
+            Ok(()) => {
+                // Those above alone: a variable that wants them all is not one of them.
+                let above = self
+                    .vocabulary
+                    .variables
+                    .keys()
+                    .filter(|_| name == "variables");
+                self.wants
+                    .extend(above.map(|variable| (name.to_owned(), Some(variable.clone()))));
+                self.wants.insert((name.to_owned(), None));
+            }
+            Err(fault) => self.faults.push(fault),
+        }
+    }
+
+    fn is_bound(&self, name: &str) -> bool {
+        name.starts_with('@') || self.bound.iter().any(|own| own == name)
+    }
+
+    fn select(&mut self, select: &mut SelectExpr) {
+        let asked = if select.test {
+            Asked::Perhaps
+        } else {
+            Asked::Plainly
+        };
+        match free_name(&select.operand)
+            .filter(|name| !self.is_bound(name))
+            .map(str::to_owned)
+        {
+            Some(root) => self.field(&root, &select.field, asked),
+            None => {
+                if let Expr::Select(inner) = &select.operand.expr
+                    && free_name(&inner.operand) == Some("containers")
+                    && !self.is_bound("containers")
+                    && let Err(fault) =
+                        self.vocabulary
+                            .check_field("container", &select.field, asked)
+                {
+                    self.faults.push(fault);
+                }
+                self.expression(&mut select.operand);
+            }
+        }
+    }
+
+    fn field(&mut self, root: &str, field: &str, asked: Asked) {
+        // `has(params.a) ? params.a : ...` reads it only where it is there.
+        let is_tested = !self.tested.insert((root.to_owned(), field.to_owned()));
+        let asked = match asked {
+            Asked::Plainly if !is_tested => {
+                self.tested.remove(&(root.to_owned(), field.to_owned()));
+                Asked::Plainly
+            }
+            Asked::Plainly | Asked::Perhaps => Asked::Perhaps,
+        };
+        let checked = self
+            .vocabulary
+            .check_root(root)
+            .and_then(|()| self.vocabulary.check_field(root, field, asked));
+        match checked {
+            Ok(()) => {
+                self.wants.insert((root.to_owned(), Some(field.to_owned())));
+            }
+            Err(fault) => self.faults.push(fault),
+        }
+    }
+
+    fn call(&mut self, call: &mut CallExpr) {
+        if let (INDEX | OPT_INDEX | OPT_SELECT, [of, key]) =
+            (call.func_name.as_str(), call.args.as_slice())
+            && let Expr::Literal(LiteralValue::String(field)) = &key.expr
+            && let Some(root) = free_name(of).filter(|root| !self.is_bound(root))
+        {
+            let asked = if call.func_name == INDEX {
+                Asked::Plainly
+            } else {
+                Asked::Perhaps
+            };
+            let (root, field) = (root.to_owned(), field.inner().to_owned());
+            return self.field(&root, &field, asked);
+        }
+        let is_operator = !call
+            .func_name
+            .starts_with(|char: char| char.is_ascii_alphabetic());
+        let namespace = call.target.as_deref().and_then(free_name);
+        let namespace = namespace.filter(|name| NAMESPACES.contains(name) && !self.is_bound(name));
+        let is_qualified = namespace.is_some();
+        let name = match namespace {
+            Some(namespace) => format!("{namespace}.{}", call.func_name),
+            None => call.func_name.clone(),
+        };
+        if !is_operator && let Err(fault) = check_function(&name) {
+            self.faults.push(fault);
+        }
+        if name == "lookup" {
+            self.lookup(call);
+        }
+        let is_free = is_free(&call.func_name);
+        let is_of_list = ON_LISTS.contains(&call.func_name.as_str());
+        if let Some(target) = call.target.as_mut().filter(|_| !is_qualified) {
+            self.charged(
+                target,
+                if call.func_name == "split" {
+                    CHARGED_EACH
+                } else {
+                    CHARGED
+                },
+            );
+        }
+        let listed = match &mut call.target {
+            Some(target) => Some(&mut **target),
+            None => call.args.first_mut(),
+        };
+        if let Some(listed) = listed.filter(|_| is_of_list) {
+            limit(listed, nodes_of(&call.func_name));
+        }
+        for arg in &mut call.args {
+            if is_free {
+                self.expression(arg)
+            } else {
+                self.charged(arg, CHARGED)
+            }
+        }
+        match call.func_name.as_str() {
+            "replace" => call.func_name = REPLACE.to_owned(),
+            "join" => call.func_name = JOIN.to_owned(),
+            _ => {}
+        }
+    }
+
+    /// Only objects of kinds that stand in a policy are read.
+    fn lookup(&mut self, call: &CallExpr) {
+        let text = |at: usize| match &call.args.get(at)?.expr {
+            Expr::Literal(LiteralValue::String(text)) => Some(text.inner().to_owned()),
+            _ => None,
+        };
+        match (text(0), text(1)) {
+            (Some(api_version), Some(kind)) => {
+                let group = group_of(&api_version).to_owned();
+                self.kinds.insert((group, kind));
+            }
+            _ => {
+                let message = "`lookup` needs its apiVersion and its kind written out";
+                let help = "write `lookup('v1', 'ServiceAccount', name)`: only the name and the namespace may be computed";
+                self.faults
+                    .push(Fault::new(Code::BadExpression, message, help));
+            }
+        }
+    }
+
+    /// An expression whose value is looked at as a whole, or copied: that has its cost.
+    fn charged(&mut self, tree: &mut IdedExpr, charge: &str) {
+        self.expression(tree);
+        let is_accumulator = free_name(tree).is_some_and(|name| name.starts_with('@'));
+        if is_accumulator || matches!(tree.expr, Expr::Literal(_)) && charge == CHARGED {
+            return;
+        }
+        let inner = std::mem::take(tree);
+        tree.expr = Expr::Call(CallExpr {
+            func_name: charge.to_owned(),
+            target: None,
+            args: vec![inner],
+        });
+    }
+
+    fn comprehension(&mut self, walk: &mut ComprehensionExpr) {
+        self.expression(&mut walk.iter_range);
+        self.expression(&mut walk.accu_init);
+        let before = self.bound.len();
+        self.bound
+            .extend([walk.iter_var.clone(), walk.accu_var.clone()]);
+        self.bound.extend(walk.iter_var2.clone());
+        let is_binding = is_binding(walk);
+        self.walks += usize::from(!is_binding);
+        if self.walks == MAX_WALKS + 1 {
+            let help = "take the inner one out into `variables`";
+            let message =
+                format!("the expression walks lists within lists more than {MAX_WALKS} deep");
+            self.faults
+                .push(Fault::new(Code::BadExpression, message, help));
+        }
+        for part in [&mut walk.loop_cond, &mut walk.loop_step, &mut walk.result] {
+            self.expression(part);
+        }
+        self.walks -= usize::from(!is_binding);
+        self.bound.truncate(before);
+        if is_binding {
+            return;
+        }
+        let nodes = cost::of_an_entry(walk);
+        limit(&mut walk.iter_range, nodes);
+    }
+}
+
+/// A list that is gone through, with the nodes that are evaluated for each entry.
+fn limit(list: &mut IdedExpr, nodes: i64) {
+    let nodes = IdedExpr {
+        id: 0,
+        expr: Expr::Literal(LiteralValue::Int(nodes.into())),
+    };
+    let inner = std::mem::take(list);
+    list.expr = Expr::Call(CallExpr {
+        func_name: WALKED.to_owned(),
+        target: None,
+        args: vec![inner, nodes],
+    });
+}
+
+fn free_name(tree: &IdedExpr) -> Option<&str> {
+    match &tree.expr {
+        Expr::Ident(name) => Some(name),
+        _ => None,
+    }
+}

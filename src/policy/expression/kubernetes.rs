@@ -1,0 +1,445 @@
+//! Functions of Kubernetes' CEL libraries that the CEL crate does not have: lists, sets, quantities; and texts of JSON,
+//! YAML and base64.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cel::common::types::{DYN_TYPE, LIST_TYPE, STRING_TYPE, Type};
+use cel::common::value::{CowVal, StaticVal, Val};
+use cel::objects::{Key, Map};
+use cel::{DeclarationError, Env, ExecutionError, Value as Cel};
+use std::any::Any;
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use super::cost::{spend, spend_on_text};
+use super::library::{Args, Returned, arg, returned, text_arg};
+use super::macros::{KEYS, MAP_OF};
+use super::{from_json, to_json};
+use crate::policy::expression::Outcome;
+use crate::policy::functions::MAX_TEXT;
+use crate::policy::quantity;
+use crate::yaml::parse::parse;
+use crate::yaml::value::to_value;
+
+/// Functions on lists that go through all of it, or through it for each entry: a list that is too long is refused.
+pub(super) const ON_LISTS: [&str; 12] = [
+    "distinct",
+    "flatten",
+    "indexOf",
+    "isSorted",
+    "lastIndexOf",
+    "max",
+    "min",
+    "reverse",
+    "slice",
+    "sort",
+    "sum",
+    "@map_of",
+];
+
+/// Nodes for each entry of such a list.
+pub(super) fn nodes_of(function: &str) -> i64 {
+    if function == "distinct" { 1024 } else { 16 }
+}
+
+/// The words that begin the names of functions.
+pub(super) const NAMESPACES: [&str; 5] = ["optional", "sets", "json", "yaml", "base64"];
+
+fn failed(function: &str, why: impl Into<String>) -> ExecutionError {
+    ExecutionError::function_error(function, why.into())
+}
+
+/// Adds all functions.
+pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
+    cel::extensions::lists(env)?;
+    let member =
+        |env: &mut Env, name: &str, op: for<'b, 'v> fn(Args<'b, 'v>) -> Returned<'b, 'v>| {
+            env.add_member_overload(
+                name,
+                &format!("podgraft_list_{name}"),
+                LIST_TYPE,
+                vec![],
+                op,
+            )
+        };
+    member(env, "sum", sum)?;
+    member(env, "min", |args| extreme(args, Ordering::Less))?;
+    member(env, "max", |args| extreme(args, Ordering::Greater))?;
+    member(env, "isSorted", is_sorted)?;
+    let of = vec![DYN_TYPE];
+    env.add_member_overload("indexOf", "podgraft_list_index", LIST_TYPE, of, |args| {
+        position(args, false)
+    })?;
+    let of = vec![DYN_TYPE];
+    env.add_member_overload("lastIndexOf", "podgraft_list_last", LIST_TYPE, of, |args| {
+        position(args, true)
+    })?;
+    env.add_overload(KEYS, "podgraft_keys", vec![DYN_TYPE], keys)?;
+    env.add_overload(MAP_OF, "podgraft_map_of", vec![LIST_TYPE], map_of)?;
+    let two = || vec![LIST_TYPE, LIST_TYPE];
+    env.add_overload("sets.contains", "podgraft_sets_contains", two(), |args| {
+        let (one, other) = two_lists(&args)?;
+        returned(other.iter().all(|entry| one.contains(entry)))
+    })?;
+    env.add_overload(
+        "sets.intersects",
+        "podgraft_sets_intersects",
+        two(),
+        |args| {
+            let (one, other) = two_lists(&args)?;
+            returned(other.iter().any(|entry| one.contains(entry)))
+        },
+    )?;
+    env.add_overload(
+        "sets.equivalent",
+        "podgraft_sets_equivalent",
+        two(),
+        |args| {
+            let (one, other) = two_lists(&args)?;
+            let is_in = |list: &[Cel], of: &[Cel]| of.iter().all(|entry| list.contains(entry));
+            returned(is_in(&one, &other) && is_in(&other, &one))
+        },
+    )?;
+    let text = || vec![STRING_TYPE];
+    env.add_overload("json.parse", "podgraft_json_parse", text(), json_parse)?;
+    env.add_overload("json.text", "podgraft_json_text", vec![DYN_TYPE], json_text)?;
+    env.add_overload("yaml.parse", "podgraft_yaml_parse", text(), yaml_parse)?;
+    env.add_overload("yaml.text", "podgraft_yaml_text", vec![DYN_TYPE], yaml_text)?;
+    env.add_overload("base64.encode", "podgraft_base64_encode", text(), |args| {
+        returned(STANDARD.encode(text_arg(&args, 0)?))
+    })?;
+    env.add_overload("base64.decode", "podgraft_base64_decode", text(), decode)?;
+    add_quantities(env)
+}
+
+/// The entries of a list.
+type Entries = Arc<Vec<Cel>>;
+
+fn list_arg(args: &Args<'_, '_>, at: usize) -> Result<Entries, ExecutionError> {
+    match arg(args, at)? {
+        Cel::List(list) => Ok(list),
+        _ => Err(failed("a function", "takes a list")),
+    }
+}
+
+/// Both are compared each with each.
+fn two_lists(args: &Args<'_, '_>) -> Result<(Entries, Entries), ExecutionError> {
+    let (one, other) = (list_arg(args, 0)?, list_arg(args, 1)?);
+    spend(one.len().saturating_mul(other.len()))?;
+    Ok((one, other))
+}
+
+fn sum<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let list = list_arg(&args, 0)?;
+    let (mut whole, mut real, mut is_real) = (0_i64, 0_f64, false);
+    for entry in list.iter() {
+        match entry {
+            Cel::Int(number) => {
+                let sum = whole.checked_add(*number);
+                whole = sum.ok_or_else(|| failed("sum", "the sum is none of 64 bits"))?;
+            }
+            Cel::Float(number) => {
+                real += number;
+                is_real = true;
+            }
+            _ => return Err(failed("sum", "takes a list of numbers")),
+        }
+    }
+    match is_real {
+        true if whole != 0 => Err(failed("sum", "takes numbers of one type")),
+        true => returned(real),
+        false => returned(whole),
+    }
+}
+
+fn compared(function: &str, one: &Cel, other: &Cel) -> Result<Ordering, ExecutionError> {
+    one.partial_cmp(other)
+        .ok_or_else(|| failed(function, "two of the entries cannot be compared"))
+}
+
+fn extreme<'b, 'v>(args: Args<'b, 'v>, wanted: Ordering) -> Returned<'b, 'v> {
+    let list = list_arg(&args, 0)?;
+    let mut entries = list.iter();
+    let mut found = entries
+        .next()
+        .ok_or_else(|| failed("min and max", "the list is empty"))?;
+    for entry in entries {
+        if compared("min and max", entry, found)? == wanted {
+            found = entry;
+        }
+    }
+    returned(found.clone())
+}
+
+fn is_sorted<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let list = list_arg(&args, 0)?;
+    for pair in list.windows(2) {
+        if compared("isSorted", &pair[0], &pair[1])? == Ordering::Greater {
+            return returned(false);
+        }
+    }
+    returned(true)
+}
+
+fn position<'b, 'v>(args: Args<'b, 'v>, is_last: bool) -> Returned<'b, 'v> {
+    let (list, wanted) = (list_arg(&args, 0)?, arg(&args, 1)?);
+    let found = match is_last {
+        true => list.iter().rposition(|entry| *entry == wanted),
+        false => list.iter().position(|entry| *entry == wanted),
+    };
+    returned(found.and_then(|at| i64::try_from(at).ok()).unwrap_or(-1))
+}
+
+fn keys<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let keys: Vec<Cel> = match arg(&args, 0)? {
+        Cel::List(list) => {
+            let count = i64::try_from(list.len()).unwrap_or(i64::MAX);
+            (0..count).map(Cel::Int).collect()
+        }
+        Cel::Map(map) => {
+            let mut keys: Vec<Key> = map.map.keys().cloned().collect();
+            keys.sort();
+            keys.into_iter().map(Cel::from).collect()
+        }
+        _ => return Err(failed("a comprehension", "walks a list or a map")),
+    };
+    returned(Cel::List(Arc::new(keys)))
+}
+
+fn map_of<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let mut map = HashMap::new();
+    for pair in list_arg(&args, 0)?.iter() {
+        let Cel::List(pair) = pair else { continue };
+        if let [key, value] = pair.as_slice() {
+            let key = match key {
+                Cel::Int(number) => Key::Int(*number),
+                Cel::UInt(number) => Key::Uint(*number),
+                Cel::Bool(flag) => Key::Bool(*flag),
+                Cel::String(text) => Key::String(Arc::clone(text)),
+                _ => continue,
+            };
+            map.insert(key, value.clone());
+        }
+    }
+    let map = Arc::new(map);
+    returned(Cel::Map(Map { map }))
+}
+
+fn json_of(args: &Args<'_, '_>, function: &str) -> Result<serde_json::Value, ExecutionError> {
+    let mut left = MAX_TEXT;
+    match to_json(&arg(args, 0)?, &mut left) {
+        Ok(Outcome::Value(value)) => Ok(value),
+        Ok(Outcome::Absent) => Err(failed(function, "an optional with nothing in it")),
+        Err(why) => Err(failed(function, why)),
+    }
+}
+
+fn json_text<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let text = json_of(&args, "json.text")?.to_string();
+    spend_on_text(&text)?;
+    returned(text)
+}
+
+fn json_parse<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let text = text_arg(&args, 0)?;
+    spend(text.len())?;
+    // YAML's reader has a bound on nesting, and JSON is YAML; what is no JSON is refused first.
+    let valid = serde_json::from_str::<serde::de::IgnoredAny>(&text);
+    valid.map_err(|_| failed("json.parse", "the text is no JSON"))?;
+    returned(from_json(read("json.parse", &text)?))
+}
+
+fn yaml_parse<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let text = text_arg(&args, 0)?;
+    spend(text.len())?;
+    returned(from_json(read("yaml.parse", &text)?))
+}
+
+fn read(function: &str, text: &str) -> Result<serde_json::Value, ExecutionError> {
+    let tree = parse(text).map_err(|_| failed(function, "the text is no YAML"))?;
+    let [root] = tree.roots() else {
+        return Err(failed(function, "the text is not one document"));
+    };
+    to_value(&tree, *root).map_err(|_| failed(function, "readers of YAML disagree about the text"))
+}
+
+fn decode<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let bytes = STANDARD
+        .decode(text_arg(&args, 0)?)
+        .map_err(|_| failed("base64.decode", "the text is no base64"))?;
+    let text = String::from_utf8(bytes);
+    returned(text.map_err(|_| failed("base64.decode", "what it decodes to is no text"))?)
+}
+
+fn yaml_text<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+    let mut text = String::new();
+    write_yaml(&json_of(&args, "yaml.text")?, 0, &mut text);
+    spend_on_text(&text)?;
+    returned(text)
+}
+
+/// Block style, as Kubernetes' own writer has it; texts that another reader could take for something else are quoted.
+fn write_yaml(value: &serde_json::Value, depth: usize, text: &mut String) {
+    use serde_json::Value;
+    let indent = "  ".repeat(depth);
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            for (key, inner) in map {
+                text.push_str(&indent);
+                text.push_str(&yaml_scalar(key));
+                text.push(':');
+                write_below(inner, depth, text);
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            for item in items {
+                text.push_str(&indent);
+                text.push('-');
+                let mut inner = String::new();
+                write_yaml(item, depth + 1, &mut inner);
+                let inner = inner.trim_start_matches(' ');
+                text.push(' ');
+                text.push_str(inner);
+            }
+        }
+        Value::String(own) => text.push_str(&format!("{}\n", yaml_scalar(own))),
+        other => text.push_str(&format!("{other}\n")),
+    }
+}
+
+fn write_below(value: &serde_json::Value, depth: usize, text: &mut String) {
+    use serde_json::Value;
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            text.push('\n');
+            write_yaml(value, depth + 1, text);
+        }
+        // Items of a list stand below its key.
+        Value::Array(items) if !items.is_empty() => {
+            text.push('\n');
+            write_yaml(value, depth, text);
+        }
+        scalar => {
+            text.push(' ');
+            write_yaml(scalar, 0, text);
+        }
+    }
+}
+
+fn yaml_scalar(text: &str) -> String {
+    let is_plain = text.starts_with(|char: char| char.is_ascii_alphabetic() || char == '/')
+        && text
+            .chars()
+            .all(|char| char.is_ascii_alphanumeric() || "_./-".contains(char));
+    const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
+    if is_plain && !WORDS.contains(&text.to_ascii_lowercase().as_str()) {
+        text.to_owned()
+    } else {
+        serde_json::Value::from(text).to_string()
+    }
+}
+
+/// A quantity in nano-units.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Quantity(i128);
+
+static QUANTITY: LazyLock<Type> = LazyLock::new(quantity_type);
+const NANO: i128 = 1_000_000_000;
+
+fn quantity_type() -> Type {
+    Type::new_unspecified_type("kubernetes.Quantity")
+}
+
+impl Val for Quantity {
+    fn get_type(&self) -> &Type {
+        &QUANTITY
+    }
+
+    fn cel_type() -> &'static Type {
+        &QUANTITY
+    }
+
+    fn equals(&self, other: &dyn Val) -> bool {
+        other.downcast_ref::<Quantity>() == Some(self)
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for Quantity {}
+
+fn quantity_of(text: &str) -> Option<Quantity> {
+    quantity::parse(&serde_json::Value::from(text)).map(Quantity)
+}
+
+fn quantity_arg(args: &Args<'_, '_>, at: usize) -> Result<Quantity, ExecutionError> {
+    let found = args
+        .get(at)
+        .and_then(|value| value.downcast_ref::<Quantity>());
+    found
+        .cloned()
+        .ok_or_else(|| failed("a function", "takes a quantity"))
+}
+
+fn compare(args: &Args<'_, '_>) -> Result<Ordering, ExecutionError> {
+    Ok(quantity_arg(args, 0)?.cmp(&quantity_arg(args, 1)?))
+}
+
+fn add_quantities(env: &mut Env) -> Result<(), DeclarationError> {
+    env.add_overload("quantity", "podgraft_quantity", vec![STRING_TYPE], |args| {
+        let quantity = quantity_of(&text_arg(&args, 0)?);
+        let quantity = quantity.ok_or_else(|| failed("quantity", "the text is no quantity"))?;
+        Ok(CowVal::owned(quantity))
+    })?;
+    env.add_overload(
+        "isQuantity",
+        "podgraft_is_quantity",
+        vec![STRING_TYPE],
+        |args| returned(quantity_of(&text_arg(&args, 0)?).is_some()),
+    )?;
+    let with = || vec![quantity_type()];
+    let own = quantity_type;
+    env.add_member_overload("compareTo", "podgraft_compare", own(), with(), |args| {
+        returned(compare(&args)? as i64)
+    })?;
+    env.add_member_overload("isGreaterThan", "podgraft_greater", own(), with(), |args| {
+        returned(compare(&args)? == Ordering::Greater)
+    })?;
+    env.add_member_overload("isLessThan", "podgraft_less", own(), with(), |args| {
+        returned(compare(&args)? == Ordering::Less)
+    })?;
+    env.add_member_overload("sign", "podgraft_sign", own(), vec![], |args| {
+        returned(i64::try_from(quantity_arg(&args, 0)?.0.signum()).unwrap_or(0))
+    })?;
+    env.add_member_overload("isInteger", "podgraft_is_integer", own(), vec![], |args| {
+        returned(quantity_arg(&args, 0)?.0 % NANO == 0)
+    })?;
+    env.add_member_overload("asInteger", "podgraft_as_integer", own(), vec![], |args| {
+        let nano = quantity_arg(&args, 0)?.0;
+        let whole = (nano % NANO == 0).then(|| i64::try_from(nano / NANO).ok());
+        returned(
+            whole
+                .flatten()
+                .ok_or_else(|| failed("asInteger", "it is no whole number"))?,
+        )
+    })?;
+    env.add_member_overload("add", "podgraft_add", own(), with(), |args| {
+        combined(&args, i128::checked_add)
+    })?;
+    env.add_member_overload("sub", "podgraft_sub", own(), with(), |args| {
+        combined(&args, i128::checked_sub)
+    })
+}
+
+fn combined<'b, 'v>(args: &Args<'b, 'v>, how: fn(i128, i128) -> Option<i128>) -> Returned<'b, 'v> {
+    let made = how(quantity_arg(args, 0)?.0, quantity_arg(args, 1)?.0);
+    let made = made.ok_or_else(|| failed("quantity", "the quantity is too large"))?;
+    Ok(CowVal::owned(Quantity(made)))
+}

@@ -1,0 +1,218 @@
+//! Macros beyond those of the CEL crate: comprehensions with a name for the key or index and one for the value, written as
+//! comprehensions over keys, with the value bound for each.
+
+use cel::common::ast::operators::{ADD, NOT_STRICTLY_FALSE};
+use cel::common::ast::operators::{CONDITIONAL, INDEX, LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR};
+use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, ListExpr, LiteralValue};
+use cel::parser::{Macro, MacroExprHelper};
+use cel::{DeclarationError, Env, ParseError};
+
+/// The keys of a map in their order, or the indices of a list.
+pub(super) const KEYS: &str = "@keys";
+/// A map of a list of pairs.
+pub(super) const MAP_OF: &str = "@map_of";
+/// What a two-variable macro is called on.
+const RANGE: &str = "@range";
+const RESULT: &str = "@result";
+
+type Expanded = Result<Option<IdedExpr>, ParseError>;
+
+/// Adds all macros.
+pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
+    for (name, count, kind) in [
+        ("all", 3, Kind::All),
+        ("exists", 3, Kind::Exists),
+        ("transformList", 3, Kind::List),
+        ("transformList", 4, Kind::List),
+        ("transformMap", 3, Kind::Map),
+        ("transformMap", 4, Kind::Map),
+    ] {
+        env.add_macro(Macro::receiver(name, count, move |helper, target, args| {
+            expand(helper, target, args, kind)
+        }))?;
+    }
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    All,
+    Exists,
+    List,
+    Map,
+}
+
+struct Builder<'h, 'p> {
+    helper: &'h mut MacroExprHelper<'p>,
+}
+
+impl Builder<'_, '_> {
+    fn ident(&mut self, name: &str) -> IdedExpr {
+        self.helper.next_expr(Expr::Ident(name.to_owned()))
+    }
+
+    fn call(&mut self, name: &str, args: Vec<IdedExpr>) -> IdedExpr {
+        self.helper.next_expr(Expr::Call(CallExpr {
+            func_name: name.to_owned(),
+            target: None,
+            args,
+        }))
+    }
+
+    fn list(&mut self, items: Vec<IdedExpr>) -> IdedExpr {
+        self.helper.next_expr(Expr::List(ListExpr::new(items)))
+    }
+
+    fn flag(&mut self, flag: bool) -> IdedExpr {
+        let literal = LiteralValue::Boolean(flag.into());
+        self.helper.next_expr(Expr::Literal(literal))
+    }
+
+    /// A name for a value, known in one expression.
+    fn bind(&mut self, name: &str, value: IdedExpr, within: IdedExpr) -> IdedExpr {
+        let bound = ComprehensionExpr {
+            iter_range: self.list(Vec::new()),
+            iter_var: "#unused".to_owned(),
+            iter_var2: None,
+            accu_var: name.to_owned(),
+            accu_init: value,
+            loop_cond: self.flag(false),
+            loop_step: self.ident(name),
+            result: within,
+        };
+        self.helper.next_expr(Expr::Comprehension(Box::new(bound)))
+    }
+
+    /// The entry under the key in hand.
+    fn with_value(&mut self, names: &(String, String), within: IdedExpr) -> IdedExpr {
+        let (range, key) = (self.ident(RANGE), self.ident(&names.0));
+        let value = self.call(INDEX, vec![range, key]);
+        self.bind(&names.1, value, within)
+    }
+}
+
+fn expand(
+    helper: &mut MacroExprHelper<'_>,
+    target: &mut Option<IdedExpr>,
+    args: &mut Vec<IdedExpr>,
+    kind: Kind,
+) -> Expanded {
+    for arg in &args[..2] {
+        if !matches!(arg.expr, Expr::Ident(_)) {
+            return Err(helper.new_error(arg.id, "the first two arguments must be names"));
+        }
+    }
+    let mut args = std::mem::take(args).into_iter();
+    let mut name = || match args.next().map(|arg| arg.expr) {
+        Some(Expr::Ident(name)) => name,
+        _ => String::new(),
+    };
+    let names = (name(), name());
+    let mut rest: Vec<IdedExpr> = args.collect();
+    let value = rest.pop().unwrap_or_default();
+    let filter = rest.pop();
+    let mut build = Builder { helper };
+    let step = step(&mut build, &names, value, filter, kind);
+    let (init, condition) = match kind {
+        Kind::All => (build.flag(true), Some(build.ident(RESULT))),
+        Kind::Exists => {
+            let found = build.ident(RESULT);
+            (
+                build.flag(false),
+                Some(build.call(LOGICAL_NOT, vec![found])),
+            )
+        }
+        Kind::List | Kind::Map => (build.list(Vec::new()), None),
+    };
+    let loop_cond = match condition {
+        Some(condition) => build.call(NOT_STRICTLY_FALSE, vec![condition]),
+        None => build.flag(true),
+    };
+    let range = build.ident(RANGE);
+    let mut result = build.ident(RESULT);
+    if kind == Kind::Map {
+        result = build.call(MAP_OF, vec![result]);
+    }
+    let walk = ComprehensionExpr {
+        iter_range: build.call(KEYS, vec![range]),
+        iter_var: names.0,
+        iter_var2: None,
+        accu_var: RESULT.to_owned(),
+        accu_init: init,
+        loop_cond,
+        loop_step: step,
+        result,
+    };
+    let walk = build.helper.next_expr(Expr::Comprehension(Box::new(walk)));
+    let target = target.take().unwrap_or_default();
+    Ok(Some(build.bind(RANGE, target, walk)))
+}
+
+/// What is done for each key.
+fn step(
+    build: &mut Builder<'_, '_>,
+    names: &(String, String),
+    value: IdedExpr,
+    filter: Option<IdedExpr>,
+    kind: Kind,
+) -> IdedExpr {
+    let value = build.with_value(names, value);
+    let result = build.ident(RESULT);
+    let added = match kind {
+        Kind::All => return build.call(LOGICAL_AND, vec![result, value]),
+        Kind::Exists => return build.call(LOGICAL_OR, vec![result, value]),
+        Kind::List => value,
+        Kind::Map => {
+            let key = build.ident(&names.0);
+            build.list(vec![key, value])
+        }
+    };
+    let added = build.list(vec![added]);
+    let grown = build.call(ADD, vec![result, added]);
+    match filter {
+        None => grown,
+        Some(filter) => {
+            let filter = build.with_value(names, filter);
+            let unchanged = build.ident(RESULT);
+            build.call(CONDITIONAL, vec![filter, grown, unchanged])
+        }
+    }
+}
+
+/// Whether a comprehension walks nothing: it is a name for a value.
+pub(super) fn is_binding(walk: &ComprehensionExpr) -> bool {
+    matches!(&walk.iter_range.expr, Expr::List(list) if list.elements.is_empty())
+        && matches!(&walk.loop_cond.expr, Expr::Literal(_))
+}
+
+/// `a.orValue(b)` and `a.or(b)` evaluate b only where a has nothing in it.
+pub(super) fn lazily(call: CallExpr) -> Expr {
+    const OPTIONAL: &str = "@optional";
+    let node = |expr| IdedExpr { id: 0, expr };
+    let ident = || node(Expr::Ident(OPTIONAL.to_owned()));
+    let method = |name: &str| {
+        node(Expr::Call(CallExpr {
+            func_name: name.to_owned(),
+            target: Some(Box::new(ident())),
+            args: Vec::new(),
+        }))
+    };
+    let is_value = call.func_name == "orValue";
+    let there = if is_value { method("value") } else { ident() };
+    let other = call.args.into_iter().next().unwrap_or_default();
+    let result = CallExpr {
+        func_name: CONDITIONAL.to_owned(),
+        target: None,
+        args: vec![method("hasValue"), there, other],
+    };
+    Expr::Comprehension(Box::new(ComprehensionExpr {
+        iter_range: node(Expr::List(ListExpr::new(Vec::new()))),
+        iter_var: "#unused".to_owned(),
+        iter_var2: None,
+        accu_var: OPTIONAL.to_owned(),
+        accu_init: call.target.map(|target| *target).unwrap_or_default(),
+        loop_cond: node(Expr::Literal(LiteralValue::Boolean(false.into()))),
+        loop_step: ident(),
+        result: node(Expr::Call(result)),
+    }))
+}

@@ -1,0 +1,238 @@
+//! `source`: a policy for each resource of a kind. The resource is checked against the policy's schema, as an API server
+//! checks a custom resource, and read by expressions as `source`.
+
+use regex_lite::Regex;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::workload::group_of;
+use crate::policy::document::Document;
+use crate::policy::expression::{Body, SOURCE, Variable};
+use crate::policy::schema::{Problem, ProblemKind, Schema, Templates};
+use crate::yaml::value::Path;
+
+/// A resource and what its policy makes of it.
+#[derive(Debug)]
+pub struct Instance<'i, 't> {
+    /// The resource as it is written.
+    pub document: &'i Document<'t>,
+    /// With the defaults of the schema.
+    pub value: Arc<Value>,
+}
+
+/// The group and kind of the resources that a policy is for.
+pub fn kind_of(policy: &Value) -> Option<(&str, &str)> {
+    let source = policy.pointer("/spec/source")?;
+    let text = |key: &str| source.get(key).and_then(Value::as_str);
+    Some((group_of(text("apiVersion")?), text("kind")?))
+}
+
+/// Whether a policy touches workloads of its resource's namespace only.
+pub(super) fn is_namespaced(policy: &Value) -> bool {
+    let scope = policy.pointer("/spec/source/scope");
+    scope.and_then(Value::as_str) != Some("Cluster")
+}
+
+impl<'i, 't> Instance<'i, 't> {
+    /// Fills in defaults, and checks the resource.
+    ///
+    /// # Errors
+    /// Every unknown field, wrong type and value out of bounds, at its place.
+    pub fn new(document: &'i Document<'t>, policy: &Document<'_>) -> Result<Self, Vec<Diagnostic>> {
+        let mut value = document.value.clone();
+        let schema = policy
+            .value
+            .pointer("/spec/source/schema/openAPIV3Schema")
+            .filter(|schema| schema.is_object());
+        if let Some(schema) = schema {
+            fill_defaults(schema, &mut value);
+            let checked = Schema::from(with_metadata(schema));
+            let mut problems = checked.check(&value, Templates::Filled);
+            check_bounds(schema, &value, &Path::default(), &mut problems);
+            if !problems.is_empty() {
+                let in_place = |problem: &Problem| document.problem(problem);
+                return Err(problems.iter().map(in_place).collect());
+            }
+        }
+        Ok(Instance {
+            document,
+            value: Arc::new(value),
+        })
+    }
+
+    /// What expressions read it as.
+    pub(super) fn variable(&self) -> Variable {
+        Variable {
+            name: SOURCE.to_owned(),
+            body: Body::Constant(Arc::clone(&self.value)),
+            at: 0..0,
+        }
+    }
+
+    /// The place that a validation names: a path such as `spec.rules[0].name`, or the whole resource.
+    pub(super) fn diagnostic(&self, problem: Diagnostic, path: Option<&str>) -> Diagnostic {
+        let path = path.map(read_path).unwrap_or_default();
+        problem.at(self.document.place(&path), "here")
+    }
+}
+
+/// `spec.rules[0].name` as a path.
+fn read_path(text: &str) -> Path {
+    let mut path = Path::default();
+    for part in text.split('.') {
+        let mut pieces = part.split('[');
+        let key = pieces.next().unwrap_or_default();
+        if !key.is_empty() {
+            path = path.key(key);
+        }
+        let indices = pieces.filter_map(|piece| piece.trim_end_matches(']').parse().ok());
+        path = indices.fold(path, |path, index: usize| path.index(index));
+    }
+    path
+}
+
+/// What every object has beside what its schema states.
+fn with_metadata(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    let properties = schema
+        .as_object_mut()
+        .map(|rules| rules.entry("properties").or_insert_with(|| json!({})));
+    if let Some(properties) = properties.and_then(Value::as_object_mut) {
+        for key in ["apiVersion", "kind"] {
+            properties.insert(key.to_owned(), json!({"type": "string"}));
+        }
+        properties.insert("metadata".to_owned(), json!({"type": "object"}));
+        properties
+            .entry("status")
+            .or_insert_with(|| json!({"type": "object"}));
+    }
+    schema
+}
+
+/// As an API server does: a default stands where the field does not, and is itself filled in.
+fn fill_defaults(schema: &Value, value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            let fields = schema.get("properties").and_then(Value::as_object);
+            for (key, field) in fields.into_iter().flatten() {
+                if let Some(default) = field.get("default").filter(|_| !map.contains_key(key)) {
+                    map.insert(key.clone(), default.clone());
+                }
+            }
+            let others = schema.get("additionalProperties");
+            for (key, inner) in map.iter_mut() {
+                let field = fields.and_then(|fields| fields.get(key)).or(others);
+                if let Some(field) = field {
+                    fill_defaults(field, inner);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                items
+                    .iter_mut()
+                    .for_each(|item| fill_defaults(schema, item));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// What a schema says of values beyond their types.
+fn check_bounds(schema: &Value, value: &Value, path: &Path, problems: &mut Vec<Problem>) {
+    let Some(rules) = schema.as_object() else {
+        return;
+    };
+    if let Some(rule) = broken_bound(rules, value) {
+        problems.push(Problem {
+            path: path.clone(),
+            kind: ProblemKind::WrongType,
+            message: format!("`{}` {rule}", path.name()),
+            help: None,
+        });
+    }
+    match value {
+        Value::Object(map) => {
+            let fields = rules.get("properties");
+            for (key, inner) in map {
+                let field = fields.and_then(|fields| fields.get(key));
+                if let Some(field) = field.or(rules.get("additionalProperties")) {
+                    check_bounds(field, inner, &path.key(key), problems);
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                if let Some(schema) = rules.get("items") {
+                    check_bounds(schema, item, &path.index(at), problems);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The bound that a value does not keep, in words.
+fn broken_bound(rules: &Map<String, Value>, value: &Value) -> Option<String> {
+    let number = |key: &str| rules.get(key).and_then(Value::as_f64);
+    let (own, what) = match value {
+        Value::Number(own) => (own.as_f64()?, ""),
+        Value::String(text) => (count(text.chars().count()), "Length"),
+        Value::Array(items) => (count(items.len()), "Items"),
+        Value::Object(map) => (count(map.len()), "Properties"),
+        Value::Null | Value::Bool(_) => return None,
+    };
+    let (least, most) = match what {
+        "" => (number("minimum"), number("maximum")),
+        what => (number(&format!("min{what}")), number(&format!("max{what}"))),
+    };
+    let unit = match what {
+        "Length" => " characters",
+        "Items" => " entries",
+        "Properties" => " keys",
+        _ => "",
+    };
+    if let Some(least) = least.filter(|least| own < *least) {
+        return Some(format!("must be at least {least}{unit}"));
+    }
+    if let Some(most) = most.filter(|most| own > *most) {
+        return Some(format!("must be at most {most}{unit}"));
+    }
+    let pattern = rules.get("pattern").and_then(Value::as_str)?;
+    let text = value.as_str()?;
+    let fits = Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(text));
+    (!fits).then(|| format!("must match `{pattern}`"))
+}
+
+fn count(length: usize) -> f64 {
+    f64::from(u32::try_from(length).unwrap_or(u32::MAX))
+}
+
+/// What is wrong with a `source` whatever the resource is.
+pub(super) fn check(document: &Document<'_>) -> Vec<Diagnostic> {
+    let at = Path::of(&["spec", "source", "schema", "openAPIV3Schema"]);
+    let mut problems = Vec::new();
+    if let Some(schema) = at.get(&document.value) {
+        check_patterns(document, schema, &at, &mut problems);
+    }
+    problems
+}
+
+fn check_patterns(
+    document: &Document<'_>,
+    schema: &Value,
+    at: &Path,
+    problems: &mut Vec<Diagnostic>,
+) {
+    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
+        && let Err(error) = Regex::new(pattern)
+    {
+        let message = format!("`{pattern}` is no regular expression: {error}");
+        problems.push(document.error(Code::BadPolicy, &at.key("pattern"), message));
+    }
+    let inner = schema.as_object().into_iter().flatten();
+    for (key, value) in inner.filter(|(_, value)| value.is_object()) {
+        check_patterns(document, value, &at.key(key), problems);
+    }
+}
