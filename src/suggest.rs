@@ -59,6 +59,10 @@ pub const MARKS: &[(&str, &[Mark])] = &[
         &[Mark::Key("app.newrelic.instrumentation", &["java"])],
     ),
     (
+        "vault-agent",
+        &[Mark::Key("vault.hashicorp.com/agent-inject", YES)],
+    ),
+    (
         "opentelemetry-java",
         &[Mark::Key(
             "instrumentation.opentelemetry.io/inject-java",

@@ -199,7 +199,7 @@ fn every_container_starts_in_a_hardened_namespace() {
                 .inject
                 .volumes
                 .iter()
-                .filter_map(|(item, _)| item.value.get("emptyDir"));
+                .filter_map(|item| item.value.get("emptyDir"));
             assert!(
                 volumes
                     .into_iter()
@@ -209,4 +209,67 @@ fn every_container_starts_in_a_hardened_namespace() {
             );
         }
     }
+}
+
+/// The policies that follow a webhook, in one run over one Deployment that asks for each: applied, applied again without a
+/// change, and taken out one by one.
+#[test]
+fn the_catalogue_shares_one_deployment_and_each_is_undone() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let file = folder.path().join("deployment.yaml");
+    fs::copy("testdata/catalogue/deployment.yaml", &file).expect("the folder is writable");
+    let original = fs::read(&file).expect("it is there");
+    let run = |args: &[String]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_podgraft"))
+            .args(args)
+            .arg(&file)
+            .output()
+            .expect("the program runs");
+        assert!(
+            output.status.success(),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        fs::read(&file).expect("it is there")
+    };
+    let names: Vec<&str> = BUILTINS
+        .iter()
+        .filter(|builtin| builtin.group != Group::Agents)
+        .map(|builtin| builtin.name)
+        .collect();
+    let mut apply: Vec<String> = [
+        "apply",
+        "-q",
+        "-i",
+        "--context",
+        "testdata/catalogue/context.yaml",
+        "--param",
+        "aws-pod-identity:serviceAccount=orders",
+        "--param",
+        "tenantId=8f7d0000-1111-2222-3333-444455556666",
+        "--param",
+        "dapr:trustAnchors=-----BEGIN CERTIFICATE-----",
+        "--param",
+        "linkerd:trustAnchors=-----BEGIN CERTIFICATE-----",
+        "--param",
+        "linkerd:version=edge-26.8.3",
+    ]
+    .map(str::to_owned)
+    .into();
+    apply.extend(names.iter().map(|name| format!("-pbuiltin:{name}")));
+    let applied = run(&apply);
+    assert_eq!(run(&apply), applied, "a second run changes nothing");
+    let marker = String::from_utf8(applied).expect("text");
+    let marker = marker
+        .lines()
+        .find(|line| line.contains("podgraft.dev/applied"))
+        .expect("it has a marker");
+    for name in &names {
+        assert!(marker.contains(name), "{name}: {marker}");
+    }
+    let mut left = Vec::new();
+    for name in names.iter().rev() {
+        left = run(&["undo", "-q", "-i", "--only", name].map(str::to_owned));
+    }
+    assert_eq!(left, original, "all is taken out");
 }

@@ -128,6 +128,11 @@ pub const BUILTINS: &[Builtin] = &[
         Group::Agents,
         include_str!("../../policies/rookout-java.yaml"),
     ),
+    builtin(
+        "vault-agent",
+        Group::Secrets,
+        include_str!("../../policies/vault-agent.yaml"),
+    ),
 ];
 
 /// The built-in policy for resources of a group and kind.
