@@ -55,12 +55,16 @@ impl<'c> Planner<'c, '_> {
             let ports = item.value.get("ports").and_then(Value::as_array);
             ports.is_some_and(|ports| ports.iter().any(has_host_port))
         };
+        let has_sleep = |item: &&Item| {
+            let hooks = item.value.get("lifecycle").and_then(Value::as_object);
+            hooks.is_some_and(|hooks| hooks.values().any(|hook| hook.get("sleep").is_some()))
+        };
         let sidecars = self
             .inject
             .sidecars
             .iter()
             .map(|(item, ..)| item)
-            .filter(has_host_ports);
+            .filter(|item| has_host_ports(item) || has_sleep(item));
         let ports = self
             .all_injects()
             .into_iter()

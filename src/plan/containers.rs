@@ -308,7 +308,9 @@ impl<'t> Planner<'_, 't> {
         let mut missing = Vec::new();
         let part = self.container_part(container);
         super::pod::leaves(&item.value, &mut Vec::new(), &mut |path, value| {
-            if part.as_ref().is_none_or(|part| self.is_open(part, path)) {
+            if part.as_ref().is_none_or(|part| self.is_open(part, path))
+                && !self.is_decided_elsewhere(part.as_ref(), path, value)
+            {
                 missing.push((path.to_vec(), value.clone()));
             }
         });
@@ -324,6 +326,65 @@ impl<'t> Planner<'_, 't> {
         Ok(())
     }
 }
+
+impl Planner<'_, '_> {
+    /// Whether a default of a container would go against what is stated beside it: the pod's own field of that name, which
+    /// the container's would override, or rights that `allowPrivilegeEscalation: false` does not go with.
+    fn is_decided_elsewhere(&self, part: Option<&Part>, path: &[String], value: &Value) -> bool {
+        let [first, field, ..] = path else {
+            return false;
+        };
+        if first != "securityContext" {
+            return false;
+        }
+        if self.is_for_windows() && LINUX_ONLY.contains(&field.as_str()) {
+            return true;
+        }
+        let pod = self.draft.get(&self.pod_spec_part(), "securityContext");
+        if OF_PODS_TOO.contains(&field.as_str())
+            && pod.is_some_and(|pod| self.draft.get(&pod, field).is_some())
+        {
+            return true;
+        }
+        if field != "allowPrivilegeEscalation" || *value != Value::Bool(false) {
+            return false;
+        }
+        let context = part
+            .and_then(|part| self.draft.get(part, first))
+            .and_then(|context| self.draft.value(&context))
+            .unwrap_or_default();
+        let mut added = context["capabilities"]["add"]
+            .as_array()
+            .into_iter()
+            .flatten();
+        context["privileged"] == true || added.any(|one| one == "CAP_SYS_ADMIN")
+    }
+}
+
+/// Fields of a container's security context that the pod's has, too, for all its containers.
+const OF_PODS_TOO: [&str; 7] = [
+    "runAsUser",
+    "runAsGroup",
+    "runAsNonRoot",
+    "seLinuxOptions",
+    "seccompProfile",
+    "appArmorProfile",
+    "windowsOptions",
+];
+
+/// Fields of a container's security context that a pod of Windows must not have (`validateWindows` of Kubernetes).
+pub(super) const LINUX_ONLY: [&str; 10] = [
+    "allowPrivilegeEscalation",
+    "appArmorProfile",
+    "capabilities",
+    "privileged",
+    "procMount",
+    "readOnlyRootFilesystem",
+    "runAsGroup",
+    "runAsUser",
+    "seLinuxOptions",
+    "seccompProfile",
+];
 
 /// The text under a key of an item.
 pub(super) fn text_of<'i>(item: &'i Item, key: &str) -> &'i str {

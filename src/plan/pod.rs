@@ -8,20 +8,33 @@ use std::sync::Arc;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::{EnvOp, Item, Position, TextChange};
 
-use super::containers::text_of;
+use super::containers::{LINUX_ONLY, text_of};
 use super::draft::{OpenId, Part};
 use super::env::{joined, value_of};
 use super::order;
 use super::planner::{Planner, Step};
 use super::same::is_same;
 
-/// Lists of the pod spec and the field that tells their items apart (the patchMergeKey of the Kubernetes API).
-const MERGE_KEYS: &[(&str, &str)] = &[
-    ("hostAliases", "ip"),
-    ("topologySpreadConstraints", "topologyKey"),
-    ("resourceClaims", "name"),
-    ("schedulingGates", "name"),
-    ("readinessGates", "conditionType"),
+/// Lists of the pod spec and the fields that tell their items apart (the patchMergeKey and the listMapKeys of the
+/// Kubernetes API).
+const MERGE_KEYS: &[(&str, &[&str])] = &[
+    ("hostAliases", &["ip"]),
+    (
+        "topologySpreadConstraints",
+        &["topologyKey", "whenUnsatisfiable"],
+    ),
+    ("resourceClaims", &["name"]),
+    ("schedulingGates", &["name"]),
+    ("readinessGates", &["conditionType"]),
+];
+
+/// Fields of a pod's security context beside those of containers that a pod of Windows must not have.
+const LINUX_ONLY_OF_PODS: [&str; 5] = [
+    "fsGroup",
+    "fsGroupChangePolicy",
+    "supplementalGroups",
+    "supplementalGroupsPolicy",
+    "sysctls",
 ];
 
 /// Lists whose items are told apart by all they say.
@@ -268,8 +281,14 @@ impl<'t> Planner<'_, 't> {
     fn pod_defaults(&mut self, item: &Item) -> Step {
         let mut missing = Vec::new();
         let part = self.draft.get(&self.pod_spec_part(), "securityContext");
+        let is_windows = self.is_for_windows();
         leaves(&item.value, &mut Vec::new(), &mut |path, value| {
-            if part.as_ref().is_none_or(|part| self.is_open(part, path)) {
+            let is_for_linux = path.first().is_some_and(|field| {
+                LINUX_ONLY.contains(&field.as_str()) || LINUX_ONLY_OF_PODS.contains(&field.as_str())
+            });
+            if part.as_ref().is_none_or(|part| self.is_open(part, path))
+                && !(is_windows && is_for_linux)
+            {
                 missing.push((path.to_vec(), value.clone()));
             }
         });
@@ -284,14 +303,24 @@ impl<'t> Planner<'_, 't> {
         Ok(())
     }
 
-    /// Whether nothing stands at a path, or on the way to it.
+    /// The pod says that it is one of Windows.
+    pub(super) fn is_for_windows(&self) -> bool {
+        self.draft
+            .get(&self.pod_spec_part(), "os")
+            .and_then(|os| self.draft.text_at(&os, "name"))
+            .is_some_and(|name| name == "windows")
+    }
+
+    /// Whether nothing stands at a path, or on the way to it. An empty list says something: `drop: []` is not open.
     pub(super) fn is_open(&self, part: &Part, path: &[String]) -> bool {
         let mut part = part.clone();
         for (depth, key) in path.iter().enumerate() {
             match self.draft.get(&part, key) {
                 None => return true,
                 Some(inner) if self.draft.is_empty(&inner) => {
-                    return depth + 1 < path.len() || self.draft.text(&inner).is_none();
+                    let is_list = || matches!(self.draft.value(&inner), Some(Value::Array(_)));
+                    return depth + 1 < path.len()
+                        || self.draft.text(&inner).is_none() && !is_list();
                 }
                 Some(inner) => part = inner,
             }
@@ -382,14 +411,16 @@ impl<'t> Planner<'_, 't> {
         let merge_key = MERGE_KEYS
             .iter()
             .find(|(list, _)| *list == key)
-            .map(|(_, field)| *field);
+            .map(|(_, fields)| *fields);
         if merge_key.is_none() && !SETS.contains(&key) {
             return Ok(None);
         }
         let mut added = Vec::new();
         for value in wanted {
             let twin = own.iter().find(|other| match merge_key {
-                Some(field) => other.get(field) == value.get(field),
+                Some(fields) => fields
+                    .iter()
+                    .all(|field| other.get(field) == value.get(field)),
                 None => is_same(other, value),
             });
             match twin {

@@ -16,12 +16,19 @@ const LASTING: [(&str, &str); 5] = [
 ];
 
 /// Fields that [`refused`] looks at.
-pub(super) const FIELDS: [&str; 4] = [
+pub(super) const FIELDS: [&str; 8] = [
     "restartPolicy",
     "activeDeadlineSeconds",
     "dnsPolicy",
+    "hostIPC",
     "hostNetwork",
+    "hostPID",
+    "hostUsers",
+    "terminationGracePeriodSeconds",
 ];
+
+/// How long a pod is given to end where it does not say so.
+const GRACE_SECONDS: i64 = 30;
 
 /// What is refused in the pod spec of a kind: where in it, and a sentence without a full stop.
 pub(super) fn refused(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
@@ -47,6 +54,43 @@ pub(super) fn refused(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
     }
     if spec.get("hostNetwork") == Some(&Value::Bool(true)) {
         found.extend(host_ports(spec));
+    }
+    if spec.get("hostUsers") == Some(&Value::Bool(false)) {
+        let shared = ["hostNetwork", "hostPID", "hostIPC"].into_iter();
+        let shared = shared.filter(|field| spec.get(field) == Some(&Value::Bool(true)));
+        let sentence = |field| {
+            let what = format!("`{field}: true` does not go with `hostUsers: false`");
+            (Path::of(&[field]), what)
+        };
+        found.extend(shared.map(sentence));
+    }
+    found.extend(long_sleeps(spec));
+    found
+}
+
+/// Hooks that sleep for longer than the pod has to end (`validateSleepAction`).
+fn long_sleeps(spec: &Value) -> Vec<(Path, String)> {
+    let grace = spec
+        .get("terminationGracePeriodSeconds")
+        .and_then(Value::as_i64)
+        .unwrap_or(GRACE_SECONDS);
+    let mut found = Vec::new();
+    for list in ["containers", "initContainers"] {
+        let containers = spec.get(list).and_then(Value::as_array);
+        for (at, container) in containers.into_iter().flatten().enumerate() {
+            for hook in ["postStart", "preStop"] {
+                let seconds = &container["lifecycle"][hook]["sleep"]["seconds"];
+                if seconds.as_i64().is_some_and(|seconds| seconds > grace) {
+                    let path = Path::of(&[list]).index(at).key("lifecycle").key(hook);
+                    let name = container["name"].as_str().unwrap_or_default();
+                    let what = format!(
+                        "container `{name}` sleeps {seconds} seconds in `{hook}`, longer than the {grace} of the pod's \
+                         `terminationGracePeriodSeconds`"
+                    );
+                    found.push((path, what));
+                }
+            }
+        }
     }
     found
 }

@@ -276,11 +276,11 @@ pub struct Opt {
 }
 
 impl Opt {
-    /// Whether a value says so.
+    /// Whether a value says so; `*` is any value.
     pub fn is_said_by(&self, value: &str) -> bool {
-        self.values
-            .iter()
-            .any(|own| own == value || self.ignores_case && own.eq_ignore_ascii_case(value))
+        let is_meant =
+            |own: &str| own == value || self.ignores_case && own.eq_ignore_ascii_case(value);
+        self.values.iter().any(|own| own == "*" || is_meant(own))
     }
 }
 

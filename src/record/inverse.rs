@@ -215,10 +215,16 @@ fn by_place(all: &BTreeMap<String, Removed>) -> Vec<(&String, &Removed)> {
 }
 
 /// What was made or filled and is empty now: inner ones first, for a longer path sorts behind its beginning. Of several
-/// policies the first found what the manifest had.
+/// policies the first found what the manifest had. What one took out had stood there before a later one made it, and is
+/// back, though it may be empty.
 fn empty<'e>(all: impl IntoIterator<Item = &'e Effects>, paths: &Paths, object: &mut Value) {
     let mut holders: BTreeMap<&String, Option<&Value>> = BTreeMap::new();
+    let mut restored: BTreeSet<&String> = BTreeSet::new();
     for effects in all {
+        for path in effects.made.iter().filter(|path| restored.contains(path)) {
+            holders.entry(path).or_insert(Some(&Value::Null));
+        }
+        restored.extend(effects.removed.keys());
         for (path, was) in effects.filled.iter().map(|(path, was)| (path, Some(was))) {
             holders.entry(path).or_insert(was);
         }
@@ -231,6 +237,7 @@ fn empty<'e>(all: impl IntoIterator<Item = &'e Effects>, paths: &Paths, object: 
             continue;
         };
         match was {
+            Some(Value::Null) if restored.contains(path) => {}
             Some(was) => *place = was.clone(),
             None => drop(paths.remove(object, path)),
         }

@@ -20,13 +20,13 @@ const NAMED: &[(&str, &str)] = &[
     ("volumeDevices", "devicePath"),
     ("hostAliases", "ip"),
     ("readinessGates", "conditionType"),
-    ("topologySpreadConstraints", "topologyKey"),
 ];
 
 /// Lists whose items are told apart by several fields, or by all that they say.
 const OTHERS: &[&str] = &[
     "ports",
     "envFrom",
+    "topologySpreadConstraints",
     "tolerations",
     "nameservers",
     "searches",
@@ -129,6 +129,13 @@ fn stated<'i>(key: &str, field: Option<&str>, item: &'i Value) -> Option<Cow<'i,
                 Some(protocol) if protocol != "TCP" => Cow::Owned(format!("{port}-{protocol}")),
                 _ => Cow::Owned(port.to_string()),
             }),
+        "topologySpreadConstraints" => {
+            let key = text("topologyKey")?;
+            Some(match text("whenUnsatisfiable") {
+                Some("ScheduleAnyway") => Cow::Owned(format!("{key}-ScheduleAnyway")),
+                _ => Cow::Borrowed(key),
+            })
+        }
         "envFrom" => ["configMapRef", "secretRef"].into_iter().find_map(|kind| {
             let name = item.get(kind)?.get("name")?.as_str()?;
             Some(Cow::Owned(format!(

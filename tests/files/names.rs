@@ -85,3 +85,37 @@ fn no_text_of_a_manifest_reaches_the_terminal_as_a_control_sequence() {
         );
     }
 }
+
+#[test]
+fn patches_of_a_kustomization_are_passed_over_with_a_note() {
+    let place = Place::new();
+    place.write("base/deployment.yaml", deployment("a"));
+    place.write(
+        "base/kustomization.yaml",
+        "resources: [deployment.yaml]\npatches:\n- path: more.yaml\n- {path: ops.json, target: {kind: Pod}}\n",
+    );
+    place.write("base/more.yaml", deployment("a"));
+    place.write(
+        "base/ops.json",
+        "[{\"op\": \"remove\", \"path\": \"/spec\"}]\n",
+    );
+    place.write(
+        "prod/kustomization.yml",
+        "resources: [../base]\npatchesStrategicMerge:\n- size.yaml\n- |-\n  kind: Deployment\npatchesJson6902: [{path: ./x/../ops.yaml}]\n",
+    );
+    place.write("prod/x/y.yaml", deployment("y"));
+    place.write("prod/size.yaml", deployment("a"));
+    place.write("prod/ops.yaml", "- {op: remove, path: /spec}\n");
+    let output = place.run(&["apply", "-i", "-p", "policy.yaml", "base", "prod"]);
+    assert_exit(&output, 0);
+    for patch in ["base/more.yaml", "prod/size.yaml"] {
+        assert_eq!(place.read(patch), deployment("a"), "{patch}");
+    }
+    for read in ["base/deployment.yaml", "prod/x/y.yaml"] {
+        assert!(place.read(read).contains("AGENT"), "{read}");
+    }
+    let said = stderr(&output);
+    for patch in ["more.yaml", "ops.json", "size.yaml", "ops.yaml"] {
+        assert!(said.contains(patch), "{patch}: {said}");
+    }
+}

@@ -10,6 +10,7 @@ mod facts;
 mod grafting;
 mod hold;
 mod hosts;
+mod kustomization;
 mod lint;
 mod manifests;
 mod output;

@@ -12,15 +12,10 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::glob::{self, Of};
 use walkdir::{DirEntry, WalkDir};
 
+use crate::kustomization;
+
 /// Files that kustomize, kpt and Helm keep beside manifests.
-const HOST_FILES: &[&str] = &[
-    "kustomization.yaml",
-    "kustomization.yml",
-    "Kustomization",
-    "Kptfile",
-    "Chart.yaml",
-    "values.yaml",
-];
+const HOST_FILES: &[&str] = &["Kptfile", "Chart.yaml", "values.yaml"];
 const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
 
 /// One file to read.
@@ -233,7 +228,7 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
         Ok(root) => root,
         Err(error) => return (found, vec![unreadable(&folder.to_string_lossy(), &error)]),
     };
-    let mut left_out = Vec::new();
+    let (mut left_out, mut kustomizations) = (Vec::new(), Vec::new());
     let mut has_links = false;
     let walked = WalkDir::new(folder)
         .follow_links(true)
@@ -256,7 +251,9 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
                     .strip_prefix(folder)
                     .unwrap_or(entry.path())
                     .to_path_buf();
-                if is_manifest_name(&relative) && filter.includes(&relative) {
+                if is_kustomization(&relative) {
+                    kustomizations.push(entry.path().to_path_buf());
+                } else if is_manifest_name(&relative) && filter.includes(&relative) {
                     found.push(relative);
                 }
             }
@@ -267,6 +264,7 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
     if has_links {
         keep_each_file_once(&mut found, folder, &root);
     }
+    problems.extend(pass_over_patches(&mut found, folder, &kustomizations));
     let wanted = |path: &PathBuf| {
         fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) || is_manifest_name(path)
     };
@@ -309,7 +307,37 @@ fn is_manifest_name(path: &Path) -> bool {
         .file_name()
         .and_then(OsStr::to_str)
         .is_some_and(|name| HOST_FILES.contains(&name));
-    has_extension && !is_host_file
+    has_extension && !is_host_file && !is_kustomization(path)
+}
+
+fn is_kustomization(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| kustomization::NAMES.contains(&name))
+}
+
+/// Leaves out what kustomizations name as patches.
+fn pass_over_patches(
+    found: &mut Vec<PathBuf>,
+    folder: &Path,
+    kustomizations: &[PathBuf],
+) -> Vec<Diagnostic> {
+    let patches: HashSet<PathBuf> = kustomizations
+        .iter()
+        .flat_map(|path| kustomization::patches_of(path))
+        .collect();
+    let mut notes = Vec::new();
+    if patches.is_empty() {
+        return notes;
+    }
+    found.retain(|relative| {
+        let path = folder.join(relative);
+        let is_patch = fs::canonicalize(&path).is_ok_and(|path| patches.contains(&path));
+        if is_patch {
+            notes.push(kustomization::passed_over(&path));
+        }
+        !is_patch
+    });
+    notes
 }
 
 fn leads_out(entry: &DirEntry, root: &Path) -> bool {

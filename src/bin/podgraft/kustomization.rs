@@ -1,0 +1,55 @@
+//! What a kustomization says of the files beside it: a patch is a piece of a workload, and would be taken for a whole one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::yaml::parse::parse;
+use podgraft::yaml::value::to_value;
+use serde_json::Value;
+
+/// The names that kustomize looks for.
+pub const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// The files that a kustomization names as patches; none where it cannot be read.
+/// Source: <https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/>, and its older words
+/// `patchesStrategicMerge` and `patchesJson6902`.
+pub fn patches_of(kustomization: &Path) -> Vec<PathBuf> {
+    let Some(value) = read(kustomization) else {
+        return Vec::new();
+    };
+    let list = |key: &str| {
+        value
+            .get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+    };
+    let with_path = ["patches", "patchesJson6902"].into_iter().flat_map(list);
+    let paths = with_path
+        .filter_map(|patch| patch.get("path"))
+        .chain(list("patchesStrategicMerge"));
+    let folder = kustomization.parent().unwrap_or(Path::new(""));
+    paths
+        .filter_map(Value::as_str)
+        .filter(|path| !path.contains('\n'))
+        .filter_map(|path| fs::canonicalize(folder.join(path)).ok())
+        .collect()
+}
+
+fn read(path: &Path) -> Option<Value> {
+    let text = fs::read_to_string(path).ok()?;
+    let tree = parse(&text).ok()?;
+    to_value(&tree, *tree.roots().first()?).ok()
+}
+
+/// A patch is passed over.
+pub fn passed_over(path: &Path) -> Diagnostic {
+    let message = format!(
+        "`{}` is a patch of a kustomization, not a workload; it is not read",
+        path.display()
+    );
+    Diagnostic::note(Code::File, message).help(
+        "what kustomize builds is right only if podgraft sees all of it: pipe `kustomize build` into podgraft, or run it as a function",
+    )
+}
