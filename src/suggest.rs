@@ -41,6 +41,13 @@ pub const MARKS: &[(&str, &[Mark])] = &[
         "azure-workload-identity",
         &[Mark::Key("azure.workload.identity/use", &["true"])],
     ),
+    (
+        "cloud-sql-proxy",
+        &[Mark::Resource(
+            "cloudsql.cloud.google.com",
+            "AuthProxyWorkload",
+        )],
+    ),
     ("dapr", &[Mark::Key("dapr.io/enabled", YES)]),
     (
         "datadog-config",

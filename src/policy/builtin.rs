@@ -74,6 +74,11 @@ pub const BUILTINS: &[Builtin] = &[
         include_str!("../../policies/azure-workload-identity.yaml"),
     ),
     builtin(
+        "cloud-sql-proxy",
+        Group::Clouds,
+        include_str!("../../policies/cloud-sql-proxy.yaml"),
+    ),
+    builtin(
         "dapr",
         Group::Meshes,
         include_str!("../../policies/dapr.yaml"),
@@ -236,15 +241,18 @@ mod tests {
         for builtin in BUILTINS {
             let (policies, problems) = read_as(vec![builtin.file()], &[], looking);
             assert_eq!(problems, [], "{}", builtin.name);
-            assert_eq!(policies[0].identity, builtin.name);
-            let policy = &policies[0];
-            assert!(
-                policy.selects.selector.is_some()
-                    || !policy.match_conditions.is_empty()
-                    || policy.opt_in.is_some(),
-                "{} is opt-in",
-                builtin.name
-            );
+            // Without a resource there is no policy.
+            assert_eq!(policies.is_empty(), builtin.source().is_some());
+            for policy in &policies {
+                assert_eq!(policy.identity, builtin.name);
+                assert!(
+                    policy.selects.selector.is_some()
+                        || !policy.match_conditions.is_empty()
+                        || policy.opt_in.is_some(),
+                    "{} is opt-in",
+                    builtin.name
+                );
+            }
             assert!(builtin.summary().len() > 20, "{}", builtin.name);
             assert!(
                 builtin
