@@ -131,7 +131,7 @@ impl<'a> ResourceList<'a> {
         if api_version.starts_with("podgraft.dev/") && kind == FUNCTION_KIND {
             return Ok(FunctionConfig::Function(file()));
         }
-        if api_version.starts_with("podgraft.dev/") || format::find(api_version, kind).is_some() {
+        if api_version.starts_with("podgraft.dev/") || format::is_policy(api_version, kind) {
             return Ok(FunctionConfig::Policy(file()));
         }
         let message = format!(
@@ -151,7 +151,7 @@ impl<'a> ResourceList<'a> {
     /// The policies among the items.
     pub fn policies(&self) -> Vec<PolicyFile> {
         let is_policy = |&item: &NodeId| {
-            format::find(self.word(item, "apiVersion"), self.word(item, "kind")).is_some()
+            format::is_policy(self.word(item, "apiVersion"), self.word(item, "kind"))
         };
         self.items
             .iter()

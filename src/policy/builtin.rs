@@ -1,5 +1,7 @@
 //! The ready-made policies: the files of `policies/`, compiled in as `builtin:NAME`.
 
+use std::sync::LazyLock;
+
 use super::read::PolicyFile;
 use super::schema::{did_you_mean, nearest};
 use crate::diagnostic::{Code, Diagnostic};
@@ -140,11 +142,27 @@ pub const BUILTINS: &[Builtin] = &[
     ),
 ];
 
+/// A built-in policy for resources, with their group and kind.
+type ForResources = (&'static str, &'static str, &'static Builtin);
+
+static FOR_RESOURCES: LazyLock<Vec<ForResources>> = LazyLock::new(|| {
+    let with_source = |builtin: &'static Builtin| {
+        let (group, kind) = builtin.source()?;
+        Some((group, kind, builtin))
+    };
+    BUILTINS.iter().filter_map(with_source).collect()
+});
+
+/// The groups and kinds of the resources that built-in policies are for.
+pub fn kinds_of_resources() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FOR_RESOURCES.iter().map(|&(group, kind, _)| (group, kind))
+}
+
 /// The built-in policy for resources of a group and kind.
 pub fn for_resources(group: &str, kind: &str) -> Option<&'static Builtin> {
-    BUILTINS
-        .iter()
-        .find(|builtin| builtin.source() == Some((group, kind)))
+    let mut all = FOR_RESOURCES.iter();
+    let found = all.find(|(own_group, own_kind, _)| (*own_group, *own_kind) == (group, kind));
+    found.map(|(.., builtin)| *builtin)
 }
 
 impl Builtin {

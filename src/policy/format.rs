@@ -2,8 +2,9 @@
 
 use super::conversion::{self, Conversion, Convert, Given, Translated};
 use super::document::Document;
-use super::{config_monitor, jmx_exporter, native, podbuggertool, rookout};
+use super::{builtin, config_monitor, jmx_exporter, native, podbuggertool, rookout};
 use crate::diagnostic::Diagnostic;
+use crate::manifest::workload::group_of;
 
 /// A format of policy.
 #[derive(Debug, Clone, Copy)]
@@ -128,6 +129,12 @@ pub fn find(api_version: &str, kind: &str) -> Option<&'static Format> {
     FORMATS
         .iter()
         .find(|format| format.kind == kind && fits(format.api_version, api_version))
+}
+
+/// Whether an object is a policy, or a resource that a built-in policy is for.
+pub fn is_policy(api_version: &str, kind: &str) -> bool {
+    find(api_version, kind).is_some()
+        || builtin::for_resources(group_of(api_version), kind).is_some()
 }
 
 fn fits(pattern: &str, api_version: &str) -> bool {

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use podgraft::policy::format::{FORMATS, find};
+use podgraft::policy::builtin::kinds_of_resources;
+use podgraft::policy::format::{FORMATS, is_policy as is_policy_kind};
 use podgraft::report::FileReport;
 use podgraft::yaml::parse::parse;
 use podgraft::yaml::stream::{Chunk, chunks};
@@ -59,7 +60,8 @@ fn is_touched(chunk: &Range<usize>, report: &FileReport) -> bool {
 pub fn policies_in(text: &[u8]) -> Option<String> {
     let groups = FORMATS
         .iter()
-        .map(|format| format.api_version.split('/').next().unwrap_or_default());
+        .map(|format| format.api_version.split('/').next().unwrap_or_default())
+        .chain(kinds_of_resources().map(|(group, _)| group));
     if !groups
         .into_iter()
         .any(|group| memchr::memmem::find(text, group.as_bytes()).is_some())
@@ -87,7 +89,9 @@ pub fn policies_in(text: &[u8]) -> Option<String> {
 fn is_policy(chunk: &Chunk<'_>) -> bool {
     let may_be = FORMATS
         .iter()
-        .any(|format| memchr::memmem::find(chunk.text, format.kind.as_bytes()).is_some());
+        .map(|format| format.kind)
+        .chain(kinds_of_resources().map(|(_, kind)| kind))
+        .any(|kind| memchr::memmem::find(chunk.text, kind.as_bytes()).is_some());
     let Some(tree) = std::str::from_utf8(chunk.text)
         .ok()
         .filter(|_| may_be)
@@ -101,7 +105,7 @@ fn is_policy(chunk: &Chunk<'_>) -> bool {
                 .and_then(|value| tree.scalar(value))
                 .unwrap_or_default()
         };
-        find(text("apiVersion"), text("kind")).is_some()
+        is_policy_kind(text("apiVersion"), text("kind"))
     };
     let of_list = |root| {
         tree.get(root, "items")
