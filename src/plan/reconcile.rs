@@ -90,23 +90,49 @@ fn list(
             there.remove(at);
         }
     }
-    let is_there: HashSet<String> = there.iter().map(|(name, _)| name.clone()).collect();
+    // What is moved is written again: as few items as can be.
+    let kept = in_order(&there, &wanted_names);
+    for at in (0..there.len()).rev().filter(|at| !kept.contains(at)) {
+        draft.remove(id, at)?;
+    }
+    let mut places = 0..;
+    there.retain(|_| places.next().is_some_and(|at| kept.contains(&at)));
     for (at, (name, value)) in wanted_names.iter().zip(wanted).enumerate() {
         if there.get(at).is_some_and(|(own, _)| own == name) {
             item(draft, id, at, (there[at].1, value))?;
-            continue;
+        } else {
+            draft.insert(id, at, value.clone());
+            there.insert(at, (name.clone(), value));
         }
-        // One that stands elsewhere is moved: its text is written again.
-        if is_there.contains(name)
-            && let Some(other) = there.iter().position(|(own, _)| own == name)
-        {
-            draft.remove(id, other)?;
-            there.remove(other);
-        }
-        draft.insert(id, at, value.clone());
-        there.insert(at, (name.clone(), value));
     }
     Ok(())
+}
+
+/// The places of the most items that stand in the wanted order already.
+fn in_order(there: &[(String, &Value)], wanted: &[String]) -> HashSet<usize> {
+    let place_of: HashMap<&str, usize> = wanted.iter().map(String::as_str).zip(0..).collect();
+    let places: Vec<usize> = there
+        .iter()
+        .filter_map(|(name, _)| place_of.get(name.as_str()).copied())
+        .collect();
+    // The last items of rising sequences, one for each length, and what comes before each item.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::new();
+    for (at, place) in places.iter().enumerate() {
+        let length = ends.partition_point(|&end| places[end] < *place);
+        before.push(length.checked_sub(1).map(|shorter| ends[shorter]));
+        match ends.get_mut(length) {
+            Some(end) => *end = at,
+            None => ends.push(at),
+        }
+    }
+    let mut next = ends.last().copied();
+    let mut kept = HashSet::new();
+    while let Some(at) = next {
+        kept.insert(at);
+        next = before[at];
+    }
+    kept
 }
 
 /// A variable that was renamed to compose one of its name is the one that gets the name back.
@@ -194,6 +220,27 @@ mod tests {
     use crate::plan::draft::Part;
     use crate::yaml::parse::parse;
     use serde_json::json;
+
+    #[test]
+    fn one_item_that_moves_leaves_the_others_where_they_stand() {
+        let text = "env:\n- name: LAST\n- name: A # a\n- name: B # b\n";
+        let tree = parse(text).unwrap();
+        let mut draft = Draft::new(&tree, tree.roots()[0]);
+        let current = draft.value(&Part::Node(tree.roots()[0])).unwrap();
+        let target =
+            json!({"env": [{"name": "N"}, {"name": "A"}, {"name": "B"}, {"name": "LAST"}]});
+        reconcile(&mut draft, &current, &target).unwrap();
+        assert_eq!(draft.value(&draft.root()).unwrap(), target);
+        let env = draft.get(&draft.root(), "env").unwrap();
+        let origins = draft
+            .items(&env)
+            .into_iter()
+            .map(|item| draft.origin(&item));
+        assert_eq!(
+            origins.map(|origin| origin.is_some()).collect::<Vec<_>>(),
+            [false, true, true, false]
+        );
+    }
 
     #[test]
     fn a_draft_gets_the_value() {
