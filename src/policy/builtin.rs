@@ -121,9 +121,24 @@ pub const BUILTINS: &[Builtin] = &[
         include_str!("../../policies/onepassword.yaml"),
     ),
     builtin(
+        "opentelemetry-dotnet",
+        Group::Agents,
+        include_str!("../../policies/opentelemetry-dotnet.yaml"),
+    ),
+    builtin(
         "opentelemetry-java",
         Group::Agents,
         include_str!("../../policies/opentelemetry-java.yaml"),
+    ),
+    builtin(
+        "opentelemetry-nodejs",
+        Group::Agents,
+        include_str!("../../policies/opentelemetry-nodejs.yaml"),
+    ),
+    builtin(
+        "opentelemetry-python",
+        Group::Agents,
+        include_str!("../../policies/opentelemetry-python.yaml"),
     ),
     builtin(
         "prometheus-scrape",
@@ -257,7 +272,7 @@ mod tests {
             ..Reading::default()
         };
         for builtin in BUILTINS {
-            let (policies, problems) = read_as(vec![builtin.file()], &[], looking);
+            let (policies, problems) = read_as(vec![builtin.file()], &[], looking.clone());
             assert_eq!(problems, [], "{}", builtin.name);
             // Without a resource there is no policy.
             assert_eq!(policies.is_empty(), builtin.source().is_some());
