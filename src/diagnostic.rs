@@ -91,6 +91,7 @@ impl Diagnostic {
         match self.code {
             Code::HiddenEnv | Code::NothingToWrite => true,
             Code::MissingObject => !self.is_error(),
+            Code::UnknownNamespace | Code::PartIgnored => self.severity == Severity::Note,
             _ => false,
         }
     }
@@ -256,6 +257,22 @@ codes! {
     LatestImage = "latest-image",
     /// A token or a password stands in clear text in a policy, and would stand so in every workload.
     ClearSecret = "clear-secret",
+    /// An annotation asks for a resource that is not there, or says `true` where there are several, so its operator does
+    /// nothing.
+    UnresolvedResource = "unresolved-resource",
+    /// An annotation names a container that is not there, names one twice or in a way that its operator does not take, or
+    /// names none where it has to.
+    UnknownContainer = "unknown-container",
+    /// A workload asks for something that a flag of its operator has switched off.
+    SwitchedOff = "switched-off",
+    /// A container asks for an agent, and its operator gives it none without a word.
+    NotInstrumented = "not-instrumented",
+    /// What an operator does gives an odd result here. podgraft does the same, and says so.
+    OddResult = "odd-result",
+    /// A service is called after its container, because the manifest itself says who owns the pod.
+    ServiceName = "service-name",
+    /// The release of an operator whose work is done, and what is switched on or off in it.
+    OperatorRelease = "operator-release",
     /// An agent that a JVM loads when it starts: pods restart, where the operator attaches to JVMs that run.
     PodsRestart = "pods-restart",
     /// Pods fetch something from elsewhere when they start.

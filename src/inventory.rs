@@ -61,12 +61,20 @@ impl Needs {
                 .chain(&policy.excludes)
                 .chain(rules);
             let mut opts = policy.opt_in.iter().chain(&policy.opt_out);
-            filters.any(asks_namespace) || opts.any(|opt| opt.from.contains(&OptFrom::Namespace))
+            policy.mutation.is_some()
+                || filters.any(asks_namespace)
+                || opts.any(|opt| opt.from.contains(&OptFrom::Namespace))
         };
         Needs {
             namespaces: active().any(asks_namespace),
-            data: active()
-                .any(|policy| !policy.config_keys.is_empty() || policy.rules.iter().any(asks_data)),
+            data: active().any(|policy| {
+                !policy.config_keys.is_empty()
+                    || policy.rules.iter().any(asks_data)
+                    || policy
+                        .mutation
+                        .as_ref()
+                        .is_some_and(|mutation| mutation.asks_data())
+            }),
             data_of_env: active().any(|policy| policy.rules.iter().any(Rule::joins_env)),
             generated: active()
                 .flat_map(|policy| &policy.generate)

@@ -179,7 +179,7 @@ fn the_page_on_expressions_is_what_the_program_prints() {
 fn every_format_of_policy_has_a_page_with_an_example() {
     for format in FORMATS
         .iter()
-        .filter(|format| matches!(format.translator, Some(Translator::Converting { .. })))
+        .filter(|format| matches!(format.translator, Translator::Converting { .. }))
     {
         let mut name = String::new();
         for char in format.kind.chars() {

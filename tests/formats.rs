@@ -112,7 +112,7 @@ fn a_broken_resource_is_refused_or_becomes_a_policy_that_can_be_read() {
                 text: text.clone(),
             }]
         };
-        let (policies, problems) = read_as(file(), &[], reading);
+        let (policies, problems) = read_as(file(), &[], reading.clone());
         let is_refused = problems.iter().any(|problem| problem.is_error());
         assert!(
             is_refused || !policies.is_empty(),

@@ -21,6 +21,7 @@ mod large;
 mod limits;
 mod lint;
 mod mutation;
+mod opentelemetry;
 mod patches;
 mod policy_test;
 mod program;

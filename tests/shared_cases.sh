@@ -11,6 +11,13 @@ for case in 1-rookout-java 3-opentelemetry-java 4-debug-tools 5-config-checksum 
 done
 # What other operators do, with their own resources.
 python3 $cases/compare.py $cases/seeds "$podgraft apply -q -p {policy} {args} {input}" -v
+# What the OpenTelemetry Operator does: its own end-to-end tests, as subsets and whole, and edges of our own.
+if [ -d $cases/otel ]; then
+  otel="$podgraft apply -q --otel-enable go,nginx -p {policy} --context {ns} {input}"
+  python3 $cases/otel/compare.py $cases/otel/e2e "$otel"
+  python3 $cases/otel/compare.py $cases/otel/e2e "$otel" --exact
+  python3 $cases/otel/compare.py $cases/otel/edge "$otel" --exact
+fi
 # Five policies in one run: one variable with three agents, and a second run that changes no byte.
 policies=()
 for name in 1-rookout-java 2-jmx-exporter 3-opentelemetry-java 5-config-checksum 6-vault-agent; do

@@ -18,6 +18,7 @@ mod forbidden;
 mod growth;
 mod intact;
 pub mod metrics;
+mod mutation;
 mod needs;
 mod order;
 mod others;
@@ -396,6 +397,9 @@ fn apply<'t>(
     }
     if let Some(problem) = others::rival(policy, workload, earlier, &planned.policies) {
         return failed(policy, vec![problem], planned);
+    }
+    if let Some(mutation) = &policy.mutation {
+        return mutation::apply(subject, &**mutation, planned);
     }
     let before = (planned.draft.clone(), planned.ephemeral_containers.len());
     let mut applied = Applied::default();

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::document::Document;
+use super::opentelemetry::release::Settings;
 use super::params::ParamSetting;
 use super::places::{Origins, Places};
 use super::schema::{Schema, Templates};
@@ -24,16 +25,18 @@ pub struct Given<'g> {
     /// The settings of its parameters.
     pub settings: &'g [&'g ParamSetting],
     /// What holds for all resources.
-    pub reading: Reading,
+    pub reading: &'g Reading,
 }
 
 /// How resources are read, for a whole run.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Reading {
     /// `--debug-mode`.
     pub debug_mode: DebugMode,
     /// Nothing is injected: a required parameter may be without a value, and what reads it stays as it is written.
     pub params_stay_open: bool,
+    /// How the OpenTelemetry Operator is set up.
+    pub opentelemetry: Settings,
 }
 
 /// What a `Podbuggertool` becomes.

@@ -1,8 +1,9 @@
 //! Which objects are policies, and who translates them: a new format is one file and one row.
 
-use super::conversion::{self, Conversion, Convert, Given, Translated};
+use super::conversion::{self, Conversion, Convert, Given, Reading, Translated};
 use super::document::Document;
-use super::{builtin, config_monitor, jmx_exporter, native, podbuggertool, rookout};
+use super::opentelemetry;
+use super::{Policy, builtin, config_monitor, jmx_exporter, native, podbuggertool, rookout};
 use crate::diagnostic::Diagnostic;
 use crate::manifest::workload::group_of;
 
@@ -13,8 +14,8 @@ pub struct Format {
     pub api_version: &'static str,
     /// The kind.
     pub kind: &'static str,
-    /// What reads it; `None`: known, and not read by this version.
-    pub translator: Option<Translator>,
+    /// What reads it.
+    pub translator: Translator,
 }
 
 /// How a format's objects become policies.
@@ -29,7 +30,17 @@ pub enum Translator {
         /// What a resource becomes.
         convert: Convert,
     },
+    /// All of a run at once, since what one does depends on the others.
+    Joint {
+        /// What a resource becomes, as far as an `InjectionPolicy` can say it.
+        convert: Convert,
+        /// The policies that they are.
+        join: Join,
+    },
 }
+
+/// From all resources of a format to the policies that they are, and what is wrong with them.
+pub type Join = fn(Vec<Document<'_>>, &Reading) -> (Vec<Policy>, Vec<Diagnostic>);
 
 impl Translator {
     /// The names of the parameters of an object.
@@ -39,6 +50,7 @@ impl Translator {
             Translator::Converting { params, .. } => {
                 params.iter().map(|&name| name.to_owned()).collect()
             }
+            Translator::Joint { .. } => Vec::new(),
         }
     }
 
@@ -53,7 +65,9 @@ impl Translator {
     ) -> Option<Result<Conversion, Vec<Diagnostic>>> {
         match self {
             Translator::Native => None,
-            Translator::Converting { convert, .. } => Some(convert(document, given)),
+            Translator::Converting { convert, .. } | Translator::Joint { convert, .. } => {
+                Some(convert(document, given))
+            }
         }
     }
 
@@ -71,7 +85,7 @@ impl Translator {
                 let (policy, warnings) = native::translate(document, given, None)?;
                 Ok(policy.map(|policy| Translated { policy, warnings }))
             }
-            Translator::Converting { convert, .. } => {
+            Translator::Converting { convert, .. } | Translator::Joint { convert, .. } => {
                 conversion::translate(document, given, *convert).map(Some)
             }
         }
@@ -83,44 +97,47 @@ pub const FORMATS: [Format; 6] = [
     Format {
         api_version: "podgraft.dev/v1alpha1",
         kind: "InjectionPolicy",
-        translator: Some(Translator::Native),
+        translator: Translator::Native,
     },
     Format {
         api_version: "rookout.rookout.com/*",
         kind: "Rookout",
-        translator: Some(Translator::Converting {
+        translator: Translator::Converting {
             params: &[],
             convert: rookout::convert,
-        }),
+        },
     },
     Format {
         api_version: "banzaicloud.com/*",
         kind: "PrometheusJmxExporter",
-        translator: Some(Translator::Converting {
+        translator: Translator::Converting {
             params: jmx_exporter::PARAMS,
             convert: jmx_exporter::convert,
-        }),
+        },
     },
     Format {
         api_version: "ualter.com/*",
         kind: "Podbuggertool",
-        translator: Some(Translator::Converting {
+        translator: Translator::Converting {
             params: &[],
             convert: podbuggertool::convert,
-        }),
+        },
     },
     Format {
         api_version: "magalix.com/*",
         kind: "ConfigMonitor",
-        translator: Some(Translator::Converting {
+        translator: Translator::Converting {
             params: config_monitor::PARAMS,
             convert: config_monitor::convert,
-        }),
+        },
     },
     Format {
         api_version: "opentelemetry.io/*",
         kind: "Instrumentation",
-        translator: None,
+        translator: Translator::Joint {
+            convert: opentelemetry::convert,
+            join: opentelemetry::join,
+        },
     },
 ];
 
@@ -146,7 +163,7 @@ fn fits(pattern: &str, api_version: &str) -> bool {
 
 /// The formats that this version reads, for messages.
 pub fn understood() -> String {
-    let read = FORMATS.iter().filter(|format| format.translator.is_some());
+    let read = FORMATS.iter();
     read.map(|format| format!("`{} {}`", format.api_version, format.kind))
         .collect::<Vec<_>>()
         .join(", ")

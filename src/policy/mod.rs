@@ -11,10 +11,12 @@ pub mod format;
 pub mod functions;
 pub mod images;
 mod jmx_exporter;
+pub mod mutation;
 pub mod names;
 pub mod native;
 pub mod needs;
 pub mod objects;
+pub mod opentelemetry;
 pub mod operators;
 pub mod params;
 pub mod parts;
@@ -42,6 +44,7 @@ use crate::source::{Place, Source};
 pub use beside::{Checksum, ChecksumKey, Generate};
 use expression::{Expression, ObjectKinds, Variable};
 use images::{ImageMirror, mirror_images};
+use mutation::Mutation;
 pub use native::expand::InjectTemplate;
 pub use native::generate::ResourceTemplate;
 pub use operators::{ConfigKey, LeaveAlone};
@@ -97,11 +100,44 @@ pub struct Policy {
     pub config_keys: Vec<ConfigKey>,
     /// What to tell the user once it has changed a workload.
     pub effects: Vec<Diagnostic>,
+    /// What becomes of a whole pod, where rules have no words for it.
+    pub mutation: Option<Arc<dyn Mutation>>,
     /// The file it came from.
     pub text: Arc<PolicyText>,
 }
 
 impl Policy {
+    /// A policy for all workloads that does nothing yet.
+    pub fn bare(identity: String, text: Arc<PolicyText>) -> Self {
+        Policy {
+            identity,
+            namespace: None,
+            description: None,
+            weight: 0,
+            suspend: false,
+            failure_policy: FailurePolicy::default(),
+            selects: Filter::default(),
+            excludes: Vec::new(),
+            opt_in: None,
+            opt_out: None,
+            match_conditions: Vec::new(),
+            params: Params::default(),
+            open_params: BTreeSet::new(),
+            variables: Vec::new(),
+            looks_up: BTreeSet::new(),
+            rules: Vec::new(),
+            apply_rules: ApplyRules::default(),
+            generate: Vec::new(),
+            image_mirrors: Arc::default(),
+            leave_alone: Vec::new(),
+            alone_among: None,
+            config_keys: Vec::new(),
+            effects: Vec::new(),
+            mutation: None,
+            text,
+        }
+    }
+
     /// The kind of the resource of another operator that it was made of.
     pub fn kind(&self) -> Option<&str> {
         // Names of objects and namespaces have no capitals.
@@ -114,6 +150,9 @@ impl Policy {
     pub fn with_image_mirrors(mut self, mirrors: &Arc<[ImageMirror]>) -> Self {
         for rule in &mut self.rules {
             mirror_images(&mut rule.inject, mirrors);
+        }
+        if let Some(mutation) = &mut self.mutation {
+            *mutation = mutation.with_image_mirrors(mirrors);
         }
         self.image_mirrors = Arc::clone(mirrors);
         self

@@ -129,10 +129,12 @@ fn add_object(kind: NeedKind, names: [&str; 2], value: &Value, needs: &mut BTree
 /// What all rules of a policy put somewhere; what waits for a workload as it is written.
 pub fn parts_of(policy: &Policy) -> Vec<Part> {
     let rules = policy.rules.iter();
+    let mutation = policy.mutation.iter();
     rules
         .flat_map(|rule| match &rule.template {
             Some(template) => template.unevaluated(),
             None => rule.inject.parts(),
         })
+        .chain(mutation.flat_map(|mutation| mutation.parts()))
         .collect()
 }

@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ptr::fn_addr_eq;
 use std::sync::Arc;
 
 use super::builtin;
 use super::conversion::{Given, Reading, Translated};
 use super::document::{Document, Places};
-use super::format::{self, Translator};
+use super::format::{self, Join, Translator};
 use super::native;
 use super::native::source::{self, Instance};
 pub use super::params::ParamSetting;
@@ -115,7 +116,7 @@ fn read_each(
     }
     let given = |at: usize| Given {
         settings: &assigned[at],
-        reading,
+        reading: &reading,
     };
     let (of_sources, others): (Vec<_>, Vec<_>) = found
         .into_iter()
@@ -124,8 +125,16 @@ fn read_each(
     let (resources, others): (Vec<_>, Vec<_>) = others
         .into_iter()
         .partition(|(_, found)| matches!(found.role, Role::Resource));
+    let mut joint: Vec<(Join, Vec<Document<'_>>)> = Vec::new();
     for (at, found) in others {
         converted.extend(found.converted(&given(at)));
+        if let Role::Policy(Translator::Joint { join, .. }) = found.role {
+            match joint.iter_mut().find(|(other, _)| fn_addr_eq(*other, join)) {
+                Some((_, documents)) => documents.push(found.document),
+                None => joint.push((join, vec![found.document])),
+            }
+            continue;
+        }
         match found.translate(&given(at)) {
             Ok(Some(translated)) => {
                 policies.push(translated.policy);
@@ -145,6 +154,11 @@ fn read_each(
             }
             Err(reasons) => problems.extend(reasons),
         }
+    }
+    for (join, documents) in joint {
+        let (joined, found) = join(documents, &reading);
+        policies.extend(joined);
+        problems.extend(found);
     }
     problems
 }
@@ -232,7 +246,8 @@ impl<'t> Found<'t> {
     fn source(&self) -> Option<(&str, &str)> {
         match self.role {
             Role::Policy(Translator::Native) => source::kind_of(&self.document.value),
-            Role::Policy(Translator::Converting { .. }) | Role::Resource => None,
+            Role::Policy(Translator::Converting { .. } | Translator::Joint { .. })
+            | Role::Resource => None,
         }
     }
 
@@ -266,10 +281,10 @@ impl<'t> Found<'t> {
         if own.is_empty() {
             let open = Reading {
                 params_stay_open: true,
-                ..given.reading
+                ..given.reading.clone()
             };
             let given = Given {
-                reading: open,
+                reading: &open,
                 ..*given
             };
             return native::translate(self.document.clone(), &given, None).map(|_| Vec::new());
@@ -457,16 +472,7 @@ fn read_object<'t>(
             None => Ok(None),
         };
     };
-    let Some(translator) = format.translator else {
-        let message = format!("policies of kind `{kind}` come with a later version of podgraft");
-        let help = format!("this version reads {}", format::understood());
-        return Err(Box::new(
-            Diagnostic::error(Code::NotSupported, message)
-                .at(at("kind"), "here")
-                .help(help),
-        ));
-    };
-    found(Role::Policy(translator))
+    found(Role::Policy(format.translator))
 }
 
 /// Kinds of `podgraft.dev` that are no policies.

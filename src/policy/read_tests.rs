@@ -93,9 +93,9 @@ fn a_near_miss_of_a_kind_or_version_is_an_error() {
 }
 
 #[test]
-fn a_kind_that_comes_later_is_not_supported_yet() {
+fn a_version_that_no_cluster_serves_is_not_supported() {
     let (_, problems) = read_one(
-        "apiVersion: opentelemetry.io/v1alpha1\nkind: Instrumentation\nmetadata: {name: x}\n",
+        "apiVersion: opentelemetry.io/v1beta1\nkind: Instrumentation\nmetadata: {name: x}\n",
     );
     assert_eq!((problems.len(), problems[0].code), (1, Code::NotSupported));
 }

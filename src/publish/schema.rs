@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use crate::config::types::{ConfigFile, FunctionFile};
 use crate::policy::native::checks::NOT_IN_POD_SPEC;
 use crate::policy::native::types::InjectionPolicy;
+use crate::policy::opentelemetry::InstrumentationFile;
 use crate::policytest::types::PolicyTestFile;
 
 /// Where a definition stands.
@@ -49,6 +50,11 @@ pub const KINDS: &[Published] = &[
         api_version: API_VERSION,
         kind: "PolicyTest",
         make: draft_07::<PolicyTestFile>,
+    },
+    Published {
+        api_version: "opentelemetry.io/v1alpha1",
+        kind: "Instrumentation",
+        make: draft_07::<InstrumentationFile>,
     },
 ];
 

@@ -2,6 +2,7 @@
 
 mod apply;
 mod hosts;
+mod opentelemetry;
 mod review;
 pub mod tools;
 
@@ -17,6 +18,7 @@ use podgraft::policy::read::{ParamSetting, PolicyFile};
 use crate::shard::Shard;
 pub use apply::{Apply, ApplyFormat};
 pub use hosts::{Argocd, Generate, Hosted, Parameters, Sort};
+pub use opentelemetry::OpenTelemetry;
 pub use review::{
     Check, CheckFormat, Diff, DiffFormat, Explain, ExplainFormat, GroupBy, Inspect, InspectFormat,
     SortBy,
@@ -217,6 +219,9 @@ pub struct Convert {
     /// What a Podbuggertool becomes: ephemeral containers for `podgraft debug`, or a sidecar of the workload
     #[arg(long, value_enum, default_value_t = DebugMode::Ephemeral, value_name = "MODE")]
     pub debug_mode: DebugMode,
+    /// The OpenTelemetry Operator.
+    #[command(flatten)]
+    pub opentelemetry: OpenTelemetry,
 }
 
 /// What `apply` and `diff` have in common.
@@ -271,6 +276,9 @@ pub struct Policies {
     /// What a Podbuggertool becomes: ephemeral containers for `podgraft debug`, or a sidecar of the workload
     #[arg(long, value_enum, default_value_t = DebugMode::Ephemeral, value_name = "MODE")]
     pub debug_mode: DebugMode,
+    /// The OpenTelemetry Operator.
+    #[command(flatten)]
+    pub opentelemetry: OpenTelemetry,
     /// Do not note the applied policies in the annotation podgraft.dev/applied, and write no record
     #[arg(long)]
     pub no_marker: bool,

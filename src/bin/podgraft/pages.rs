@@ -48,7 +48,11 @@ fn convert(args: &Convert) -> Exit {
         }
     }
     let converted = match problems.is_empty() {
-        true => podgraft::convert::convert(files, &args.params, reading(args.debug_mode)),
+        true => podgraft::convert::convert(
+            files,
+            &args.params,
+            reading(args.debug_mode, &args.opentelemetry),
+        ),
         false => Err(problems),
     };
     match converted {

@@ -38,7 +38,7 @@ pub struct Loaded {
 
 /// Reads, checks and chooses the policies.
 pub fn load(args: &args::Policies, inputs: &[InputText<'_>]) -> Loaded {
-    load_as(args, inputs, reading(args.debug_mode))
+    load_as(args, inputs, reading(args.debug_mode, &args.opentelemetry))
 }
 
 /// [`load`] for those who look at policies and apply none.
@@ -48,7 +48,7 @@ pub fn load_to_look_at(args: &args::Policies) -> Loaded {
         &[],
         Reading {
             params_stay_open: true,
-            ..reading(args.debug_mode)
+            ..reading(args.debug_mode, &args.opentelemetry)
         },
     )
 }
@@ -115,13 +115,14 @@ fn settings(args: &args::Policies, files: &[PolicyFile]) -> (Vec<ParamSetting>, 
 }
 
 /// What the flags say of resources of other operators.
-pub fn reading(debug_mode: args::DebugMode) -> Reading {
+pub fn reading(debug_mode: args::DebugMode, opentelemetry: &args::OpenTelemetry) -> Reading {
     let debug_mode = match debug_mode {
         args::DebugMode::Ephemeral => DebugMode::Ephemeral,
         args::DebugMode::Sidecar => DebugMode::Sidecar,
     };
     Reading {
         debug_mode,
+        opentelemetry: opentelemetry.settings(),
         ..Reading::default()
     }
 }

@@ -271,7 +271,6 @@ impl<'d, 't> Reader<'d, 't> {
             None => vec![self.only_rule(containers, spec.on_conflict, &at)],
         };
         Policy {
-            identity: self.document.identity(),
             namespace: policy.metadata.namespace,
             description: spec.description,
             weight: spec.weight,
@@ -289,12 +288,8 @@ impl<'d, 't> Reader<'d, 't> {
             rules,
             apply_rules: spec.apply_rules.into(),
             generate,
-            image_mirrors: Arc::default(),
             leave_alone,
-            alone_among: None,
-            config_keys: Vec::new(),
-            effects: Vec::new(),
-            text: Arc::clone(&self.document.file),
+            ..Policy::bare(self.document.identity(), Arc::clone(&self.document.file))
         }
     }
 

@@ -143,7 +143,7 @@ pub fn parse_danger(text: &str) -> Result<Danger, String> {
 /// `podgraft policy schema`.
 #[derive(Debug, Args)]
 pub struct Schema {
-    /// The kind: InjectionPolicy, Config, PodgraftFunction, PolicyTest
+    /// The kind: InjectionPolicy, Config, PodgraftFunction, PolicyTest, Instrumentation
     #[arg(default_value = "InjectionPolicy")]
     pub kind: String,
 }

@@ -1,0 +1,252 @@
+//! The agents that an init container copies into a volume: Java, Node.js, Python, .NET.
+
+use serde_json::{Value, json};
+
+use super::env::variable;
+use super::injector::Injector;
+use super::language::{Language, annotation};
+use super::pod::At;
+use super::resource::{Agent, Instrumentation};
+
+/// The size of an agent's volume where the resource states none.
+const VOLUME_SIZE: &str = "200Mi";
+
+const AUTO_HOME: &str = "OTEL_DOTNET_AUTO_HOME";
+
+impl Injector<'_> {
+    /// Why the operator does not instrument a container.
+    pub(super) fn refusal(&self, language: Language, agent: &Agent, at: At) -> Option<String> {
+        let env = &self.pod.get(at).env;
+        let options: &[&str] = match language {
+            Language::Java => &["JAVA_TOOL_OPTIONS"],
+            Language::NodeJs => &["NODE_OPTIONS"],
+            Language::Python => &["PYTHONPATH"],
+            _ => &[
+                "DOTNET_STARTUP_HOOKS",
+                "DOTNET_ADDITIONAL_DEPS",
+                "DOTNET_SHARED_STORE",
+            ],
+        };
+        if let Some(name) = options.iter().find(|name| env.is_from_elsewhere(name)) {
+            return Some(format!("its {name} comes from `valueFrom`"));
+        }
+        if language == Language::DotNet {
+            if env.has(AUTO_HOME) {
+                return Some(format!("it has {AUTO_HOME} already"));
+            }
+            if agent.env.iter().any(|item| item["name"] == AUTO_HOME) {
+                return Some(format!("`dotnet.env` of the resource has {AUTO_HOME}"));
+            }
+        }
+        let (key, known) = platform(language)?;
+        let stated = self.annotations.value(&key);
+        (!stated.is_empty() && !known.contains(&stated))
+            .then(|| format!("`{key}: {stated}` is none of {}", known.join(", ")))
+    }
+
+    /// The resource's variables of the language, and the mount.
+    pub(super) fn equip(&mut self, language: Language, agent: &Agent, at: At) {
+        let container = self.pod.get_mut(at);
+        container.env.append_unset(&agent.env);
+        let path = language.agent_path();
+        if language == Language::Python {
+            let first = format!("{path}/opentelemetry/instrumentation/auto_instrumentation");
+            match container.env.find("PYTHONPATH") {
+                None => container
+                    .env
+                    .append(variable("PYTHONPATH", &format!("{first}:{path}"))),
+                Some(place) => {
+                    let own = container.env.text("PYTHONPATH").unwrap_or_default();
+                    container
+                        .env
+                        .set_text(place, format!("{first}:{own}:{path}"));
+                }
+            }
+        }
+        let path = match language {
+            Language::Java => format!("{path}-{}", container.name()),
+            _ => path,
+        };
+        container
+            .mounts
+            .push(json!({"name": language.agent_name(), "mountPath": path}));
+    }
+
+    /// The variables that load the agent.
+    pub(super) fn defaults(&mut self, language: Language, agent: &Agent, at: At) {
+        let path = language.agent_path();
+        match language {
+            Language::Java => {
+                let path = format!("{path}-{}", self.pod.get(at).name());
+                let mut options = format!(" -javaagent:{path}/javaagent.jar");
+                if !agent.extensions.is_empty() {
+                    options.push_str(&format!(" -Dotel.javaagent.extensions={path}/extensions"));
+                }
+                self.extend(at, "JAVA_TOOL_OPTIONS", &options, "");
+            }
+            Language::NodeJs => {
+                let options = format!(" --require {path}/autoinstrumentation.js");
+                self.extend(at, "NODE_OPTIONS", &options, "");
+                self.set_unset(at, "OTEL_METRICS_EXPORTER", "otlp");
+            }
+            Language::Python => {
+                self.set_unset(at, "OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf");
+                for signal in ["TRACES", "METRICS", "LOGS"] {
+                    self.set_unset(at, &format!("OTEL_{signal}_EXPORTER"), "otlp");
+                }
+            }
+            _ => self.dotnet(at, &path),
+        }
+    }
+
+    fn dotnet(&mut self, at: At, path: &str) {
+        let (key, _) = platform(Language::DotNet).unwrap_or_default();
+        let system = match self.annotations.value(&key) {
+            "linux-musl-x64" => "linux-musl",
+            _ => "linux",
+        };
+        let library = format!("{path}/{system}/OpenTelemetry.AutoInstrumentation.Native.so");
+        let hook = format!("{path}/net/OpenTelemetry.AutoInstrumentation.StartupHook.dll");
+        self.set_unset(at, "CORECLR_ENABLE_PROFILING", "1");
+        self.set_unset(
+            at,
+            "CORECLR_PROFILER",
+            "{918728DD-259F-4A6A-AC2B-B85E1B658318}",
+        );
+        self.set_unset(at, "CORECLR_PROFILER_PATH", &library);
+        self.extend(at, "DOTNET_STARTUP_HOOKS", &hook, ":");
+        self.extend(
+            at,
+            "DOTNET_ADDITIONAL_DEPS",
+            &format!("{path}/AdditionalDeps"),
+            ":",
+        );
+        self.set_unset(at, AUTO_HOME, path);
+        self.extend(at, "DOTNET_SHARED_STORE", &format!("{path}/store"), ":");
+    }
+
+    fn set_unset(&mut self, at: At, name: &str, text: &str) {
+        let env = &mut self.pod.get_mut(at).env;
+        env.append_unset(&[variable(name, text)]);
+    }
+
+    /// Behind the text that is there; a variable that comes from elsewhere stays as it is.
+    fn extend(&mut self, at: At, name: &str, text: &str, separator: &str) {
+        let env = &mut self.pod.get_mut(at).env;
+        match env.find(name) {
+            None => env.append(variable(name, text)),
+            Some(_) if env.is_from_elsewhere(name) => {}
+            Some(place) => {
+                let own = env.text(name).unwrap_or_default();
+                env.set_text(place, format!("{own}{separator}{text}"));
+            }
+        }
+    }
+
+    /// The volume and the init container that fills it, once a pod.
+    pub(super) fn add_agent(
+        &mut self,
+        language: Language,
+        resource: &Instrumentation,
+        agent: &Agent,
+        (first, context): (At, Option<Value>),
+    ) {
+        let name = language.agent_name();
+        if self.pod.find_init(&name).is_some() {
+            return;
+        }
+        self.pod.volumes.push(volume(&name, agent));
+        let before = self.pod.get(first).name().to_owned();
+        let path = language.agent_path();
+        let command = match language {
+            Language::Java => vec![
+                "cp".to_owned(),
+                "/javaagent.jar".to_owned(),
+                format!("{path}/javaagent.jar"),
+            ],
+            _ => {
+                let (key, _) = platform(language).unwrap_or_default();
+                let source = match (language, self.annotations.value(&key)) {
+                    (Language::Python, "musl") => "/autoinstrumentation-musl/.",
+                    // What a platform that it does not know copies is nothing, and nothing uses it.
+                    (Language::Python, other) if !matches!(other, "" | "glibc") => "",
+                    _ => "/autoinstrumentation/.",
+                };
+                vec![
+                    "cp".to_owned(),
+                    "-r".to_owned(),
+                    source.to_owned(),
+                    path.clone(),
+                ]
+            }
+        };
+        let container = |name: &str, image: String, pull_policy: &str, command: Value| {
+            let mut container = json!({"name": name, "image": image});
+            if !pull_policy.is_empty() {
+                container["imagePullPolicy"] = pull_policy.into();
+            }
+            container["command"] = command;
+            add_resources(&mut container, agent);
+            container["volumeMounts"] = json!([{"name": language.agent_name(), "mountPath": path}]);
+            if let Some(context) = &context {
+                container["securityContext"] = context.clone();
+            }
+            container
+        };
+        let own = container(
+            &name,
+            self.image(&agent.image),
+            &resource.pull_policy,
+            json!(command),
+        );
+        self.insert_init(&own, &before);
+        for (index, (image, folder)) in agent.extensions.iter().enumerate() {
+            let name = format!("opentelemetry-auto-instrumentation-extension-{index}");
+            let command = json!([
+                "cp",
+                "-r",
+                format!("{folder}/."),
+                format!("{path}/extensions")
+            ]);
+            let extension = container(&name, self.image(image), "", command);
+            self.insert_init(&extension, &before);
+        }
+    }
+}
+
+/// The annotation that names a platform, and the names that there are.
+fn platform(language: Language) -> Option<(String, &'static [&'static str])> {
+    match language {
+        Language::Python => Some((annotation("otel-python-platform"), &["glibc", "musl"])),
+        Language::DotNet => Some((
+            annotation("otel-dotnet-auto-runtime"),
+            &["linux-x64", "linux-musl-x64"],
+        )),
+        _ => None,
+    }
+}
+
+/// An agent's volume: of the claim, or empty.
+pub(super) fn volume(name: &str, agent: &Agent) -> Value {
+    match &agent.claim {
+        Some(claim) => json!({"name": name, "ephemeral": {"volumeClaimTemplate": claim}}),
+        None => sized_volume(name, agent),
+    }
+}
+
+/// An empty volume of the size that the resource states.
+pub(super) fn sized_volume(name: &str, agent: &Agent) -> Value {
+    let size = agent.limit.clone().unwrap_or_else(|| VOLUME_SIZE.into());
+    json!({"name": name, "emptyDir": {"sizeLimit": size}})
+}
+
+/// `resources`, where there are any.
+pub(super) fn add_resources(container: &mut Value, agent: &Agent) {
+    if agent
+        .resources
+        .as_object()
+        .is_some_and(|map| !map.is_empty())
+    {
+        container["resources"] = agent.resources.clone();
+    }
+}

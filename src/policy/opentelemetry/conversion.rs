@@ -1,0 +1,218 @@
+//! A resource as an `InjectionPolicy`, for those who want to keep and change it: what rules can say of it.
+
+use serde_json::{Map, Value, json};
+
+use super::language::Language;
+use super::resource::{Agent, Instrumentation};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::conversion::{Conversion, Given, literal, literals};
+use crate::policy::document::Document;
+
+/// What an InjectionPolicy has no words for.
+const REMARKS: [&str; 6] = [
+    "An InjectionPolicy sees annotations of workloads, not those of their Namespace, and no resource is chosen by `true`.",
+    "One resource is one policy: a pod whose languages take several resources gets what each says.",
+    "Go, Apache HTTPD and nginx are left out: they copy a container, or speak in one container of another.",
+    "The agent has the same path in every container, where the operator has one for each with Java.",
+    "Attributes of pod annotations (resource.opentelemetry.io/...), labels, UIDs and the files of `exporter.tls` are left out.",
+    "The order of variables and what the operator does twice are not kept; a container's own variables win here, too.",
+];
+
+/// What the resource becomes.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion, Vec<Diagnostic>> {
+    let settings = &given.reading.opentelemetry;
+    let mut problems = Vec::new();
+    let resource = Instrumentation::read(document, settings, &mut problems)?;
+    let mut conversion = Conversion::of(document, "Instrument pods that ask for it.");
+    conversion.problems = problems;
+    conversion.comes_from("/spec", "/spec");
+    let languages = [
+        Language::Java,
+        Language::NodeJs,
+        Language::Python,
+        Language::DotNet,
+        Language::Sdk,
+    ];
+    let rules: Vec<Value> = languages
+        .into_iter()
+        .filter(|&language| settings.is_on(language))
+        .map(|language| rule(&resource, language))
+        .collect();
+    conversion.set("rules", Value::Array(rules));
+    conversion.remarks = REMARKS.iter().map(|&remark| remark.to_owned()).collect();
+    if resource.name.is_empty() {
+        let message = "`metadata` must have `name`";
+        let at = crate::yaml::value::Path::of(&["metadata"]);
+        return Err(vec![document.error(Code::BadPolicy, &at, message)]);
+    }
+    Ok(conversion)
+}
+
+fn rule(resource: &Instrumentation, language: Language) -> Value {
+    let key = language.inject_key();
+    let asks = |word: &str| json!({"annotations": {&key: literal(&globset::escape(word))}});
+    let mut inject = Map::new();
+    let name = language.agent_name();
+    let path = language.agent_path();
+    let mut env: Vec<Value> = vec![
+        absent_field("OTEL_NODE_IP", "status.hostIP"),
+        absent_field("OTEL_POD_IP", "status.podIP"),
+    ];
+    if let Some(agent) = resource.agent(language) {
+        inject.insert("volumes".to_owned(), json!([volume(&name, agent)]));
+        inject.insert(
+            "initContainers".to_owned(),
+            json!([init_container(resource, language, agent)]),
+        );
+        let mount = json!({"name": name, "mountPath": path});
+        inject.insert("volumeMounts".to_owned(), json!([mount]));
+        env.extend(agent.env.iter().map(absent_variable));
+    }
+    env.extend(resource.env.iter().map(absent_variable));
+    env.extend(loading(language, &path));
+    env.extend(common(resource));
+    let mut seen = std::collections::BTreeSet::new();
+    env.retain(|item| seen.insert(item["name"].to_string()));
+    inject.insert("env".to_owned(), Value::Array(env));
+    json!({
+        "name": language.word(),
+        "match": {"any": [asks("true"), asks(&resource.name)]},
+        "containers": {"mode": "First"},
+        "inject": inject,
+    })
+}
+
+fn volume(name: &str, agent: &Agent) -> Value {
+    literals(&super::agents::volume(name, agent))
+}
+
+fn init_container(resource: &Instrumentation, language: Language, agent: &Agent) -> Value {
+    let (name, path) = (language.agent_name(), language.agent_path());
+    let mut container = json!({"name": name, "image": agent.image});
+    if !resource.pull_policy.is_empty() {
+        container["imagePullPolicy"] = resource.pull_policy.as_str().into();
+    }
+    container["command"] = match language {
+        Language::Java => json!(["cp", "/javaagent.jar", format!("{path}/javaagent.jar")]),
+        _ => json!(["cp", "-r", "/autoinstrumentation/.", path]),
+    };
+    super::agents::add_resources(&mut container, agent);
+    container["volumeMounts"] = json!([{"name": name, "mountPath": path}]);
+    if let Some(context) = &resource.init_security_context {
+        container["securityContext"] = context.clone();
+    }
+    literals(&container)
+}
+
+/// The variables that load an agent.
+fn loading(language: Language, path: &str) -> Vec<Value> {
+    let joined = |name: &str, op: &str, separator: &str, text: String| json!({"name": name, "op": op, "separator": separator, "value": text});
+    let behind = |name: &str, text: &str| joined(name, "Append", ":", format!("{path}/{text}"));
+    match language {
+        Language::Java => vec![joined(
+            "JAVA_TOOL_OPTIONS",
+            "Append",
+            " ",
+            format!("-javaagent:{path}/javaagent.jar"),
+        )],
+        Language::NodeJs => vec![
+            joined(
+                "NODE_OPTIONS",
+                "Append",
+                " ",
+                format!("--require {path}/autoinstrumentation.js"),
+            ),
+            absent("OTEL_METRICS_EXPORTER", "otlp"),
+        ],
+        Language::Python => vec![
+            joined(
+                "PYTHONPATH",
+                "Prepend",
+                ":",
+                format!("{path}/opentelemetry/instrumentation/auto_instrumentation:{path}"),
+            ),
+            absent("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
+            absent("OTEL_TRACES_EXPORTER", "otlp"),
+            absent("OTEL_METRICS_EXPORTER", "otlp"),
+            absent("OTEL_LOGS_EXPORTER", "otlp"),
+        ],
+        Language::DotNet => vec![
+            absent("CORECLR_ENABLE_PROFILING", "1"),
+            absent("CORECLR_PROFILER", "{918728DD-259F-4A6A-AC2B-B85E1B658318}"),
+            absent(
+                "CORECLR_PROFILER_PATH",
+                &format!("{path}/linux/OpenTelemetry.AutoInstrumentation.Native.so"),
+            ),
+            behind(
+                "DOTNET_STARTUP_HOOKS",
+                "net/OpenTelemetry.AutoInstrumentation.StartupHook.dll",
+            ),
+            behind("DOTNET_ADDITIONAL_DEPS", "AdditionalDeps"),
+            absent("OTEL_DOTNET_AUTO_HOME", path),
+            behind("DOTNET_SHARED_STORE", "store"),
+        ],
+        Language::Go | Language::ApacheHttpd | Language::Nginx | Language::Sdk => Vec::new(),
+    }
+}
+
+/// What every language gets.
+fn common(resource: &Instrumentation) -> Vec<Value> {
+    let (pod, node) = (
+        "OTEL_RESOURCE_ATTRIBUTES_POD_NAME",
+        "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME",
+    );
+    let mut env = vec![json!({
+        "name": "OTEL_SERVICE_NAME",
+        "op": "SetIfAbsent",
+        "value": "${workload.name}",
+    })];
+    if !resource.endpoint.is_empty() {
+        env.push(absent("OTEL_EXPORTER_OTLP_ENDPOINT", &resource.endpoint));
+    }
+    env.push(absent_field(pod, "metadata.name"));
+    env.push(absent_field(node, "spec.nodeName"));
+    if !resource.propagators.is_empty() {
+        env.push(absent("OTEL_PROPAGATORS", &resource.propagators.join(",")));
+    }
+    if !resource.sampler.is_empty() {
+        env.push(absent("OTEL_TRACES_SAMPLER", &resource.sampler));
+    }
+    if !resource.sampler.is_empty() && !resource.sampler_argument.is_empty() {
+        env.push(absent(
+            "OTEL_TRACES_SAMPLER_ARG",
+            &resource.sampler_argument,
+        ));
+    }
+    let own = resource.attributes.iter();
+    let own =
+        own.filter(|(key, value)| !key.is_empty() && !value.contains(',') && !value.is_empty());
+    let mut pairs: Vec<String> = own.map(|(key, value)| format!("{key}={value}")).collect();
+    pairs.push(format!("k8s.node.name=$({node})"));
+    pairs.push(format!("k8s.pod.name=$({pod})"));
+    env.push(json!({
+        "name": "OTEL_RESOURCE_ATTRIBUTES",
+        "op": "MergeKeys",
+        "value": literal(&pairs.join(",")),
+    }));
+    env
+}
+
+fn absent(name: &str, text: &str) -> Value {
+    json!({"name": name, "op": "SetIfAbsent", "value": literal(text)})
+}
+
+fn absent_field(name: &str, path: &str) -> Value {
+    json!({"name": name, "op": "SetIfAbsent", "valueFrom": {"fieldRef": {"fieldPath": path}}})
+}
+
+fn absent_variable(item: &Value) -> Value {
+    let mut item = literals(item);
+    if item["value"].is_null() && item["valueFrom"].is_null() {
+        item["value"] = "".into();
+    }
+    item["op"] = "SetIfAbsent".into();
+    item
+}

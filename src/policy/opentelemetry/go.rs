@@ -1,0 +1,99 @@
+//! Go: a privileged sidecar that looks at the processes of the pod.
+
+use serde_json::{Value, json};
+
+use super::agents::add_resources;
+use super::env::variable;
+use super::injector::Injector;
+use super::language::{Language, annotation};
+use super::operator::place_of;
+use super::pod::{At, Container};
+use super::resource::{Agent, Instrumentation};
+
+const SIDECAR: &str = "opentelemetry-auto-instrumentation";
+const VOLUME: &str = "kernel-debug";
+const FOLDER: &str = "/sys/kernel/debug";
+const TARGET: &str = "OTEL_GO_AUTO_TARGET_EXE";
+
+impl Injector<'_> {
+    /// Adds the sidecar for the container that is named first.
+    pub(super) fn go(&mut self, resource: &Instrumentation, agent: &Agent, names: &[String]) {
+        let Some(name) = names.first() else { return };
+        let refuse = |injector: &mut Self, why: &str, help: &str| {
+            injector.pass_over(Language::Go, None, why, help);
+        };
+        if let Some(at) = self.pod.find_init(name) {
+            let (place, why) = (
+                self.place(At::Init(at)),
+                format!("`{name}` is an init container"),
+            );
+            return self.pass_over(
+                Language::Go,
+                place,
+                &why,
+                "name a container of `containers`",
+            );
+        }
+        if self.pod.field("shareProcessNamespace") == &Value::Bool(false) {
+            return refuse(
+                self,
+                "the pod says `shareProcessNamespace: false`",
+                "the agent has to see the processes of the other containers",
+            );
+        }
+        let key = match self.settings.is_multi {
+            true => Language::Go.containers_key(),
+            false => annotation("container-names"),
+        };
+        let own = self.facts.annotations.get(&key);
+        if own.is_some_and(|own| own.contains(',')) {
+            let place = place_of(&self.annotations, &key);
+            let why = format!("`{key}` names several containers");
+            return self.pass_over(Language::Go, place, &why, "name one");
+        }
+        let before = self.pod.clone();
+        let app = self.pod.find(name).unwrap_or(At::App(0));
+        self.add_sidecar(resource, agent);
+        let sidecar = At::App(self.pod.apps.len() - 1);
+        self.common(resource, sidecar);
+        self.sdk(resource, (sidecar, app));
+        if !self.pod.get(sidecar).env.has(TARGET) {
+            self.pod = before;
+            let help = format!(
+                "name the program: `{}` on the pod template",
+                annotation("otel-go-auto-target-exe")
+            );
+            refuse(self, &format!("nothing sets {TARGET}"), &help);
+        }
+    }
+
+    fn add_sidecar(&mut self, resource: &Instrumentation, agent: &Agent) {
+        self.pod.set("shareProcessNamespace", Value::Bool(true));
+        let mut sidecar = json!({"name": SIDECAR, "image": self.image(&agent.image)});
+        if !resource.pull_policy.is_empty() {
+            sidecar["imagePullPolicy"] = resource.pull_policy.as_str().into();
+        }
+        // The annotation is the pod's own: the Namespace's says nothing.
+        let target = self
+            .facts
+            .annotations
+            .get(&annotation("otel-go-auto-target-exe"));
+        sidecar["env"] = match target {
+            Some(target) => json!([variable(TARGET, target)]),
+            None => json!([]),
+        };
+        add_resources(&mut sidecar, agent);
+        sidecar["volumeMounts"] = json!([{"name": VOLUME, "mountPath": FOLDER}]);
+        sidecar["securityContext"] = match &agent.security_context {
+            Some(context) => context.clone(),
+            None => json!({"runAsUser": 0, "privileged": true}),
+        };
+        if let Some(mut sidecar) = Container::read(&sidecar) {
+            sidecar.env.append_unset(&agent.env);
+            self.pod.apps.push(sidecar);
+        }
+        self.pod
+            .volumes
+            .push(json!({"name": VOLUME, "hostPath": {"path": FOLDER}}));
+    }
+}

@@ -1,0 +1,384 @@
+//! What becomes of a pod, language by language: the steps are those of the operator's `sdk.go`, in its order.
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+use super::annotations::Annotations;
+use super::env::{field, variable};
+use super::language::Language;
+use super::operator::place_of;
+use super::pod::{At, Container, Pod};
+use super::release::Settings;
+use super::resource::{Agent, Instrumentation};
+use crate::diagnostic::Code;
+use crate::policy::images::ImageMirror;
+use crate::policy::mutation::{PodFacts, Remark};
+use crate::yaml::value::Path;
+
+/// A pod on its way.
+pub(super) struct Injector<'i> {
+    pub facts: &'i PodFacts<'i>,
+    pub annotations: Annotations<'i>,
+    pub settings: &'i Settings,
+    pub mirrors: &'i Arc<[ImageMirror]>,
+    pub pod: Pod,
+    pub remarks: Vec<Remark>,
+}
+
+pub(super) const POD_IP: &str = "OTEL_POD_IP";
+pub(super) const NODE_IP: &str = "OTEL_NODE_IP";
+pub(super) const POD_NAME: &str = "OTEL_RESOURCE_ATTRIBUTES_POD_NAME";
+pub(super) const POD_UID: &str = "OTEL_RESOURCE_ATTRIBUTES_POD_UID";
+pub(super) const NODE_NAME: &str = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME";
+pub(super) const ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
+pub(super) const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
+
+/// The variables of addresses, in the order in which the operator has them.
+pub(super) fn addresses() -> [Value; 2] {
+    [
+        field(POD_IP, "status.podIP"),
+        field(NODE_IP, "status.hostIP"),
+    ]
+}
+
+impl Injector<'_> {
+    /// Applies one language to the containers of these names; without a name, to the first.
+    pub fn language(
+        &mut self,
+        language: Language,
+        resource: &Instrumentation,
+        mut names: Vec<String>,
+    ) {
+        if names.is_empty() {
+            names.push(self.pod.apps[0].name().to_owned());
+        }
+        match (language, resource.agent(language)) {
+            (Language::Go, Some(agent)) => self.go(resource, agent, &names),
+            (Language::ApacheHttpd | Language::Nginx, Some(agent)) => {
+                self.web(language, resource, agent, &names);
+            }
+            (Language::Sdk, _) | (_, None) => {
+                for at in self.targets(&names) {
+                    self.common(resource, at);
+                    self.sdk(resource, (at, at));
+                }
+            }
+            (_, Some(agent)) => self.agent(language, resource, agent, &names),
+        }
+    }
+
+    /// The containers of names: init containers in the pod's order, then app containers in that of the names.
+    pub fn targets(&self, names: &[String]) -> Vec<At> {
+        let mut init = Vec::new();
+        let mut apps = Vec::new();
+        for name in names {
+            let Some(at) = self.pod.find(name) else {
+                continue;
+            };
+            match self.pod.find_init(name) {
+                Some(place) => init.push((place, at)),
+                None => apps.push(at),
+            }
+        }
+        init.sort_by_key(|(place, _)| *place);
+        init.into_iter().map(|(_, at)| at).chain(apps).collect()
+    }
+
+    /// An agent that an init container brings: Java, Node.js, Python, .NET.
+    fn agent(
+        &mut self,
+        language: Language,
+        resource: &Instrumentation,
+        agent: &Agent,
+        names: &[String],
+    ) {
+        let targets = self.targets(names);
+        let Some(&first) = targets.first() else {
+            return;
+        };
+        for &at in &targets {
+            match self.refusal(language, agent, at) {
+                Some(why) => self.tell_refusal(language, at, &why),
+                None => {
+                    self.hide_warning(language, at);
+                    self.equip(language, agent, at);
+                    self.common(resource, at);
+                    self.defaults(language, agent, at);
+                    self.sdk(resource, (at, at));
+                }
+            }
+        }
+        let context = self.security_context(resource, first);
+        self.add_agent(language, resource, agent, (first, context));
+    }
+
+    /// The operator adds the init container and the volume all the same.
+    fn tell_refusal(&mut self, language: Language, at: At, why: &str) {
+        let container = self.pod.get(at).name();
+        let message = format!(
+            "container `{container}` of {{}} is not instrumented for {language}: {why}; as the operator does, the pod \
+             gets the init container and the volume all the same"
+        );
+        self.remarks.push(
+            Remark::warning(Code::NotInstrumented, message)
+                .at(self.place(at))
+                .help("change what is in the way, or take the annotation out"),
+        );
+    }
+
+    /// Where a container stands.
+    pub fn place(&self, at: At) -> Option<Path> {
+        let (list, index) = match at {
+            At::Init(index) => ("initContainers", index),
+            At::App(index) => ("containers", index),
+        };
+        Some(Path::of(&["spec", list]).index(index))
+    }
+
+    /// `initContainerSecurityContext`, or that of a container.
+    pub fn security_context(&self, resource: &Instrumentation, at: At) -> Option<Value> {
+        let own = resource.init_security_context.clone();
+        own.or_else(|| self.pod.get(at).field("securityContext").cloned())
+    }
+
+    /// An image, from another place where the run wants it so.
+    pub fn image(&self, image: &str) -> String {
+        let mut mirrors = self.mirrors.iter();
+        let mirrored = mirrors.find_map(|mirror| mirror.rewrite(image));
+        mirrored.unwrap_or_else(|| image.to_owned())
+    }
+
+    /// The addresses in front, then the resource's own variables.
+    pub fn common(&mut self, resource: &Instrumentation, at: At) {
+        let env = &mut self.pod.get_mut(at).env;
+        for address in addresses() {
+            env.prepend_unset(address);
+        }
+        env.append_unset(&resource.env);
+    }
+
+    /// The variables of every language. `to` gets them, `app` is what they speak of.
+    pub fn sdk(&mut self, resource: &Instrumentation, (to, app): (At, At)) {
+        let mut attributes = self.attributes(resource, app);
+        let service = self.service_name(resource, &attributes, app);
+        if !self.pod.get(to).env.has(SERVICE_NAME) {
+            self.tell_of_chance(&attributes, &service, app);
+            self.pod
+                .get_mut(to)
+                .env
+                .append(variable(SERVICE_NAME, &service));
+        }
+        self.exporter(resource, to);
+        let version = self.service_version(resource, app);
+        let node = attributes.get("k8s.node.name").is_none_or(String::is_empty);
+        let uid = attributes.get("k8s.pod.uid").is_none_or(String::is_empty);
+        let env = &mut self.pod.get_mut(to).env;
+        env.append(field(POD_NAME, "metadata.name"));
+        let mut set = |key: &str, value: String| drop(attributes.insert(key.to_owned(), value));
+        set("k8s.pod.name", format!("$({POD_NAME})"));
+        if resource.adds_uids && uid {
+            env.append(field(POD_UID, "metadata.uid"));
+            set("k8s.pod.uid", format!("$({POD_UID})"));
+        }
+        let states_version = env
+            .text(ATTRIBUTES)
+            .is_some_and(|text| text.contains("service.version"));
+        if let Some(version) = version.filter(|_| !states_version) {
+            set("service.version", version);
+        }
+        if node {
+            env.append(field(NODE_NAME, "spec.nodeName"));
+            set("k8s.node.name", format!("$({NODE_NAME})"));
+        }
+        let pairs = attributes
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"));
+        let ours = pairs.collect::<Vec<_>>().join(",");
+        match env.find(ATTRIBUTES) {
+            None => env.append(variable(ATTRIBUTES, &ours)),
+            Some(place) => {
+                let theirs = env.text(ATTRIBUTES).unwrap_or_default();
+                let comma = if theirs.ends_with(',') { "" } else { "," };
+                env.set_text(place, format!("{theirs}{comma}{ours}"));
+            }
+        }
+        if !env.has("OTEL_PROPAGATORS") && !resource.propagators.is_empty() {
+            env.append(variable(
+                "OTEL_PROPAGATORS",
+                &resource.propagators.join(","),
+            ));
+        }
+        let (sampler, argument) = ("OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG");
+        if !resource.sampler.is_empty() && !env.has(sampler) && !env.has(argument) {
+            env.append(variable(sampler, &resource.sampler));
+            if !resource.sampler_argument.is_empty() {
+                env.append(variable(argument, &resource.sampler_argument));
+            }
+        }
+        env.move_to_end(ATTRIBUTES);
+    }
+
+    /// The endpoint, and what it needs for TLS.
+    fn exporter(&mut self, resource: &Instrumentation, to: At) {
+        let env = &mut self.pod.get_mut(to).env;
+        if !resource.endpoint.is_empty() {
+            env.append_unset(&[variable("OTEL_EXPORTER_OTLP_ENDPOINT", &resource.endpoint)]);
+        }
+        let Some(tls) = &resource.tls else { return };
+        let folder = |kind: &str, name: &str| format!("/otel-auto-instrumentation-{kind}-{name}");
+        let (secrets, config) = (
+            folder("secret", &tls.secret),
+            folder("configmap", &tls.config_map),
+        );
+        let authority = if tls.config_map.is_empty() {
+            &secrets
+        } else {
+            &config
+        };
+        for (name, folder, file) in [
+            ("OTEL_EXPORTER_OTLP_CERTIFICATE", authority, &tls.ca),
+            ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", &secrets, &tls.cert),
+            ("OTEL_EXPORTER_OTLP_CLIENT_KEY", &secrets, &tls.key),
+        ] {
+            if !file.is_empty() {
+                let path = match file.starts_with('/') {
+                    true => file.clone(),
+                    false => format!("{folder}/{file}"),
+                };
+                env.append_unset(&[variable(name, &path)]);
+            }
+        }
+        if !tls.secret.is_empty() {
+            let volume = volume_name("otel-auto-secret-", &tls.secret);
+            let source = json!({"name": volume, "secret": {"secretName": tls.secret}});
+            self.mount_files(source, &volume, &secrets, to);
+        }
+        if !tls.config_map.is_empty() {
+            let volume = volume_name("otel-auto-configmap-", &tls.config_map);
+            let source = json!({"name": volume, "configMap": {"name": tls.config_map}});
+            self.mount_files(source, &volume, &config, to);
+        }
+    }
+
+    /// A volume once a pod, its mount once a container.
+    fn mount_files(&mut self, volume: Value, name: &str, path: &str, to: At) {
+        if !self.pod.has_volume(name) {
+            self.pod.volumes.push(volume);
+        }
+        let mounts = &mut self.pod.get_mut(to).mounts;
+        if mounts.iter().all(|mount| mount["name"] != name) {
+            mounts.push(json!({"name": name, "mountPath": path, "readOnly": true}));
+        }
+    }
+
+    /// A text in `envFrom` that nobody looks at may be one that the agent's own takes the place of.
+    fn hide_warning(&mut self, language: Language, at: At) {
+        let container = self.pod.get(at);
+        let sources = container.field("envFrom").and_then(Value::as_array);
+        let Some(name) = options(language)
+            .iter()
+            .find(|name| !container.env.has(name))
+        else {
+            return;
+        };
+        if sources.is_none_or(Vec::is_empty) {
+            return;
+        }
+        let message = format!(
+            "container `{}` of {{}} has `envFrom`: a `{name}` in it is hidden by the one that is set here, as with the \
+             operator",
+            container.name()
+        );
+        self.remarks.push(
+            Remark::warning(Code::HiddenEnv, message)
+                .at(self.place(at))
+                .help(format!(
+                    "state `{name}` in the container's `env`: it is then kept and extended"
+                )),
+        );
+    }
+
+    /// A service name that is no owner's, because the container says who owns it.
+    fn tell_of_chance(
+        &mut self,
+        attributes: &super::attributes::Attributes,
+        service: &str,
+        app: At,
+    ) {
+        let Some(key) = super::attributes::owner_key(self.facts.kind) else {
+            return;
+        };
+        let container = self.pod.get(app);
+        let is_hidden = self.facts.name.is_some()
+            && !attributes.contains_key(key)
+            && service == container.name();
+        if is_hidden {
+            let message = format!(
+                "the service name of container `{}` of {{}} becomes `{service}`, the container's own: its \
+                 {ATTRIBUTES} states {key}, which the operator then does not look at",
+                container.name()
+            );
+            self.remarks.push(
+                Remark::warning(Code::ServiceName, message)
+                    .at(self.place(app))
+                    .help("state OTEL_SERVICE_NAME, or the annotation resource.opentelemetry.io/service.name"),
+            );
+        }
+    }
+
+    /// Says that a container gets nothing for a language.
+    pub fn pass_over(&mut self, language: Language, at: Option<Path>, why: &str, help: &str) {
+        let message = format!("{{}} is not instrumented for {language}: {why}");
+        self.remarks.push(
+            Remark::warning(Code::NotInstrumented, message)
+                .at(at.or_else(|| place_of(&self.annotations, &language.inject_key())))
+                .help(help),
+        );
+    }
+
+    /// Puts an init container before another, or behind all.
+    pub fn insert_init(&mut self, container: &Value, before: &str) {
+        if let Some(container) = Container::read(container) {
+            let at = self.pod.find_init(before).unwrap_or(self.pod.init.len());
+            self.pod.init.insert(at, container);
+        }
+    }
+}
+
+/// The variables that load an agent.
+fn options(language: Language) -> &'static [&'static str] {
+    match language {
+        Language::Java => &["JAVA_TOOL_OPTIONS"],
+        Language::NodeJs => &["NODE_OPTIONS"],
+        Language::Python => &["PYTHONPATH"],
+        Language::DotNet => &["DOTNET_STARTUP_HOOKS"],
+        Language::Go | Language::ApacheHttpd | Language::Nginx | Language::Sdk => &[],
+    }
+}
+
+/// A name of at most 63 characters: what is too much goes from the end of the variable part.
+pub(super) fn volume_name(prefix: &str, name: &str) -> String {
+    const MOST: usize = 63;
+    let excess = (prefix.len() + name.len()).saturating_sub(MOST);
+    let kept = name
+        .get(..name.len().saturating_sub(excess))
+        .unwrap_or(name);
+    let full = format!("{prefix}{kept}");
+    full.trim_matches(|char: char| !char.is_ascii_alphanumeric())
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_is_cut() {
+        let name = volume_name("otel-auto-secret-", &format!("{}-b", "a".repeat(45)));
+        assert_eq!(name.len(), 62, "{name}");
+        assert_eq!(
+            volume_name("otel-auto-secret-", "certs"),
+            "otel-auto-secret-certs"
+        );
+    }
+}

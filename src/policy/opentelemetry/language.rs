@@ -1,0 +1,107 @@
+//! The languages that the operator has agents for, and its words for them.
+
+use std::fmt;
+
+/// In the order in which the operator resolves and applies them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Language {
+    /// A Java agent.
+    Java,
+    /// Node.js.
+    NodeJs,
+    /// Python.
+    Python,
+    /// .NET.
+    DotNet,
+    /// Go, by eBPF from a sidecar.
+    Go,
+    /// The module of Apache HTTPD.
+    ApacheHttpd,
+    /// The module of nginx.
+    Nginx,
+    /// The variables alone.
+    Sdk,
+}
+
+impl Language {
+    /// All of them.
+    pub const ALL: [Language; 8] = [
+        Language::Java,
+        Language::NodeJs,
+        Language::Python,
+        Language::DotNet,
+        Language::Go,
+        Language::ApacheHttpd,
+        Language::Nginx,
+        Language::Sdk,
+    ];
+
+    /// As annotations and flags have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Language::Java => "java",
+            Language::NodeJs => "nodejs",
+            Language::Python => "python",
+            Language::DotNet => "dotnet",
+            Language::Go => "go",
+            Language::ApacheHttpd => "apache-httpd",
+            Language::Nginx => "nginx",
+            Language::Sdk => "sdk",
+        }
+    }
+
+    /// The language of a word.
+    pub fn find(word: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|language| language.word() == word)
+    }
+
+    /// The field of the resource's spec; the SDK has none.
+    pub fn field(self) -> Option<&'static str> {
+        match self {
+            Language::ApacheHttpd => Some("apacheHttpd"),
+            Language::Sdk => None,
+            _ => Some(self.word()),
+        }
+    }
+
+    /// Its place in tables of those that have an image.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The annotation that asks for it.
+    pub fn inject_key(self) -> String {
+        annotation(&format!("inject-{}", self.word()))
+    }
+
+    /// The annotation that names its containers. That of nginx is the odd one out.
+    pub fn containers_key(self) -> String {
+        match self {
+            Language::Nginx => annotation("inject-nginx-container-names"),
+            _ => annotation(&format!("{}-container-names", self.word())),
+        }
+    }
+
+    /// The init container that brings the agent, of those that have the common shape; the volume is called alike.
+    pub fn agent_name(self) -> String {
+        format!("opentelemetry-auto-instrumentation-{}", self.word())
+    }
+
+    /// Where the agent is.
+    pub fn agent_path(self) -> String {
+        format!("/otel-auto-instrumentation-{}", self.word())
+    }
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// An annotation of the operator's prefix.
+pub fn annotation(word: &str) -> String {
+    format!("instrumentation.opentelemetry.io/{word}")
+}

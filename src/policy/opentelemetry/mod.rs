@@ -1,0 +1,83 @@
+//! `opentelemetry.io Instrumentation`: what the OpenTelemetry Operator's webhook does to pods, before any cluster.
+//!
+//! The behaviour is that of `internal/instrumentation` of
+//! <https://github.com/open-telemetry/opentelemetry-operator>, release 0.158.0. Where that gives an odd result it is
+//! given here, too, and said.
+
+mod agents;
+mod annotations;
+mod attributes;
+mod conversion;
+mod env;
+mod go;
+mod image;
+mod injector;
+pub mod language;
+mod oddities;
+mod operator;
+mod parts;
+mod pod;
+pub mod release;
+mod resource;
+mod schema;
+mod web;
+
+use std::sync::Arc;
+
+use super::conversion::Reading;
+use super::document::Document;
+use super::mutation::Mutation;
+use super::{FailurePolicy, Filter, Hooks, Policy};
+use crate::diagnostic::{Code, Diagnostic};
+pub use conversion::convert;
+use operator::{Catalog, Operator};
+use resource::Instrumentation;
+pub use schema::InstrumentationFile;
+
+/// The policies that all resources of a run are, since a pod may take any of them.
+pub fn join(documents: Vec<Document<'_>>, reading: &Reading) -> (Vec<Policy>, Vec<Diagnostic>) {
+    let settings = &reading.opentelemetry;
+    let (mut resources, mut texts) = (Vec::new(), Vec::new());
+    let mut problems = Vec::new();
+    for document in documents {
+        match Instrumentation::read(&document, settings, &mut problems) {
+            Ok(resource) => {
+                resources.push(resource);
+                texts.push(document.file);
+            }
+            Err(found) => problems.extend(found),
+        }
+    }
+    let catalog = Arc::new(Catalog::new(resources, settings.clone()));
+    let policies = texts.into_iter().enumerate().map(|(at, text)| {
+        let resource = &catalog.resources[at];
+        let mutation: Arc<dyn Mutation> = Arc::new(Operator {
+            catalog: Arc::clone(&catalog),
+            at,
+            mirrors: Arc::default(),
+        });
+        let selects = Filter {
+            at: resource.at.clone(),
+            hooks: Some(Hooks::Include),
+            ..Filter::default()
+        };
+        let release = Diagnostic::note(Code::OperatorRelease, settings.title())
+            .at(
+                text.place(resource.at.clone()),
+                "applied as this release does it",
+            )
+            .help("another: --otel-operator-release, --otel-image, --otel-enable, --otel-disable");
+        Policy {
+            selects,
+            failure_policy: FailurePolicy::Fail,
+            effects: vec![release],
+            mutation: Some(mutation),
+            description: Some(format!(
+                "Instrument pods that ask for it, as the {} does.",
+                settings.title()
+            )),
+            ..Policy::bare(resource.identity.clone(), text)
+        }
+    });
+    (policies.collect(), problems)
+}

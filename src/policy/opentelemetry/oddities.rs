@@ -1,0 +1,96 @@
+//! What the operator writes and hardly anybody wants: said, and written all the same.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+use super::env::{comes_from_elsewhere, text_of};
+use super::injector::ATTRIBUTES;
+use crate::diagnostic::Code;
+use crate::policy::mutation::Remark;
+use crate::yaml::value::Path;
+
+const LISTS: [&str; 2] = ["initContainers", "containers"];
+
+/// What of the kind is in a pod spec that was not in the one before.
+pub(super) fn find(before: &Value, after: &Value) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    for list in LISTS {
+        for container in items(&after[list]) {
+            let old = items(&before[list])
+                .iter()
+                .position(|old| old["name"] == container["name"]);
+            let env = old.map_or(&[][..], |at| items(&before[list][at]["env"]));
+            let place = old.map(|at| Path::of(&["spec", list]).index(at));
+            in_container(container, env, place.as_ref(), &mut remarks);
+        }
+    }
+    remarks
+}
+
+fn in_container(container: &Value, before: &[Value], at: Option<&Path>, remarks: &mut Vec<Remark>) {
+    let name = container["name"].as_str().unwrap_or_default();
+    let env = items(&container["env"]);
+    let (old, new) = (count(before), count(env));
+    let twice = new
+        .iter()
+        .filter(|(name, number)| **number > 1 && old.get(*name) != Some(number));
+    let names: Vec<&str> = twice.map(|(name, _)| *name).collect();
+    let mut say = |message: String, help: &str| {
+        remarks.push(
+            Remark::warning(Code::OddResult, message)
+                .at(at.cloned())
+                .help(help),
+        );
+    };
+    if !names.is_empty() {
+        say(
+            format!(
+                "container `{name}` of {{}} has {} more than once, as the operator writes it; the last one counts",
+                names.join(", ")
+            ),
+            "`kubectl apply` goes by the names of variables: see that none of them stands in the manifest",
+        );
+    }
+    let is_both = |item: &&Value| comes_from_elsewhere(item) && !text_of(item).is_empty();
+    for item in env
+        .iter()
+        .filter(is_both)
+        .filter(|item| !before.contains(item))
+    {
+        let variable = item["name"].as_str().unwrap_or_default();
+        say(
+            format!(
+                "`{variable}` of container `{name}` of {{}} has both `value` and `valueFrom`, as the operator writes it; \
+                 no API server takes that"
+            ),
+            "state it with `value`",
+        );
+    }
+    let attributes = |env: &[Value]| {
+        env.iter()
+            .find(|item| item["name"] == ATTRIBUTES)
+            .map(text_of)
+    };
+    let is_empty_before = attributes(before).is_some_and(|text| text.is_empty());
+    if is_empty_before && attributes(env).is_some_and(|text| text.starts_with(',')) {
+        say(
+            format!(
+                "`{ATTRIBUTES}` of container `{name}` of {{}} is empty, so its value begins with a comma, as the operator \
+                 writes it"
+            ),
+            "take the empty variable out",
+        );
+    }
+}
+
+fn count(env: &[Value]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for name in env.iter().filter_map(|item| item["name"].as_str()) {
+        *counts.entry(name).or_default() += 1;
+    }
+    counts
+}
+
+fn items(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}

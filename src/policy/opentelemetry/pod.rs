@@ -1,0 +1,166 @@
+//! A pod spec as the operator's code works on it: containers, volumes, and the rest, which nothing looks at.
+
+use serde_json::{Map, Value};
+
+use super::env::{Env, Shared};
+
+/// A pod spec.
+#[derive(Debug, Clone)]
+pub struct Pod {
+    fields: Map<String, Value>,
+    /// `initContainers`.
+    pub init: Vec<Container>,
+    /// `containers`.
+    pub apps: Vec<Container>,
+    /// `volumes`.
+    pub volumes: Vec<Value>,
+}
+
+/// A container.
+#[derive(Debug, Clone)]
+pub struct Container {
+    fields: Map<String, Value>,
+    /// `env`.
+    pub env: Env,
+    /// `env` of one that shares another's variables.
+    pub shared: Option<Shared>,
+    /// `volumeMounts`.
+    pub mounts: Vec<Value>,
+}
+
+/// A container of a pod, by its list and its place there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum At {
+    /// Of `initContainers`.
+    Init(usize),
+    /// Of `containers`.
+    App(usize),
+}
+
+impl Pod {
+    /// Takes a pod spec apart; `None` where a container is none.
+    pub fn read(spec: &Value) -> Option<Self> {
+        let fields = spec.as_object()?.clone();
+        let containers = |key: &str| -> Option<Vec<Container>> {
+            list(&fields, key).iter().map(Container::read).collect()
+        };
+        Some(Pod {
+            init: containers("initContainers")?,
+            apps: containers("containers")?,
+            volumes: list(&fields, "volumes").to_vec(),
+            fields,
+        })
+    }
+
+    /// Puts it together again. A list that was not there and is empty stays away.
+    pub fn into_value(mut self) -> Value {
+        let containers = |all: Vec<Container>| all.into_iter().map(Container::into_value).collect();
+        put_list(&mut self.fields, "initContainers", containers(self.init));
+        put_list(&mut self.fields, "containers", containers(self.apps));
+        put_list(&mut self.fields, "volumes", self.volumes);
+        Value::Object(self.fields)
+    }
+
+    /// A field of the pod spec.
+    pub fn field(&self, key: &str) -> &Value {
+        self.fields.get(key).unwrap_or(&Value::Null)
+    }
+
+    /// Sets a field of the pod spec.
+    pub fn set(&mut self, key: &str, value: Value) {
+        self.fields.insert(key.to_owned(), value);
+    }
+
+    /// A container.
+    pub fn get(&self, at: At) -> &Container {
+        match at {
+            At::Init(at) => &self.init[at],
+            At::App(at) => &self.apps[at],
+        }
+    }
+
+    /// A container, to change it.
+    pub fn get_mut(&mut self, at: At) -> &mut Container {
+        match at {
+            At::Init(at) => &mut self.init[at],
+            At::App(at) => &mut self.apps[at],
+        }
+    }
+
+    /// The container of a name; one of `containers` comes before one of `initContainers`.
+    pub fn find(&self, name: &str) -> Option<At> {
+        let place = |containers: &[Container]| containers.iter().position(|one| one.name() == name);
+        place(&self.apps)
+            .map(At::App)
+            .or_else(|| place(&self.init).map(At::Init))
+    }
+
+    /// The place of the init container of a name.
+    pub fn find_init(&self, name: &str) -> Option<usize> {
+        self.init.iter().position(|one| one.name() == name)
+    }
+
+    /// Whether a volume has a name.
+    pub fn has_volume(&self, name: &str) -> bool {
+        self.volumes.iter().any(|volume| volume["name"] == name)
+    }
+}
+
+impl Container {
+    /// Takes a container apart.
+    pub fn read(value: &Value) -> Option<Self> {
+        let fields = value.as_object()?.clone();
+        Some(Container {
+            env: Env::of(list(&fields, "env").to_vec()),
+            shared: None,
+            mounts: list(&fields, "volumeMounts").to_vec(),
+            fields,
+        })
+    }
+
+    fn into_value(mut self) -> Value {
+        let env = match &self.shared {
+            Some(shared) => shared.borrow().clone(),
+            None => self.env.items().to_vec(),
+        };
+        put_list(&mut self.fields, "env", env);
+        put_list(&mut self.fields, "volumeMounts", self.mounts);
+        Value::Object(self.fields)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.fields
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    }
+
+    /// A field; `None` where it is not there, or null.
+    pub fn field(&self, key: &str) -> Option<&Value> {
+        self.fields.get(key).filter(|value| !value.is_null())
+    }
+
+    /// Sets a field, or takes it away.
+    pub fn set(&mut self, key: &str, value: Option<Value>) {
+        match value {
+            Some(value) => drop(self.fields.insert(key.to_owned(), value)),
+            None => drop(self.fields.shift_remove(key)),
+        }
+    }
+}
+
+fn list<'v>(fields: &'v Map<String, Value>, key: &str) -> &'v [Value] {
+    fields
+        .get(key)
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+}
+
+fn put_list(fields: &mut Map<String, Value>, key: &str, items: Vec<Value>) {
+    let had = list(fields, key).len();
+    if !items.is_empty() || had > 0 {
+        fields.insert(key.to_owned(), Value::Array(items));
+    }
+}

@@ -1,0 +1,185 @@
+//! What a release of the operator brings: the images of its agents, and what its flags switch on.
+
+use std::sync::Arc;
+
+use super::language::Language;
+
+/// A release and its images, in the order of [`Language::ALL`] without the SDK.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Release {
+    /// Its version.
+    pub version: &'static str,
+    images: [&'static str; 7],
+}
+
+/// The releases whose behaviour is known, the newest first: `versions.txt` of each in
+/// <https://github.com/open-telemetry/opentelemetry-operator>.
+pub const RELEASES: &[Release] = &[Release {
+    version: "0.158.0",
+    images: [
+        "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.30.0",
+        "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-nodejs:0.78.0",
+        "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-python:0.64b0",
+        "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-dotnet:1.16.0",
+        "ghcr.io/open-telemetry/opentelemetry-go-instrumentation/autoinstrumentation-go:v0.24.0",
+        "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-apache-httpd:1.0.4",
+        "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-apache-httpd:1.0.4",
+    ],
+}];
+
+impl Release {
+    /// The release of a version, with or without a `v`.
+    pub fn find(version: &str) -> Option<&'static Self> {
+        let version = version.strip_prefix('v').unwrap_or(version);
+        RELEASES.iter().find(|release| release.version == version)
+    }
+
+    /// The versions that are known.
+    pub fn known() -> String {
+        let versions: Vec<&str> = RELEASES.iter().map(|release| release.version).collect();
+        versions.join(", ")
+    }
+}
+
+/// Something that a flag of the operator switches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feature {
+    /// The agent of a language.
+    Language(Language),
+    /// Languages may name their containers.
+    MultiInstrumentation,
+}
+
+impl Feature {
+    /// The feature of a word; the SDK has none.
+    pub fn find(word: &str) -> Option<Self> {
+        match word {
+            "multi-instrumentation" => Some(Feature::MultiInstrumentation),
+            "sdk" => None,
+            _ => Language::find(word).map(Feature::Language),
+        }
+    }
+
+    /// All words.
+    pub fn words() -> impl Iterator<Item = &'static str> {
+        let languages = Language::ALL
+            .into_iter()
+            .filter(|&language| language != Language::Sdk);
+        languages
+            .map(Language::word)
+            .chain(["multi-instrumentation"])
+    }
+}
+
+/// How the operator is set up: its release and its flags.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    release: &'static Release,
+    images: [Option<Arc<str>>; 7],
+    languages: [bool; 8],
+    /// Languages may name their containers, and several that do not are refused.
+    pub is_multi: bool,
+}
+
+impl Default for Settings {
+    /// Go and nginx are off, as in the operator.
+    fn default() -> Self {
+        Settings {
+            release: &RELEASES[0],
+            images: Default::default(),
+            languages: Language::ALL
+                .map(|language| !matches!(language, Language::Go | Language::Nginx)),
+            is_multi: true,
+        }
+    }
+}
+
+impl Settings {
+    /// Takes the images of a release.
+    pub fn set_release(&mut self, release: &'static Release) {
+        self.release = release;
+    }
+
+    /// Takes another image for a language; the SDK has none.
+    pub fn set_image(&mut self, language: Language, image: &str) {
+        if let Some(place) = self.images.get_mut(language.index()) {
+            *place = Some(image.into());
+        }
+    }
+
+    /// Switches something on or off.
+    pub fn switch(&mut self, feature: Feature, is_on: bool) {
+        match feature {
+            Feature::Language(language) => self.languages[language.index()] = is_on,
+            Feature::MultiInstrumentation => self.is_multi = is_on,
+        }
+    }
+
+    /// Whether the operator does anything for a language.
+    pub fn is_on(&self, language: Language) -> bool {
+        self.languages[language.index()]
+    }
+
+    /// The version of the release.
+    pub fn version(&self) -> &'static str {
+        self.release.version
+    }
+
+    /// The image of a language where the resource states none.
+    pub fn image(&self, language: Language) -> &str {
+        let at = language.index();
+        let own = self.images.get(at).and_then(Option::as_deref);
+        own.or_else(|| self.release.images.get(at).copied())
+            .unwrap_or_default()
+    }
+
+    /// In words: the release, and what is not as it has it.
+    pub fn title(&self) -> String {
+        let mut title = format!("OpenTelemetry Operator {}", self.version());
+        let standard = Settings::default();
+        let differ = |is_on: bool| {
+            let mut words = Vec::new();
+            for language in Language::ALL {
+                if self.is_on(language) == is_on && standard.is_on(language) != is_on {
+                    words.push(language.word());
+                }
+            }
+            words
+        };
+        for (words, what) in [(differ(true), "on"), (differ(false), "off")] {
+            if !words.is_empty() {
+                title.push_str(&format!(", {} {what}", words.join(" and ")));
+            }
+        }
+        if !self.is_multi {
+            title.push_str(", multi-instrumentation off");
+        }
+        title
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_say_what_is_not_as_the_release_has_it() {
+        let mut settings = Settings::default();
+        assert_eq!(settings.title(), "OpenTelemetry Operator 0.158.0");
+        settings.switch(Feature::Language(Language::Go), true);
+        settings.switch(Feature::Language(Language::Nginx), true);
+        settings.switch(Feature::Language(Language::Java), false);
+        assert!(
+            settings.title().ends_with(", go and nginx on, java off"),
+            "{}",
+            settings.title()
+        );
+        settings.set_image(Language::Java, "registry.example.com/java:1");
+        assert_eq!(
+            settings.image(Language::Java),
+            "registry.example.com/java:1"
+        );
+        assert!(Release::find("v0.158.0").is_some() && Release::find("0.1.0").is_none());
+        assert_eq!(Feature::find("sdk"), None);
+    }
+}

@@ -1,0 +1,456 @@
+//! An Instrumentation as the operator has it once its own webhook has filled in the defaults.
+
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::env::{plain, text_of};
+use super::language::Language;
+use super::release::Settings;
+use super::schema::SCHEMA;
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::policy::document::Document;
+use crate::policy::schema::{ProblemKind, Templates};
+use crate::yaml::value::Path;
+
+/// A resource.
+#[derive(Debug, Clone)]
+pub struct Instrumentation {
+    /// `Instrumentation/shop/agents`.
+    pub identity: String,
+    /// Its name.
+    pub name: String,
+    /// Its namespace, where it states one.
+    pub namespace: Option<String>,
+    /// Where its name stands in its file.
+    pub at: Range<usize>,
+    /// `exporter.endpoint`.
+    pub endpoint: String,
+    /// `exporter.tls`.
+    pub tls: Option<Tls>,
+    /// `resource.resourceAttributes`.
+    pub attributes: BTreeMap<String, String>,
+    /// `resource.addK8sUIDAttributes`.
+    pub adds_uids: bool,
+    /// `propagators`.
+    pub propagators: Vec<String>,
+    /// `sampler.type`.
+    pub sampler: String,
+    /// `sampler.argument`.
+    pub sampler_argument: String,
+    /// `defaults.useLabelsForResourceAttributes`.
+    pub uses_labels: bool,
+    /// `env`.
+    pub env: Vec<Value>,
+    /// `imagePullPolicy`.
+    pub pull_policy: String,
+    /// `initContainerSecurityContext`.
+    pub init_security_context: Option<Value>,
+    agents: Vec<Agent>,
+}
+
+/// `exporter.tls`.
+#[derive(Debug, Clone, Default)]
+pub struct Tls {
+    /// `secretName`.
+    pub secret: String,
+    /// `configMapName`.
+    pub config_map: String,
+    /// `ca_file`.
+    pub ca: String,
+    /// `cert_file`.
+    pub cert: String,
+    /// `key_file`.
+    pub key: String,
+    /// Where it stands in the resource's file.
+    pub at: Range<usize>,
+}
+
+/// What the resource says of one language; each has some of it.
+#[derive(Debug, Clone, Default)]
+pub struct Agent {
+    /// `image`.
+    pub image: String,
+    /// `env`.
+    pub env: Vec<Value>,
+    /// `resources` or `resourceRequirements`.
+    pub resources: Value,
+    /// `volumeLimitSize`.
+    pub limit: Option<Value>,
+    /// `volumeClaimTemplate`, if it says anything.
+    pub claim: Option<Value>,
+    /// Images and folders of `extensions`.
+    pub extensions: Vec<(String, String)>,
+    /// `securityContext`.
+    pub security_context: Option<Value>,
+    /// `attrs`.
+    pub attributes: Vec<(String, String)>,
+    /// `version`.
+    pub version: String,
+    /// `configPath` or `configFile`.
+    pub config: String,
+    /// Where it stands in the resource's file.
+    pub at: Range<usize>,
+}
+
+impl Instrumentation {
+    /// What the resource says of a language; of the SDK there is nothing to say.
+    pub fn agent(&self, language: Language) -> Option<&Agent> {
+        self.agents.get(language.index())
+    }
+
+    /// Reads a resource. Warnings go to `problems`.
+    ///
+    /// # Errors
+    /// Why an API server with the operator's webhooks would refuse it.
+    pub fn read(
+        document: &Document<'_>,
+        settings: &Settings,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        check(document, problems)?;
+        let text = |keys: &[&str]| document.text(keys).unwrap_or_default().to_owned();
+        let spec = &document.value["spec"];
+        let agents = Language::ALL
+            .into_iter()
+            .filter(|&language| language != Language::Sdk)
+            .map(|language| Agent::read(document, language, settings));
+        let resource = Instrumentation {
+            identity: document.identity(),
+            name: text(&["metadata", "name"]),
+            namespace: document
+                .text(&["metadata", "namespace"])
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned),
+            at: document.span(&Path::of(&["metadata", "name"])),
+            endpoint: text(&["spec", "exporter", "endpoint"]),
+            tls: Tls::read(document),
+            attributes: texts(&spec["resource"]["resourceAttributes"]),
+            adds_uids: spec["resource"]["addK8sUIDAttributes"] == true,
+            propagators: list(&spec["propagators"])
+                .iter()
+                .filter_map(|word| word.as_str().map(str::to_owned))
+                .collect(),
+            sampler: text(&["spec", "sampler", "type"]),
+            sampler_argument: text(&["spec", "sampler", "argument"]),
+            uses_labels: spec["defaults"]["useLabelsForResourceAttributes"] == true,
+            env: variables(&spec["env"]),
+            pull_policy: text(&["spec", "imagePullPolicy"]),
+            init_security_context: stated(&spec["initContainerSecurityContext"]),
+            agents: agents.collect(),
+        };
+        let refused = resource.refused(document);
+        if refused.is_empty() {
+            problems.extend(resource.doubtful(document));
+            Ok(resource)
+        } else {
+            Err(refused)
+        }
+    }
+
+    /// What the operator's validating webhook refuses.
+    fn refused(&self, document: &Document<'_>) -> Vec<Diagnostic> {
+        let mut refused = Vec::new();
+        if let Err(why) = check_sampler(&self.sampler, &self.sampler_argument) {
+            let path = Path::of(&["spec", "sampler"]);
+            let message = format!("the operator refuses the resource: {why}");
+            refused.push(document.error(Code::BadPolicy, &path, message));
+        }
+        let fields = Language::ALL
+            .into_iter()
+            .filter_map(|language| Some((language.field()?, self.agent(language)?)));
+        for (field, agent) in fields {
+            if agent.claim.is_some() && agent.limit.is_some() {
+                let path = Path::of(&["spec", field]);
+                let message = format!(
+                    "the operator refuses the resource: `{field}` has both `volumeClaimTemplate` and `volumeLimitSize`"
+                );
+                refused.push(
+                    document
+                        .error(Code::BadPolicy, &path, message)
+                        .help("keep one of the two"),
+                );
+            }
+        }
+        refused
+    }
+
+    /// What it only warns of, where hardly anybody sees it.
+    fn doubtful(&self, document: &Document<'_>) -> Vec<Diagnostic> {
+        let path = Path::of(&["spec", "exporter"]);
+        let warn = |message: &str| {
+            Diagnostic::warning(Code::PartIgnored, message).at(document.place(&path), "here")
+        };
+        let is_https = self.endpoint.starts_with("https://");
+        let mut found = Vec::new();
+        if let Some(tls) = &self.tls {
+            if tls.key.is_empty() != tls.cert.is_empty() {
+                found.push(warn(
+                    "`exporter.tls` has one of `cert_file` and `key_file` without the other",
+                ));
+            }
+            if !is_https {
+                found.push(warn(
+                    "`exporter.tls` is set, and the endpoint does not begin with https://",
+                ));
+            }
+            let has_source = !tls.secret.is_empty() || !tls.config_map.is_empty();
+            let is_relative = |file: &String| !file.is_empty() && !file.starts_with('/');
+            if !has_source && [&tls.ca, &tls.cert, &tls.key].into_iter().any(is_relative) {
+                found.push(warn(
+                    "`exporter.tls` names files and neither a Secret nor a ConfigMap, so nothing mounts them",
+                ));
+            }
+        }
+        found
+    }
+}
+
+/// Types and names of fields. A field that does not exist is dropped by an API server without a word.
+fn check(document: &Document<'_>, problems: &mut Vec<Diagnostic>) -> Result<(), Vec<Diagnostic>> {
+    let version = document.text(&["apiVersion"]).unwrap_or_default();
+    if version != "opentelemetry.io/v1alpha1" {
+        let message = format!("`{version}` is no version of Instrumentation that clusters serve");
+        let problem = document.error(Code::NotSupported, &Path::of(&["apiVersion"]), message);
+        return Err(vec![
+            problem.help("write `apiVersion: opentelemetry.io/v1alpha1`"),
+        ]);
+    }
+    let (ignored, wrong): (Vec<_>, Vec<_>) = SCHEMA
+        .check(&document.value, Templates::Filled)
+        .into_iter()
+        .partition(|problem| problem.kind == ProblemKind::UnknownField);
+    if !wrong.is_empty() {
+        return Err(wrong
+            .iter()
+            .map(|problem| document.problem(problem))
+            .collect());
+    }
+    problems.extend(ignored.iter().map(|problem| {
+        let mut warning = document.problem(problem).with_severity(Severity::Warning);
+        warning.code = Code::PartIgnored;
+        warning
+    }));
+    Ok(())
+}
+
+/// The samplers that the operator knows, and their arguments.
+fn check_sampler(sampler: &str, argument: &str) -> Result<(), String> {
+    match sampler {
+        "traceidratio" | "parentbased_traceidratio" if !argument.is_empty() => {
+            check_share("sampler.argument", argument)
+        }
+        "jaeger_remote" | "parentbased_jaeger_remote" if !argument.is_empty() => {
+            argument.split(',').try_for_each(check_jaeger)
+        }
+        ""
+        | "always_on"
+        | "always_off"
+        | "parentbased_always_on"
+        | "parentbased_always_off"
+        | "xray"
+        | "traceidratio"
+        | "parentbased_traceidratio"
+        | "jaeger_remote"
+        | "parentbased_jaeger_remote" => Ok(()),
+        _ => Err(format!("`sampler.type` is not valid: `{sampler}`")),
+    }
+}
+
+fn check_share(name: &str, text: &str) -> Result<(), String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(()),
+        Ok(_) | Err(_) => Err(format!(
+            "`{name}` must be a number from 0 to 1, not `{text}`"
+        )),
+    }
+}
+
+fn check_jaeger(part: &str) -> Result<(), String> {
+    let (key, value) = part
+        .split_once('=')
+        .filter(|(_, value)| !value.contains('='))
+        .ok_or_else(|| format!("`sampler.argument` must have the form key=value, not `{part}`"))?;
+    match key {
+        "endpoint" if value.is_empty() => {
+            Err("`endpoint` of `sampler.argument` is empty".to_owned())
+        }
+        "pollingIntervalMs" if value.parse::<i64>().is_err() => Err(format!(
+            "`pollingIntervalMs` of `sampler.argument` is no number: `{value}`"
+        )),
+        "initialSamplingRate" => check_share("initialSamplingRate", value),
+        _ => Ok(()),
+    }
+}
+
+impl Tls {
+    fn read(document: &Document<'_>) -> Option<Self> {
+        let path = Path::of(&["spec", "exporter", "tls"]);
+        let tls = path.get(&document.value).filter(|tls| tls.is_object())?;
+        let text = |key: &str| tls[key].as_str().unwrap_or_default().to_owned();
+        Some(Tls {
+            secret: text("secretName"),
+            config_map: text("configMapName"),
+            ca: text("ca_file"),
+            cert: text("cert_file"),
+            key: text("key_file"),
+            at: document.span(&path),
+        })
+    }
+}
+
+impl Agent {
+    fn read(document: &Document<'_>, language: Language, settings: &Settings) -> Self {
+        let field = language.field().unwrap_or_default();
+        let path = Path::of(&["spec", field]);
+        let spec = &document.value["spec"][field];
+        let or = |key: &str, default: &str| match spec[key].as_str() {
+            None | Some("") => default.to_owned(),
+            Some(text) => text.to_owned(),
+        };
+        let attributes = list(&spec["attrs"]).iter();
+        let extensions = list(&spec["extensions"]).iter();
+        let own = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+        Agent {
+            image: or("image", settings.image(language)),
+            env: variables(&spec["env"]),
+            resources: resources(spec, language),
+            limit: stated(&spec["volumeLimitSize"]),
+            claim: stated(&spec["volumeClaimTemplate"]).filter(|claim| !is_zero(claim)),
+            extensions: extensions
+                .map(|extension| (own(extension, "image"), own(extension, "dir")))
+                .collect(),
+            security_context: stated(&spec["securityContext"]),
+            attributes: attributes
+                .map(|attribute| (own(attribute, "name"), text_of(attribute)))
+                .collect(),
+            version: or("version", "2.4"),
+            config: match language {
+                Language::Nginx => or("configFile", "/etc/nginx/nginx.conf"),
+                _ => or("configPath", "/usr/local/apache2/conf"),
+            },
+            at: document.span(&path),
+        }
+    }
+}
+
+/// Limits and requests have defaults of their own.
+fn resources(spec: &Value, language: Language) -> Value {
+    let key = match language {
+        Language::Java => "resources",
+        _ => "resourceRequirements",
+    };
+    let (cpu, memory) = match language {
+        Language::Java | Language::Python | Language::Go => ("50m", "64Mi"),
+        Language::NodeJs | Language::DotNet => ("50m", "128Mi"),
+        Language::ApacheHttpd | Language::Nginx | Language::Sdk => ("1m", "128Mi"),
+    };
+    let stated = &spec[key];
+    let or = |key: &str, default: Value| match &stated[key] {
+        Value::Null => default,
+        own => own.clone(),
+    };
+    let mut resources = Map::new();
+    let parts = [
+        (
+            "limits",
+            or("limits", json!({"cpu": "500m", "memory": "256Mi"})),
+        ),
+        (
+            "requests",
+            or("requests", json!({"cpu": cpu, "memory": memory})),
+        ),
+        ("claims", stated["claims"].clone()),
+    ];
+    for (key, value) in parts {
+        let is_empty = match &value {
+            Value::Object(map) => map.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            other => other.is_null(),
+        };
+        if !is_empty {
+            resources.insert(key.to_owned(), value);
+        }
+    }
+    Value::Object(resources)
+}
+
+/// What Go has for a value that says nothing: mappings of the claim's own types, no texts, nothing in lists and maps.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Object(map) => map.iter().all(|(key, inner)| {
+            let is_type = matches!(key.as_str(), "metadata" | "spec" | "resources");
+            is_zero(inner) && (is_type || !inner.is_object())
+        }),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) => false,
+    }
+}
+
+fn stated(value: &Value) -> Option<Value> {
+    (!value.is_null()).then(|| value.clone())
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn variables(value: &Value) -> Vec<Value> {
+    list(value).iter().map(plain).collect()
+}
+
+fn texts(value: &Value) -> BTreeMap<String, String> {
+    let pairs = value.as_object().into_iter().flatten();
+    pairs
+        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samplers_have_arguments() {
+        for (sampler, argument, is_right) in [
+            ("traceidratio", "0.25", true),
+            ("traceidratio", "1.5", false),
+            ("parentbased_traceidratio", "half", false),
+            ("traceidratio", "", true),
+            (
+                "jaeger_remote",
+                "endpoint=http://a:1,pollingIntervalMs=5,initialSamplingRate=0.2",
+                true,
+            ),
+            ("jaeger_remote", "endpoint=", false),
+            ("jaeger_remote", "endpoint", false),
+            ("jaeger_remote", "pollingIntervalMs=x", false),
+            ("always", "", false),
+            ("", "x", true),
+        ] {
+            assert_eq!(
+                check_sampler(sampler, argument).is_ok(),
+                is_right,
+                "{sampler} {argument}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_claim_that_says_nothing_is_none() {
+        for claim in [
+            json!({}),
+            json!({"metadata": {}}),
+            json!({"spec": {"resources": {}}}),
+        ] {
+            assert!(is_zero(&claim), "{claim}");
+        }
+        for claim in [
+            json!({"spec": {"accessModes": []}}),
+            json!({"spec": {"storageClassName": "x"}}),
+        ] {
+            assert!(!is_zero(&claim), "{claim}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The fields of `opentelemetry.io/v1alpha1 Instrumentation`, for their types: what stands there is read elsewhere.
+//!
+//! They are those of `apis/v1alpha1/instrumentation_types.go` of
+//! <https://github.com/open-telemetry/opentelemetry-operator>. JSON names that surprise are the operator's.
+
+use k8s_openapi::api::core::v1::{
+    EnvVar, PersistentVolumeClaimTemplate, ResourceRequirements, SecurityContext,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use schemars::JsonSchema;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use crate::policy::schema::Schema;
+
+/// The schema of a whole resource.
+pub static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of::<InstrumentationFile>);
+
+/// How pods are instrumented, for the OpenTelemetry Operator.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "fields that stand there for the schema alone")]
+pub struct InstrumentationFile {
+    api_version: String,
+    kind: String,
+    metadata: ObjectMeta,
+    spec: Option<Spec>,
+    status: Option<Value>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "fields that stand there for the schema alone")]
+struct Spec {
+    exporter: Option<Exporter>,
+    resource: Option<Resource>,
+    propagators: Option<Vec<String>>,
+    sampler: Option<Sampler>,
+    defaults: Option<Defaults>,
+    env: Option<Vec<EnvVar>>,
+    java: Option<Java>,
+    nodejs: Option<Agent>,
+    python: Option<Agent>,
+    dotnet: Option<Agent>,
+    go: Option<Go>,
+    apache_httpd: Option<ApacheHttpd>,
+    nginx: Option<Nginx>,
+    image_pull_policy: Option<String>,
+    init_container_security_context: Option<SecurityContext>,
+}
+
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "fields that stand there for the schema alone")]
+struct Exporter {
+    endpoint: Option<String>,
+    tls: Option<Tls>,
+}
+
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "fields that stand there for the schema alone")]
+struct Tls {
+    #[schemars(rename = "secretName")]
+    secret_name: Option<String>,
+    #[schemars(rename = "configMapName")]
+    config_map_name: Option<String>,
+    ca_file: Option<String>,
+    cert_file: Option<String>,
+    key_file: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "fields that stand there for the schema alone")]
+struct Resource {
+    #[schemars(rename = "resourceAttributes")]
+    attributes: Option<BTreeMap<String, String>>,
+    #[schemars(rename = "addK8sUIDAttributes")]
+    add_uids: Option<bool>,
+}
+
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "fields that stand there for the schema alone")]
+struct Sampler {
+    r#type: Option<String>,
+    argument: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "fields that stand there for the schema alone")]
+struct Defaults {
+    use_labels_for_resource_attributes: Option<bool>,
+}
+
+/// What the agents of Node.js, Python and .NET have.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "fields that stand there for the schema alone")]
+struct Agent {
+    image: Option<String>,
+    volume_claim_template: Option<PersistentVolumeClaimTemplate>,
+    volume_limit_size: Option<Quantity>,
+    env: Option<Vec<EnvVar>>,
+    resource_requirements: Option<ResourceRequirements>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "fields that stand there for the schema alone")]
+struct Java {
+    image: Option<String>,
+    volume_claim_template: Option<PersistentVolumeClaimTemplate>,
+    volume_limit_size: Option<Quantity>,
+    env: Option<Vec<EnvVar>>,
+    resources: Option<ResourceRequirements>,
+    extensions: Option<Vec<Extension>>,
+}
+
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "fields that stand there for the schema alone")]
+struct Extension {
+    image: String,
+    dir: String,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "fields that stand there for the schema alone")]
+struct Go {
+    image: Option<String>,
+    volume_claim_template: Option<PersistentVolumeClaimTemplate>,
+    volume_limit_size: Option<Quantity>,
+    env: Option<Vec<EnvVar>>,
+    resource_requirements: Option<ResourceRequirements>,
+    security_context: Option<SecurityContext>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "fields that stand there for the schema alone")]
+struct ApacheHttpd {
+    image: Option<String>,
+    volume_claim_template: Option<PersistentVolumeClaimTemplate>,
+    volume_limit_size: Option<Quantity>,
+    env: Option<Vec<EnvVar>>,
+    attrs: Option<Vec<EnvVar>>,
+    version: Option<String>,
+    config_path: Option<String>,
+    resource_requirements: Option<ResourceRequirements>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "fields that stand there for the schema alone")]
+struct Nginx {
+    image: Option<String>,
+    volume_claim_template: Option<PersistentVolumeClaimTemplate>,
+    volume_limit_size: Option<Quantity>,
+    env: Option<Vec<EnvVar>>,
+    attrs: Option<Vec<EnvVar>>,
+    config_file: Option<String>,
+    resource_requirements: Option<ResourceRequirements>,
+}

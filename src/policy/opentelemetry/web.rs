@@ -1,0 +1,415 @@
+//! The modules of Apache HTTPD and nginx: a copy of the container that saves its configuration, an init container that
+//! writes the agent's beside it, and both mounted over what was there.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::agents::{add_resources, sized_volume, volume};
+use super::env::{Env, field, variable};
+use super::injector::{Injector, addresses};
+use super::language::Language;
+use super::pod::{At, Container};
+use super::resource::{Agent, Instrumentation};
+use crate::diagnostic::Code;
+use crate::policy::mutation::Remark;
+
+const CLONE: &str = "otel-agent-source-container-clone";
+const FOLDER: &str = "/opt/opentelemetry-webserver/agent";
+const SOURCE: &str = "/opt/opentelemetry-webserver/source-conf";
+const POD_NAME_MARK: &str = "<<SID-PLACEHOLDER>>";
+const LIBRARIES: &str = "LD_LIBRARY_PATH";
+
+/// What tells the two servers apart.
+struct Server {
+    language: Language,
+    /// The init container that writes the configuration.
+    attach: &'static str,
+    conf_volume: &'static str,
+    agent_volume: &'static str,
+    /// The variable with the agent's configuration.
+    conf_variable: &'static str,
+    /// The variable with the pod's name.
+    id_variable: &'static str,
+    /// What the names of all settings begin with.
+    prefix: &'static str,
+}
+
+const APACHE: Server = Server {
+    language: Language::ApacheHttpd,
+    attach: "otel-agent-attach-apache",
+    conf_volume: "otel-apache-conf-dir",
+    agent_volume: "otel-apache-agent",
+    conf_variable: "OTEL_APACHE_AGENT_CONF",
+    id_variable: "APACHE_SERVICE_INSTANCE_ID",
+    prefix: "ApacheModule",
+};
+
+const NGINX: Server = Server {
+    language: Language::Nginx,
+    attach: "otel-agent-attach-nginx",
+    conf_volume: "otel-nginx-conf-dir",
+    agent_volume: "otel-nginx-agent",
+    conf_variable: "OTEL_NGINX_AGENT_CONF",
+    id_variable: "OTEL_NGINX_SERVICE_INSTANCE_ID",
+    prefix: "NginxModule",
+};
+
+/// Copies the agent and makes its logging configuration: of both servers.
+const INSTALL: &str = "\
+set -e
+agent=/opt/opentelemetry-webserver/agent
+conf=/opt/opentelemetry-webserver/source-conf
+cp -r /opt/opentelemetry/* \"$agent\"
+sed \"s,__agent_log_dir__,$agent/logs,g\" \"$agent/conf/opentelemetry_sdk_log4cxx.xml.template\" \\
+  > \"$agent/conf/opentelemetry_sdk_log4cxx.xml\"
+";
+
+/// `$1` is the folder of the server's configuration.
+const APACHE_SCRIPT: &str = "\
+printf '%s\\n' \"$OTEL_APACHE_AGENT_CONF\" | sed \"s/<<SID-PLACEHOLDER>>/$APACHE_SERVICE_INSTANCE_ID/g\" \\
+  > \"$conf/opentemetry_agent.conf\"
+printf '\\nInclude %s/opentemetry_agent.conf\\n' \"$1\" >> \"$conf/httpd.conf\"
+";
+
+/// `$1` is the name of the server's configuration file.
+const NGINX_SCRIPT: &str = "\
+printf '%s\\n' \"$OTEL_NGINX_AGENT_CONF\" | sed \"s/<<SID-PLACEHOLDER>>/$OTEL_NGINX_SERVICE_INSTANCE_ID/g\" \\
+  > \"$conf/conf.d/opentelemetry_agent.conf\"
+{
+  printf 'env OTEL_RESOURCE_ATTRIBUTES;\\n'
+  printf 'load_module %s/WebServerModule/Nginx/%s/ngx_http_opentelemetry_module.so;\\n' \\
+    \"$agent\" \"$(cat \"$conf/version.txt\")\"
+  cat \"$conf/$1\"
+} > \"$conf/$1.instrumented\"
+cat \"$conf/$1.instrumented\" > \"$conf/$1\"
+rm \"$conf/$1.instrumented\"
+";
+
+/// `$1` is the folder of the server's configuration.
+const CLONE_SCRIPT: &str = "\
+set -e
+conf=/opt/opentelemetry-webserver/source-conf
+cp -r \"$1\"/* \"$conf\"
+version=$(nginx -v 2>&1)
+printf '%s\\n' \"${version##*/}\" > \"$conf/version.txt\"
+";
+
+impl Injector<'_> {
+    /// Instruments the web server in containers of these names.
+    pub(super) fn web(
+        &mut self,
+        language: Language,
+        resource: &Instrumentation,
+        agent: &Agent,
+        names: &[String],
+    ) {
+        let server = if language == Language::Nginx {
+            &NGINX
+        } else {
+            &APACHE
+        };
+        if self.pod.find_init(CLONE).is_some() {
+            self.tell_of_rival(language);
+        }
+        let mut is_first = true;
+        for at in self.targets(names) {
+            let name = self.pod.get(at).name().to_owned();
+            if self.pod.find_init(&name).is_some() {
+                let why = format!("`{name}` is an init container");
+                self.pass_over(
+                    language,
+                    self.place(at),
+                    &why,
+                    "name a container of `containers`",
+                );
+                continue;
+            }
+            if !is_first {
+                let why = format!(
+                    "only one container of a pod gets the module, `{name}` gets the variables alone"
+                );
+                self.pass_over(language, self.place(at), &why, "name one container");
+            }
+            is_first = false;
+            self.server(server, resource, agent, at);
+            self.common(resource, at);
+            self.sdk(resource, (at, at));
+            if language == Language::ApacheHttpd {
+                let context = self.security_context(resource, at);
+                for name in [server.attach, CLONE] {
+                    if let Some(place) = self.pod.find_init(name) {
+                        self.pod.init[place].set("securityContext", context.clone());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Both servers call the copy of the container alike.
+    fn tell_of_rival(&mut self, language: Language) {
+        let message = format!(
+            "{{}} asks for Apache HTTPD and nginx in one pod, which the operator cannot do: their init containers have one \
+             name, so {language} gets no configuration and the pod is invalid"
+        );
+        self.remarks
+            .push(Remark::warning(Code::OddResult, message).help("instrument one of the two"));
+    }
+
+    fn server(&mut self, server: &Server, resource: &Instrumentation, agent: &Agent, at: At) {
+        let attributes = self.attributes(resource, at);
+        let service = self.service_name(resource, &attributes, at);
+        let context = self.security_context(resource, at);
+        self.pod.get_mut(at).env.append_unset(&agent.env);
+        if self.pod.find_init(CLONE).is_none() {
+            self.clone_container(server, agent, at, context.clone());
+        }
+        if self.pod.find_init(server.attach).is_some() {
+            return;
+        }
+        self.pod.volumes.push(match server.language {
+            Language::Nginx => json!({"name": server.agent_volume, "emptyDir": {}}),
+            _ => volume(server.agent_volume, agent),
+        });
+        let conf = self.configuration(server, resource, agent, &service);
+        let attach = self.attach(server, resource, agent, conf);
+        self.pod.init.extend(Container::read(&attach));
+        if server.language == Language::Nginx {
+            if let (Some(context), Some(last)) = (context, self.pod.init.last_mut()) {
+                last.set("securityContext", Some(context));
+            }
+            let env = &mut self.pod.get_mut(at).env;
+            let libraries = format!("{FOLDER}/sdk_lib/lib");
+            match env.find(LIBRARIES) {
+                None => env.append(variable(LIBRARIES, &libraries)),
+                Some(place) => {
+                    let own = env.text(LIBRARIES).unwrap_or_default();
+                    env.set_text(place, format!("{own}:{libraries}"));
+                }
+            }
+        }
+    }
+
+    /// A copy of the container that saves its configuration; the container gets what comes of it.
+    fn clone_container(&mut self, server: &Server, agent: &Agent, at: At, context: Option<Value>) {
+        let is_nginx = server.language == Language::Nginx;
+        self.pod.volumes.push(match is_nginx {
+            true => json!({"name": server.conf_volume, "emptyDir": {}}),
+            false => sized_volume(server.conf_volume, agent),
+        });
+        let folder = conf_folder(server, agent);
+        let original = self.pod.get_mut(at);
+        let mut copy = json!({"name": CLONE});
+        for key in ["image", "imagePullPolicy"] {
+            if let Some(value) = original.field(key) {
+                copy[key] = value.clone();
+            }
+        }
+        if is_nginx {
+            copy["command"] = json!(["/bin/sh", "-c"]);
+            copy["args"] = json!([CLONE_SCRIPT, "--", folder]);
+        } else {
+            copy["command"] = json!(["cp", "-r", format!("{folder}/."), SOURCE]);
+        }
+        for (key, value) in [
+            ("envFrom", original.field("envFrom").cloned()),
+            ("env", Some(json!([]))),
+        ] {
+            if let Some(value) = value {
+                copy[key] = value;
+            }
+        }
+        add_resources(&mut copy, agent);
+        let mut mounts = original.mounts.clone();
+        mounts.push(json!({"name": server.conf_volume, "mountPath": SOURCE}));
+        copy["volumeMounts"] = Value::Array(mounts);
+        let context = match is_nginx {
+            true => context,
+            false => original.field("securityContext").cloned(),
+        };
+        if let Some(context) = context {
+            copy["securityContext"] = context;
+        }
+        let shared = original.env.share();
+        let covers = |mount: &Value| {
+            let path = mount["mountPath"].as_str().unwrap_or_default();
+            path.contains(&folder)
+        };
+        if let Some(place) = original.mounts.iter().position(covers) {
+            original.mounts.remove(place);
+        }
+        original
+            .mounts
+            .push(json!({"name": server.agent_volume, "mountPath": FOLDER}));
+        original
+            .mounts
+            .push(json!({"name": server.conf_volume, "mountPath": folder}));
+        if let Some(mut copy) = Container::read(&copy) {
+            if shared.borrow().is_empty() {
+                copy.set("env", None);
+            }
+            copy.shared = Some(shared);
+            self.pod.init.push(copy);
+        }
+    }
+
+    fn attach(
+        &self,
+        server: &Server,
+        resource: &Instrumentation,
+        agent: &Agent,
+        conf: String,
+    ) -> Value {
+        // The resource's own variables as they are, then what they do not state.
+        let mut env = Env::of(agent.env.clone());
+        env.append_unset(&resource.env);
+        env.append_unset(&addresses());
+        env.append(variable(server.conf_variable, &conf));
+        env.append(field(server.id_variable, "metadata.name"));
+        let (script, argument) = match server.language {
+            Language::Nginx => (NGINX_SCRIPT, base_name(&agent.config).to_owned()),
+            _ => (APACHE_SCRIPT, conf_folder(server, agent)),
+        };
+        let mut container = json!({"name": server.attach, "image": self.image(&agent.image)});
+        if !resource.pull_policy.is_empty() {
+            container["imagePullPolicy"] = resource.pull_policy.as_str().into();
+        }
+        container["command"] = json!(["/bin/sh", "-c"]);
+        container["args"] = json!([format!("{INSTALL}{script}"), "--", argument]);
+        container["env"] = json!(env.items());
+        add_resources(&mut container, agent);
+        container["volumeMounts"] = json!([
+            {"name": server.agent_volume, "mountPath": FOLDER},
+            {"name": server.conf_volume, "mountPath": SOURCE},
+        ]);
+        container
+    }
+
+    /// The agent's configuration, in the server's own form.
+    fn configuration(
+        &self,
+        server: &Server,
+        resource: &Instrumentation,
+        agent: &Agent,
+        service: &str,
+    ) -> String {
+        let is_nginx = server.language == Language::Nginx;
+        let endpoint = match resource.endpoint.as_str() {
+            "" => "http://localhost:4317/",
+            endpoint => endpoint,
+        };
+        // The operator writes two spaces for Apache HTTPD.
+        let on = if is_nginx { "ON" } else { " ON" };
+        let namespace = self.facts.namespace.unwrap_or_default();
+        let mut settings: BTreeMap<String, &str> = [
+            ("Enabled", "ON"),
+            ("OtelExporterEndpoint", endpoint),
+            ("OtelSpanExporter", "otlp"),
+            ("ResolveBackends", on),
+            ("ServiceInstanceId", POD_NAME_MARK),
+            ("ServiceName", service),
+            ("ServiceNamespace", namespace),
+            ("TraceAsError", on),
+        ]
+        .into_iter()
+        .map(|(name, value)| (format!("{}{name}", server.prefix), value))
+        .collect();
+        for (name, value) in &agent.attributes {
+            settings.insert(name.clone(), value);
+        }
+        let mut text = match is_nginx {
+            true => String::new(),
+            false => libraries(&agent.version),
+        };
+        let end = if is_nginx { ";" } else { "" };
+        for (name, value) in settings {
+            // Writing to a text cannot fail.
+            let _ = writeln!(text, "{name} {value}{end}");
+        }
+        text
+    }
+}
+
+/// What Apache HTTPD loads.
+fn libraries(version: &str) -> String {
+    let mut text = String::new();
+    for library in [
+        "opentelemetry_common",
+        "opentelemetry_resources",
+        "opentelemetry_trace",
+        "opentelemetry_otlp_recordable",
+        "opentelemetry_exporter_ostream_span",
+        "opentelemetry_exporter_otlp_grpc",
+        "opentelemetry_webserver_sdk",
+    ] {
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "LoadFile {FOLDER}/sdk_lib/lib/lib{library}.so");
+    }
+    let suffix = if version == "2.2" { "22" } else { "" };
+    let _ = writeln!(
+        text,
+        "LoadModule otel_apache_module {FOLDER}/WebServerModule/Apache/libmod_apache_otel{suffix}.so"
+    );
+    text
+}
+
+/// The folder of the server's configuration.
+fn conf_folder(server: &Server, agent: &Agent) -> String {
+    let config = agent.config.as_str();
+    match server.language {
+        Language::Nginx => parent(config),
+        _ => config.strip_suffix('/').unwrap_or(config).to_owned(),
+    }
+}
+
+/// `filepath.Dir` of Go: what comes before the last slash, made plain.
+fn parent(path: &str) -> String {
+    let folder = path.rfind('/').map_or("", |at| &path[..=at]);
+    let is_absolute = folder.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/') {
+        match (part, parts.last()) {
+            ("" | ".", _) => {}
+            ("..", Some(&last)) if last != ".." => drop(parts.pop()),
+            ("..", _) if is_absolute => {}
+            _ => parts.push(part),
+        }
+    }
+    match (is_absolute, parts.join("/")) {
+        (true, path) => format!("/{path}"),
+        (false, path) if path.is_empty() => ".".to_owned(),
+        (false, path) => path,
+    }
+}
+
+/// `filepath.Base` of Go.
+fn base_name(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    match path.rfind('/') {
+        Some(at) => &path[at + 1..],
+        None if path.is_empty() => "/",
+        None => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_cut_as_in_go() {
+        for (path, folder, file) in [
+            ("/etc/nginx/nginx.conf", "/etc/nginx", "nginx.conf"),
+            ("nginx.conf", ".", "nginx.conf"),
+            ("/nginx.conf", "/", "nginx.conf"),
+            ("/opt//nginx/./a/../main.conf", "/opt/nginx", "main.conf"),
+            ("../conf/main.conf", "../conf", "main.conf"),
+        ] {
+            assert_eq!(
+                (parent(path).as_str(), base_name(path)),
+                (folder, file),
+                "{path}"
+            );
+        }
+    }
+}
