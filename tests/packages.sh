@@ -43,9 +43,12 @@ apiVersion: config.kubernetes.io/v1
 kind: ResourceList
 functionConfig:
   apiVersion: podgraft.dev/v1alpha1
-  kind: Config
-  metadata: {name: config}
-  policies: [builtin:prometheus-scrape]
+  kind: InjectionPolicy
+  metadata: {name: scrape}
+  spec:
+    match: {kinds: [Deployment]}
+    inject:
+      podAnnotations: {prometheus.io/scrape: "true"}
 items:
 - apiVersion: apps/v1
   kind: Deployment
