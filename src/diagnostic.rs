@@ -2,6 +2,8 @@
 //!
 //! A new code needs its page `docs/errors/NAME.md` and a case that shows it (`tests/codes.rs`).
 
+use std::sync::Arc;
+
 use crate::source::Place;
 
 /// How bad it is.
@@ -28,6 +30,10 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// What to do next.
     pub help: Option<String>,
+    /// `Deployment shop/orders`, where it is one workload's.
+    pub workload: Option<Arc<str>>,
+    /// The identity of a policy, where it is one policy's.
+    pub policy: Option<Arc<str>>,
 }
 
 /// A place with a few words.
@@ -62,6 +68,8 @@ impl Diagnostic {
             message: message.into(),
             labels: Vec::new(),
             help: None,
+            workload: None,
+            policy: None,
         }
     }
 
@@ -77,6 +85,18 @@ impl Diagnostic {
     /// Says what to do next.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
+        self
+    }
+
+    /// Says whose it is.
+    pub fn of_workload(mut self, title: impl Into<Arc<str>>) -> Self {
+        self.workload = Some(title.into());
+        self
+    }
+
+    /// Says which policy's it is.
+    pub fn of_policy(mut self, identity: impl Into<Arc<str>>) -> Self {
+        self.policy = Some(identity.into());
         self
     }
 
@@ -157,6 +177,10 @@ codes! {
     SharedNode = "shared-node",
     /// There is nothing to read: no file, no document, or a folder without a manifest.
     NoManifests = "no-manifests",
+    /// What was asked for by a flag is not there: a filter that nothing fits.
+    NoMatch = "no-match",
+    /// A workload was injected by a policy that is not among the given ones.
+    Orphaned = "orphaned",
     /// A file or folder cannot be read or written.
     File = "file",
     /// The policy is not what it must be: a wrong type, a missing field, or a contradiction.
@@ -165,6 +189,8 @@ codes! {
     UnknownField = "unknown-field",
     /// A value has another type than its field.
     WrongType = "wrong-type",
+    /// A policy's file is another than the one whose digest the configuration names.
+    DigestMismatch = "digest-mismatch",
     /// Two given policies have the same identity.
     DuplicatePolicy = "duplicate-policy",
     /// No given or built-in policy has this name.
@@ -187,6 +213,8 @@ codes! {
     UnknownPosition = "unknown-position",
     /// The namespace of a workload decides, and it is not stated in the manifest. Give it with `--namespace`.
     UnknownNamespace = "unknown-namespace",
+    /// `check`: a policy is for fewer workloads than a configuration or a flag requires.
+    NotCovered = "not-covered",
     /// A policy asks for a ConfigMap, a Secret or a key that is not among the manifests. Give the file that holds it with
     /// `--context`: it is read for facts only, and never written.
     MissingObject = "missing-object",
@@ -236,7 +264,7 @@ codes! {
     WrongName = "wrong-name",
     /// A policy would put something into a workload that `--forbid`, or `forbid` in the configuration, names.
     Forbidden = "forbidden",
-    /// A parameter or a variable of a policy that nothing reads.
+    /// A parameter or a variable of a policy that nothing reads, or an accepted finding that is not there.
     Unused = "unused",
     /// A policy, or a rule of it, that fits no workload whatever the workload says.
     NeverMatches = "never-matches",
@@ -246,7 +274,7 @@ codes! {
     NoDigest = "no-digest",
     /// A patch without a `test` that has to change the same thing with every run, or is refused.
     PatchWithoutTest = "patch-without-test",
-    /// `explain --code` was given a code that no diagnostic has.
+    /// `explain CODE` was given a code that no diagnostic has.
     UnknownCode = "unknown-code",
     /// A resource of another operator that does nothing: it chooses no workload, or says so in a way that its operator
     /// ignores.

@@ -8,6 +8,7 @@ mod companions;
 mod detail;
 mod left_alone;
 mod lint;
+mod orphans;
 mod outlined;
 pub mod passing;
 pub mod prove;
@@ -460,7 +461,7 @@ impl<'a> Chunk<'a, '_> {
             source,
             object.clone(),
             pod_kind,
-            self.setting.options.namespace.as_deref(),
+            self.setting.options.namespace_in(self.setting.name),
         ) {
             Ok(workload) => return Some(workload),
             Err(NoTemplate::Absent) => self.without_template(&object, tree),
@@ -518,7 +519,7 @@ impl<'a> Chunk<'a, '_> {
                 metrics_port = plan::metrics::metrics_port(workload, &draft);
             }
             ephemeral = ephemeral_containers;
-            self.add_diagnostics(diagnostics);
+            self.add_diagnostics(diagnostics, workload);
             if draft.is_changed() {
                 match self.write(&draft, workload) {
                     Ok(own) => {
@@ -553,8 +554,17 @@ impl<'a> Chunk<'a, '_> {
     }
 
     /// Each problem once; a warning about an image once a file, not once a workload.
-    fn add_diagnostics(&mut self, diagnostics: Vec<Diagnostic>) {
-        for diagnostic in diagnostics {
+    fn add_diagnostics(&mut self, diagnostics: Vec<Diagnostic>, workload: &Workload<'_>) {
+        let acknowledged = &self.setting.options.acknowledged;
+        for mut diagnostic in diagnostics {
+            diagnostic
+                .workload
+                .get_or_insert_with(|| workload.title().into());
+            let is_accepted =
+                !diagnostic.is_error() && acknowledged.iter().any(|one| one.covers(&diagnostic));
+            if is_accepted {
+                continue;
+            }
             let said = &self.report.diagnostics;
             let is_said = match diagnostic.is_said_once() {
                 true => said.iter().any(|other| other.message == diagnostic.message),

@@ -1,13 +1,22 @@
 //! What the user says for a whole run, beside the policies.
 
+mod acknowledge;
+mod namespaces;
+mod workloads;
+
 use crate::dangers::Danger;
-use crate::glob::{self, Of};
+
+pub use acknowledge::Acknowledgement;
+pub use namespaces::FolderNamespaces;
+pub use workloads::WorkloadPattern;
 
 /// What holds for a whole run, whatever the file.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// For objects that state no namespace.
     pub namespace: Option<String>,
+    /// For objects that state none, by the folder of their file; they win over `namespace`.
+    pub namespaces: Option<FolderNamespaces>,
     /// `--pod-template group/version/Kind=path`: more kinds that hold a pod template.
     pub pod_templates: Vec<PodTemplatePath>,
     /// The cluster's minor version (1.x), where it is stated.
@@ -16,7 +25,7 @@ pub struct Options {
     pub marker: bool,
     /// Write `podgraft.dev/record` beside it. A record that is there is kept true whatever this says.
     pub record: bool,
-    /// `--set`: noted with the policies, and the set of `--prune`.
+    /// `--policy-set`: noted with the policies, and the set of `--prune`.
     pub set: Option<String>,
     /// Which policies of a workload's record are taken out, beside the given ones that no longer apply.
     pub take_out: TakeOut,
@@ -24,7 +33,7 @@ pub struct Options {
     pub force: bool,
     /// Parse documents that no policy can concern, too.
     pub parse_all: bool,
-    /// `--workload kind/namespace/name`, globs: only these. Empty: all.
+    /// `--workload`: only these. Empty: all.
     pub workloads: Vec<WorkloadPattern>,
     /// Report the plan of each changed workload as an RFC 6902 patch.
     pub patches: bool,
@@ -47,12 +56,19 @@ pub struct Options {
     pub authors: bool,
     /// Look at objects that are no workloads, too, for mistakes that are not injection's.
     pub lint: bool,
+    /// Warnings that are not to be said.
+    pub acknowledged: Vec<Acknowledgement>,
+    /// Report the labels of each pod template.
+    pub labels: bool,
+    /// The identities of all given policies, where workloads that others injected are to be named.
+    pub given: Option<Vec<String>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Options {
             namespace: None,
+            namespaces: None,
             pod_templates: Vec::new(),
             kube_minor: None,
             marker: true,
@@ -72,7 +88,21 @@ impl Default for Options {
             views: false,
             authors: false,
             lint: false,
+            acknowledged: Vec::new(),
+            labels: false,
+            given: None,
         }
+    }
+}
+
+impl Options {
+    /// The namespace of what states none in a file.
+    pub fn namespace_in(&self, file: &str) -> Option<&str> {
+        let of_folder = self
+            .namespaces
+            .as_ref()
+            .and_then(|folders| folders.find(file));
+        of_folder.or(self.namespace.as_deref())
     }
 }
 
@@ -161,6 +191,26 @@ pub fn parse_kube_version(text: &str) -> Result<u32, String> {
     }
 }
 
+impl ImageEnv {
+    /// Reads `CONTAINER:NAME=VALUE`.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        const WANTED: &str = "wanted CONTAINER:NAME=VALUE";
+        let (target, value) = text.split_once('=').ok_or(WANTED)?;
+        let (container, name) = target.split_once(':').ok_or(WANTED)?;
+        if container.is_empty() || name.is_empty() {
+            return Err(WANTED.to_owned());
+        }
+        Ok(ImageEnv {
+            container: container.to_owned(),
+            name: name.to_owned(),
+            value: value.to_owned(),
+        })
+    }
+}
+
 /// A variable that a container's image sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageEnv {
@@ -170,43 +220,6 @@ pub struct ImageEnv {
     pub name: String,
     /// Its value in the image.
     pub value: String,
-}
-
-/// `--workload kind/namespace/name`: globs.
-#[derive(Debug, Clone)]
-pub struct WorkloadPattern {
-    /// The kind's.
-    pub kind: globset::GlobMatcher,
-    /// The namespace's; an unknown namespace is the empty text.
-    pub namespace: globset::GlobMatcher,
-    /// The name's.
-    pub name: globset::GlobMatcher,
-}
-
-impl WorkloadPattern {
-    /// Reads the three globs. Kinds are compared without regard to case, as `kubectl` does.
-    ///
-    /// # Errors
-    /// A text without two slashes, or with a glob that cannot be read.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let parts: Vec<&str> = text.split('/').collect();
-        let &[kind, namespace, name] = parts.as_slice() else {
-            return Err("write it as kind/namespace/name".to_owned());
-        };
-        let glob = |text: &str| glob::compile(text, Of::TextOfAnyCase);
-        Ok(WorkloadPattern {
-            kind: glob(kind)?,
-            namespace: glob(namespace)?,
-            name: glob(name)?,
-        })
-    }
-
-    /// Whether a workload is meant.
-    pub fn matches(&self, kind: &str, namespace: Option<&str>, name: &str) -> bool {
-        self.kind.is_match(kind)
-            && self.namespace.is_match(namespace.unwrap_or_default())
-            && self.name.is_match(name)
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,10 @@ use std::process::Command;
 /// Codes that no folder of `testdata/cases` can show, and the file that tests them; `None`: nothing can show it.
 const SHOWN_ELSEWHERE: &[(Code, Option<&str>)] = &[
     (Code::UnknownCode, Some("tests/codes.rs")),
+    (Code::NoMatch, Some("tests/everyday.rs")),
+    (Code::NotCovered, Some("tests/everyday.rs")),
+    (Code::DigestMismatch, Some("tests/everyday.rs")),
+    (Code::Orphaned, Some("tests/everyday.rs")),
     (Code::Unused, Some("tests/lint.rs")),
     (Code::NeverMatches, Some("tests/lint.rs")),
     (Code::Privilege, Some("tests/lint.rs")),
@@ -159,4 +163,59 @@ fn explain_offers_the_code_that_was_meant() {
         "{said}"
     );
     assert!(String::from_utf8_lossy(&explain("xyz").stderr).contains("cannot-compose"));
+}
+
+/// The commands of podgraft in a page: in backticks, and in blocks of a shell.
+fn commands(page: &str) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let of_part = |(at, part): (usize, &'_ str)| -> Vec<String> {
+        let lines = part
+            .lines()
+            .flat_map(|line| line.split('|'))
+            .map(str::to_owned);
+        let spans = part.split('`').skip(1).step_by(2).map(str::to_owned);
+        match at % 2 {
+            0 => spans.collect(),
+            _ => lines.collect(),
+        }
+    };
+    for text in page.split("```").enumerate().flat_map(of_part) {
+        let text = text.split('#').next().unwrap_or_default().trim();
+        let Some(rest) = text.strip_prefix("podgraft ") else {
+            continue;
+        };
+        let words = rest.split_whitespace();
+        let own =
+            words.take_while(|word| !word.starts_with(['>', '<', '&', ';']) && *word != "...");
+        found.push(own.map(|word| word.trim_matches('\'').to_owned()).collect());
+    }
+    found
+}
+
+#[test]
+fn the_commands_of_the_pages_can_be_typed_in() {
+    let mut number = 0;
+    for code in Code::ALL {
+        for args in commands(code.page()) {
+            number += 1;
+            // A page may leave out the value of the last flag.
+            let help = |more: &[&str]| {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
+                command
+                    .args(&args)
+                    .args(more)
+                    .output()
+                    .expect("the program runs")
+            };
+            let output = help(&["--help"]);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(
+                output.status.success() || help(&["X", "--help"]).status.success(),
+                "{}: podgraft {}\n{said}",
+                code.name(),
+                args.join(" ")
+            );
+        }
+    }
+    assert!(number > 20, "{number} commands");
 }

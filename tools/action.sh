@@ -51,6 +51,7 @@ if [ "$status" -gt 1 ]; then
   "$podgraft" check -q -o github "${flags[@]}" -- "${paths[@]}" || true
   { echo "### podgraft refused"; echo; sed 's/^/    /' "$results/log"; } >"$results/podgraft.md"
   summary "$results/podgraft.md"
+  { echo "changed=false"; echo "workloads=0"; echo "results=$results"; } >>"${GITHUB_OUTPUT:-/dev/stdout}"
   exit "$status"
 fi
 cat "$results/log" >&2

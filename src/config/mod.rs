@@ -1,18 +1,26 @@
 //! `podgraft.yaml`, and its words elsewhere: the policies, their parameters and the settings of a place where podgraft
 //! runs. A text in; settings with their places, or all that is wrong with it, out.
 
+mod acknowledge;
+mod overlay;
 mod params;
 mod read;
+pub mod require;
 pub mod types;
 
+use globset::GlobMatcher;
+
 use crate::dangers::Danger;
-use crate::options::PodTemplatePath;
+use crate::options::{Acknowledgement, ImageEnv, PodTemplatePath};
 use crate::policy::images::ImageMirror;
 use crate::policy::params::ParamSetting;
 use crate::source::Place;
 
+pub use acknowledge::unused;
+pub use overlay::PolicyUse;
 pub use params::{Given, choose};
 pub use read::{FUNCTION_KIND, read, read_application, read_function};
+pub use require::Requirement;
 pub use types::{Mode, Record};
 
 /// The name by which the file is found.
@@ -21,8 +29,8 @@ pub const FILE_NAME: &str = "podgraft.yaml";
 /// What a configuration says. Paths are as they are written there: from its own folder.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// As `-p` takes them.
-    pub policies: Vec<String>,
+    /// With what is other than in their files.
+    pub policies: Vec<PolicyUse>,
     /// Values of parameters, each for one policy.
     pub params: Vec<ConfigParam>,
     /// Manifests that are read for facts only.
@@ -43,6 +51,18 @@ pub struct Config {
     pub kube_minor: Option<u32>,
     /// Other places for the images that are injected.
     pub image_mirrors: Vec<ImageMirror>,
+    /// Globs of folders and the namespace of what states none there; the first that fits counts.
+    pub namespaces: Vec<(GlobMatcher, String)>,
+    /// The namespace of objects that state none.
+    pub namespace: Option<String>,
+    /// Variables that images set.
+    pub image_env: Vec<ImageEnv>,
+    /// Warnings fail.
+    pub strict: bool,
+    /// What must be true of all workloads together.
+    pub require: Vec<Requirement>,
+    /// Findings that are accepted.
+    pub acknowledged: Vec<Acknowledgement>,
     /// An application's own folder may set the parameters that a policy marks `overridable`.
     pub allow_application_config: bool,
 }

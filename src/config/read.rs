@@ -4,11 +4,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 
-use super::types::{ConfigFile, FunctionFile, Mode, Settings};
-use super::{Config, ConfigParam};
+use super::types::{ChangedPolicy, ConfigFile, FunctionFile, Mode, PolicyEntry, Settings};
+use super::{Config, ConfigParam, PolicyUse};
 use crate::dangers::Danger;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::options::{PodTemplatePath, parse_kube_version};
+use crate::glob::{self, Of};
+use crate::options::{ImageEnv, PodTemplatePath, parse_kube_version};
 use crate::policy::document::{Document, Places};
 use crate::policy::images::ImageMirror;
 use crate::policy::params::ParamSetting;
@@ -36,6 +37,23 @@ pub fn read(file: PolicyFile) -> Result<Config, Vec<Diagnostic>> {
         check(document, &CONFIG)?;
         let file: ConfigFile = typed(document)?;
         let config = settings(document, file.settings, &Path::default())?;
+        let mut reader = Reader {
+            document,
+            problems: Vec::new(),
+        };
+        let root = Path::default();
+        let config = Config {
+            namespaces: reader.namespaces(&root.key("namespaces")),
+            namespace: file.namespace,
+            image_env: reader.image_env(&file.image_env, &root.key("imageEnv")),
+            strict: file.strict,
+            require: reader.requirements(file.require, &root.key("require")),
+            acknowledged: reader.acknowledged(&file.acknowledge, &root.key("acknowledge")),
+            ..config
+        };
+        if !reader.problems.is_empty() {
+            return Err(reader.problems);
+        }
         Ok(Config {
             include: file.include,
             exclude: file.exclude,
@@ -193,7 +211,7 @@ fn settings(
             .as_ref()
             .and_then(|_| reader.kube_version(&at.key("kubeVersion"))),
         image_mirrors: reader.image_mirrors(&settings, &at.key("imageMirrors")),
-        policies: settings.policies,
+        policies: reader.policies(&settings.policies, &at.key("policies")),
         context: settings.context,
         set: settings.set,
         record: settings.record,
@@ -208,13 +226,13 @@ fn settings(
     }
 }
 
-struct Reader<'d, 't> {
-    document: &'d Document<'t>,
-    problems: Vec<Diagnostic>,
+pub(super) struct Reader<'d, 't> {
+    pub document: &'d Document<'t>,
+    pub problems: Vec<Diagnostic>,
 }
 
 impl Reader<'_, '_> {
-    fn bad(&mut self, path: &Path, message: impl Into<String>) {
+    pub(super) fn bad(&mut self, path: &Path, message: impl Into<String>) {
         self.problems
             .push(self.document.error(Code::BadPolicy, path, message));
     }
@@ -263,6 +281,80 @@ impl Reader<'_, '_> {
             }
         }
         params
+    }
+
+    fn policies(&mut self, entries: &[PolicyEntry], at: &Path) -> Vec<PolicyUse> {
+        let mut found = Vec::new();
+        for (index, entry) in entries.iter().enumerate() {
+            found.push(match entry {
+                PolicyEntry::Given(given) => PolicyUse {
+                    given: given.clone(),
+                    ..PolicyUse::default()
+                },
+                PolicyEntry::Changed(changed) => self.changed(changed, &at.index(index)),
+            });
+        }
+        found
+    }
+
+    fn changed(&mut self, changed: &ChangedPolicy, at: &Path) -> PolicyUse {
+        let fields = |key: &str| {
+            let field = at.key(key).get(&self.document.value);
+            field
+                .and_then(Value::as_object)
+                .cloned()
+                .unwrap_or_default()
+        };
+        let (selects, containers) = (fields("match"), fields("containers"));
+        let mut params = Vec::new();
+        for name in changed.params.keys() {
+            let path = at.key("params").key(name);
+            let value = self.document.written(&path).unwrap_or_default().to_owned();
+            params.push((name.clone(), value, self.document.key_place(&path)));
+        }
+        let digest = |text: &String| (text.clone(), self.document.place(&at.key("sha256")));
+        let sha256 = changed.sha256.as_ref().map(digest);
+        let is_digest =
+            |text: &str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if sha256.as_ref().is_some_and(|(text, _)| !is_digest(text)) {
+            self.bad(
+                &at.key("sha256"),
+                "`sha256` must be 64 hexadecimal digits, as `sha256sum FILE` prints them",
+            );
+        }
+        PolicyUse {
+            given: changed.r#use.clone(),
+            sha256,
+            params,
+            selects,
+            containers,
+            at: Some(self.document.place(at)),
+        }
+    }
+
+    /// In the order of the file: the first that fits counts.
+    fn namespaces(&mut self, at: &Path) -> Vec<(globset::GlobMatcher, String)> {
+        let entries = at.get(&self.document.value).and_then(Value::as_object);
+        let mut found = Vec::new();
+        for (folder, namespace) in entries.into_iter().flatten() {
+            let plain = folder.trim_start_matches("./").trim_end_matches('/');
+            match glob::compile(plain, Of::Path) {
+                Ok(glob) => found.push((glob, namespace.as_str().unwrap_or_default().to_owned())),
+                Err(message) => self.bad(&at.key(folder), message),
+            }
+        }
+        found
+    }
+
+    fn image_env(&mut self, entries: &[String], at: &Path) -> Vec<ImageEnv> {
+        let mut found = Vec::new();
+        for (index, text) in entries.iter().enumerate() {
+            match ImageEnv::parse(text) {
+                Ok(one) => found.push(one),
+                Err(message) => self.bad(&at.index(index), message),
+            }
+        }
+        found
     }
 
     fn pod_templates(&mut self, settings: &Settings, at: &Path) -> Vec<PodTemplatePath> {

@@ -32,7 +32,12 @@ fn all_words_are_read() {
          imageMirrors: [{name: a/b, newName: c/d}]\n",
     )
     .unwrap();
-    assert_eq!(config.policies, ["agents.yaml", "builtin:jmx-exporter"]);
+    let policies: Vec<&str> = config
+        .policies
+        .iter()
+        .map(|one| one.given.as_str())
+        .collect();
+    assert_eq!(policies, ["agents.yaml", "builtin:jmx-exporter"]);
     let params: Vec<(&str, &str, usize)> = config
         .params
         .iter()

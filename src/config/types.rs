@@ -1,11 +1,11 @@
 //! The words of `podgraft.dev/v1alpha1 Config` and `PodgraftFunction` as Rust types: their schemas are derived from them.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-use crate::policy::native::types::Scalar;
+use crate::policy::native::types::{Containers, Filter, Scalar};
 
 /// `podgraft.yaml`: what holds wherever podgraft runs in a repository, or on a host.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -26,9 +26,79 @@ pub struct ConfigFile {
     /// Globs: in folders, not these files and folders.
     #[serde(default)]
     pub exclude: Vec<String>,
+    /// The namespace of objects that state none, by the folder of their file: globs, of which the first that fits counts.
+    #[serde(default)]
+    pub namespaces: BTreeMap<String, String>,
+    /// The namespace of objects that state none, in all other files.
+    pub namespace: Option<String>,
+    /// Variables that images set, such as `app:JAVA_TOOL_OPTIONS=-Xmx1g`.
+    #[serde(default)]
+    pub image_env: Vec<String>,
+    /// Warnings fail.
+    #[serde(default)]
+    pub strict: bool,
+    /// What must be true of all workloads together; `check` fails where it is not.
+    #[serde(default)]
+    pub require: Vec<RequireEntry>,
+    /// Findings that are known and accepted.
+    #[serde(default)]
+    pub acknowledge: Vec<AcknowledgeEntry>,
     /// An application's own `podgraft.yaml` may set parameters that a policy marks `overridable`.
     #[serde(default)]
     pub allow_application_config: bool,
+}
+
+/// Workloads that a policy must be for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RequireEntry {
+    /// The policy.
+    pub policy: String,
+    /// It must be for so many workloads.
+    pub at_least: Option<u32>,
+    /// It must be for all workloads whose pod template has these labels.
+    pub selector: Option<LabelSelector>,
+}
+
+/// A finding that is known and accepted.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AcknowledgeEntry {
+    /// The code of the finding.
+    pub code: String,
+    /// Only of these workloads, as `--workload` takes them.
+    pub workload: Option<String>,
+    /// Only of this policy.
+    pub policy: Option<String>,
+    /// Why it is accepted.
+    pub reason: String,
+}
+
+/// A policy, and what is other here than in its file.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PolicyEntry {
+    /// As `-p` takes it.
+    Given(String),
+    /// With changes.
+    Changed(Box<ChangedPolicy>),
+}
+
+/// A policy with changes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangedPolicy {
+    /// The policy, as `-p` takes it.
+    pub r#use: String,
+    /// The SHA-256 of its file, in hexadecimal digits: another file is refused.
+    pub sha256: Option<String>,
+    /// Values of its parameters.
+    #[serde(default)]
+    pub params: BTreeMap<String, Scalar>,
+    /// Each of these takes the place of the same field of the policy's `match`.
+    pub r#match: Option<Filter>,
+    /// Each of these takes the place of the same field of the policy's `containers`.
+    pub containers: Option<Containers>,
 }
 
 /// The functionConfig of `podgraft fn`.
@@ -70,9 +140,9 @@ pub enum Mode {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Settings {
-    /// Policies as `-p` takes them; paths from this file's folder.
+    /// Policies as `-p` takes them, or with changes; paths from this file's folder.
     #[serde(default)]
-    pub policies: Vec<String>,
+    pub policies: Vec<PolicyEntry>,
     /// Values of parameters, by the policy's identity and the parameter's name.
     #[serde(default)]
     pub params: BTreeMap<String, BTreeMap<String, Scalar>>,

@@ -1,5 +1,6 @@
 //! What a report says of a workload beside the edits.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::diagnostic::Label;
@@ -45,6 +46,10 @@ impl Chunk<'_, '_> {
                 .options
                 .views
                 .then(|| Box::new(view_of(workload))),
+            labels: match self.setting.options.labels {
+                true => labels_of(workload),
+                false => Default::default(),
+            },
             policies,
             ..WorkloadReport::default()
         }
@@ -83,7 +88,7 @@ impl Chunk<'_, '_> {
                 Found::Object(object) => Some(object),
                 Found::Untyped { .. } => None,
             });
-        let namespace = self.setting.options.namespace.as_deref();
+        let namespace = self.setting.options.namespace_in(self.setting.name);
         let views = objects.filter_map(|object| {
             let kind = self.setting.kinds.find(&object.api_version, &object.kind)?;
             Workload::read(output, &source, object, kind, namespace)
@@ -108,6 +113,19 @@ impl Chunk<'_, '_> {
             }
         }
     }
+}
+
+/// The labels of a pod template.
+fn labels_of(workload: &Workload<'_>) -> BTreeMap<String, String> {
+    let tree = workload.tree;
+    let labels = workload
+        .pod_metadata()
+        .and_then(|metadata| tree.get(metadata, "labels"));
+    let entries = labels.into_iter().flat_map(|labels| tree.entries(labels));
+    let text = |node| tree.scalar(node).map(str::to_owned);
+    entries
+        .filter_map(|(key, value)| Some((text(key)?, text(value)?)))
+        .collect()
 }
 
 /// `metadata` of the List that the document is.

@@ -7,6 +7,7 @@ use crate::policy::Policy;
 use crate::report::{Outcome, PolicyReport, Skip};
 
 use super::Chunk;
+use super::orphans::orphans;
 use super::refusals::{refuse_pod, refuse_workload};
 
 impl Chunk<'_, '_> {
@@ -17,6 +18,8 @@ impl Chunk<'_, '_> {
                 self.all(|| Outcome::Skipped(Skip::because("not among those of --workload"))),
             );
         }
+        let orphans = orphans(workload, self.setting.options);
+        self.add_diagnostics(orphans, workload);
         let refused = refuse_workload(workload)?;
         self.report.diagnostics.push(refused);
         Some(self.all(|| Outcome::Failed))
@@ -49,13 +52,11 @@ impl Chunk<'_, '_> {
 
     pub(super) fn is_wanted(&self, workload: &Workload<'_>) -> bool {
         let patterns = &self.setting.options.workloads;
-        patterns.is_empty()
-            || patterns.iter().any(|pattern| {
-                pattern.matches(
-                    &workload.object.kind,
-                    workload.namespace.as_deref(),
-                    &workload.name,
-                )
-            })
+        let (kind, namespace) = (&workload.object.kind, workload.namespace.as_deref());
+        // Every pattern is asked: one that fits nothing is an error.
+        let fitting = patterns
+            .iter()
+            .filter(|pattern| pattern.matches(kind, namespace, &workload.name));
+        patterns.is_empty() || fitting.count() > 0
     }
 }

@@ -80,7 +80,12 @@ impl Chunk<'_, '_> {
     fn may_pass_over(&self) -> bool {
         let options = self.setting.options;
         let asks_for_all = options.parse_all || options.views || options.lint;
-        !asks_for_all && self.setting.aim == Aim::Edit && !self.has_recorded() && !self.is_to_undo()
+        let may_be_orphaned = options.given.is_some() && self.is_marked();
+        !asks_for_all
+            && !may_be_orphaned
+            && self.setting.aim == Aim::Edit
+            && !self.has_recorded()
+            && !self.is_to_undo()
     }
 
     /// `None`, and nothing reported, where a policy selects the workload, something is to be said about it, or it cannot
@@ -100,7 +105,7 @@ impl Chunk<'_, '_> {
             source,
             object,
             kind,
-            setting.options.namespace.as_deref(),
+            setting.options.namespace_in(setting.name),
         )
         .ok()?;
         if !self.is_wanted(&workload) || refuse_workload(&workload).is_some() {

@@ -101,7 +101,12 @@ impl<'a> Chunk<'a, '_> {
 
     /// Whether an earlier run did something here that is to be undone.
     pub(super) fn is_to_undo(&self) -> bool {
-        self.setting.options.take_out.is_undo() && MARKED.find(self.bytes).is_some()
+        self.setting.options.take_out.is_undo() && self.is_marked()
+    }
+
+    /// Whether an earlier run did something here.
+    pub(super) fn is_marked(&self) -> bool {
+        MARKED.find(self.bytes).is_some()
     }
 
     pub(super) fn objects_with_records<'t>(&mut self, tree: &'t Tree<'t>, source: &'t Source<'t>)
@@ -192,7 +197,7 @@ impl<'a> Chunk<'a, '_> {
             source,
             object.clone(),
             kind,
-            self.setting.options.namespace.as_deref(),
+            self.setting.options.namespace_in(self.setting.name),
         );
         workload.is_ok_and(|workload| self.is_wanted(&workload))
     }
@@ -286,7 +291,7 @@ impl<'a> Chunk<'a, '_> {
             let base = recorded.and_then(|_| match base_found.get(at) {
                 Some(Found::Object(base)) => {
                     let kind = workload.pod_kind;
-                    let namespace = self.setting.options.namespace.as_deref();
+                    let namespace = self.setting.options.namespace_in(self.setting.name);
                     Workload::read(base_tree, &base_source, base.clone(), kind, namespace).ok()
                 }
                 _ => None,
@@ -321,7 +326,7 @@ impl<'a> Chunk<'a, '_> {
         }
         self.add_room(planned.record.as_mut(), pair, &workload, None);
         self.report.needs.append(planned.needs);
-        self.add_diagnostics(planned.diagnostics);
+        self.add_diagnostics(planned.diagnostics, &workload);
         let metrics_port = metrics_port(&workload, &planned.draft);
         let wanted = if planned.draft.is_changed() {
             Wanted::Draft(planned.draft)
@@ -384,7 +389,7 @@ impl<'a> Chunk<'a, '_> {
             }
             problem
         });
-        self.add_diagnostics(moved.collect());
+        self.add_diagnostics(moved.collect(), &workload);
         self.refuse_changed(&workload, &planned.policies, &taken.changed);
         let Some(mut target) = planned.draft.value(&planned.draft.root()) else {
             let message = format!("{} has no plain value", workload.title());

@@ -87,6 +87,15 @@ pub(super) fn refuse_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
             problem.help("write them as a list: `- name: NAME` and the other fields below it"),
         );
     }
+    if let Some(node) = workload.untyped_label() {
+        let text = workload.tree.scalar(node).unwrap_or_default();
+        let message = format!(
+            "a label of {} is no string, and an API server refuses it",
+            workload.title()
+        );
+        let problem = Diagnostic::error(Code::Invalid, message).at(workload.place(node), "here");
+        return Some(problem.help(format!("quote it: \"{text}\"")));
+    }
     let key = workload.duplicate_key_in_pod()?;
     Some(duplicate(
         workload.place(key),

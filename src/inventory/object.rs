@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::manifest::workload::group_of;
-use crate::options::Options;
 use crate::report::ObjectName;
 
 /// What is known of a Namespace object.
@@ -122,7 +121,7 @@ fn entries_of(kind: DataKind, object: &Value) -> Result<Entries, String> {
 }
 
 /// What tells an object from all others; `None` where it does not say so. Without a namespace it is of the run's.
-pub fn name_of(object: &Value, options: &Options) -> Option<ObjectName> {
+pub fn name_of(object: &Value, namespace: Option<&str>) -> Option<ObjectName> {
     let text = |pointer: &str| {
         object
             .pointer(pointer)
@@ -132,16 +131,14 @@ pub fn name_of(object: &Value, options: &Options) -> Option<ObjectName> {
     Some(ObjectName {
         group: group_of(text("/apiVersion")?).to_owned(),
         kind: text("/kind")?.to_owned(),
-        namespace: text("/metadata/namespace")
-            .or(options.namespace.as_deref())
-            .map(str::to_owned),
+        namespace: text("/metadata/namespace").or(namespace).map(str::to_owned),
         name: text("/metadata/name")?.to_owned(),
     })
 }
 
 /// What a record calls an object: as the object itself says, whatever namespace the run has.
 pub fn written_name(object: &Value) -> String {
-    name_of(object, &Options::default())
+    name_of(object, None)
         .map(|name| name.to_string())
         .unwrap_or_default()
 }

@@ -152,7 +152,7 @@ impl Reader<'_> {
             Ok(value) => value,
             Err(error) => return self.refuse(source, error.at),
         };
-        let Some(name) = name_of(&value, self.options) else {
+        let Some(name) = name_of(&value, self.options.namespace_in(&source.name)) else {
             return;
         };
         let standing = self.standing;

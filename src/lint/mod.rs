@@ -12,12 +12,26 @@ use crate::policy::needs::parts_of;
 use crate::policy::{PatchEntry, Policy};
 use crate::select::kinds::unknown_kinds;
 
+/// Whose the values of parameters are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Params {
+    /// The policy's own: another run may set others.
+    Default,
+    /// Set for this run.
+    Set,
+}
+
 /// All findings about the policies, in their order.
-pub fn lint(policies: &[Policy], kinds: &PodKinds, forbid: &[Danger]) -> Vec<Diagnostic> {
+pub fn lint(
+    policies: &[Policy],
+    kinds: &PodKinds,
+    forbid: &[Danger],
+    params: Params,
+) -> Vec<Diagnostic> {
     let mut found = unknown_kinds(policies, kinds);
     for policy in policies {
         found.extend(unused::find(policy));
-        found.extend(never::find(policy));
+        found.extend(never::find(policy, params));
         found.extend(dangerous(policy, forbid));
         found.extend(patches(policy));
     }

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use globset::GlobMatcher;
+use serde_json::Value;
+
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::expression::{Evaluator, NoFacts, Outcome};
 use crate::policy::{
@@ -9,17 +12,19 @@ use crate::policy::{
     Rule,
 };
 
+use super::Params;
+
 /// Why, and where.
 type Reason = (String, Range<usize>);
 
-pub(super) fn find(policy: &Policy) -> Vec<Diagnostic> {
+pub(super) fn find(policy: &Policy, params: Params) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut reasons = in_filter(&policy.selects, policy);
     reasons.extend(
         policy
             .match_conditions
             .iter()
-            .filter_map(|condition| constant(condition, policy)),
+            .filter_map(|condition| constant(condition, policy, params)),
     );
     found.extend(
         reasons
@@ -31,7 +36,7 @@ pub(super) fn find(policy: &Policy) -> Vec<Diagnostic> {
         reasons.extend(
             rule.match_conditions
                 .iter()
-                .filter_map(|condition| constant(condition, policy)),
+                .filter_map(|condition| constant(condition, policy, params)),
         );
         reasons.extend(in_containers(&rule.containers).map(|why| (why, rule.selects.at.clone())));
         reasons.extend(shadowed(policy, index).map(|why| (why, rule.selects.at.clone())));
@@ -59,6 +64,9 @@ fn in_filter(filter: &Filter, policy: &Policy) -> Vec<Reason> {
     let mut reasons = Vec::new();
     let selectors = [&filter.selector, &filter.workload_selector];
     reasons.extend(selectors.into_iter().flatten().filter_map(in_selector));
+    for globs in [&filter.names, &filter.namespaces] {
+        reasons.extend(in_globs(globs).map(|why| (why, filter.at.clone())));
+    }
     if let Some(namespace) = &policy.namespace
         && !filter.namespaces.is_empty()
         && !filter
@@ -86,6 +94,17 @@ fn in_filter(filter: &Filter, policy: &Policy) -> Vec<Reason> {
         reasons.extend(of_any.into_iter().flatten());
     }
     reasons
+}
+
+/// Globs with signs that no name in Kubernetes has: somebody thought of regular expressions.
+fn in_globs(globs: &[GlobMatcher]) -> Option<String> {
+    const SIGNS: [char; 7] = ['^', '$', '(', ')', '|', '+', '\\'];
+    let is_impossible = |glob: &GlobMatcher| glob.glob().glob().contains(SIGNS);
+    let first = globs.first()?.glob().glob();
+    globs.iter().all(is_impossible).then(|| {
+        let plain: String = first.replace(".*", "*").replace(SIGNS, "");
+        format!("`{first}` is a glob, not a regular expression: write `{plain}`")
+    })
 }
 
 fn in_selector(selector: &LabelSelector) -> Option<Reason> {
@@ -120,22 +139,24 @@ fn contradict(one: &Requirement, other: &Requirement) -> bool {
 }
 
 /// A condition that asks nothing of the workload and comes to `false`.
-fn constant(condition: &Condition, policy: &Policy) -> Option<Reason> {
+fn constant(condition: &Condition, policy: &Policy, params: Params) -> Option<Reason> {
     if condition.expression.uses.workload {
         return None;
     }
     let evaluator = Evaluator::new(&policy.params, &policy.variables, &NoFacts);
-    let is_false = evaluator.evaluate(&condition.expression)
-        == Ok(Outcome::Value(serde_json::Value::Bool(false)));
-    is_false.then(|| {
-        (
-            format!(
-                "the condition `{}` is false for every workload",
-                condition.name
-            ),
-            condition.at.clone(),
-        )
-    })
+    let why = match evaluator.evaluate(&condition.expression) {
+        // Another value of a parameter may make it true.
+        Ok(Outcome::Value(Value::Bool(false)))
+            if params == Params::Set || !condition.expression.reads_params() =>
+        {
+            "is false for every workload"
+        }
+        Ok(Outcome::Value(Value::Bool(_))) => return None,
+        Ok(Outcome::Value(_)) => "is neither true nor false: it must come to a boolean",
+        Ok(_) | Err(_) => return None,
+    };
+    let reason = format!("the condition `{}` {why}", condition.name);
+    Some((reason, condition.at.clone()))
 }
 
 fn in_containers(choice: &ContainerChoice) -> Option<String> {

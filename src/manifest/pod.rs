@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
+use serde_json::Value;
+
 use crate::source::{Place, Source};
 use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::value::scalar_value;
 
 use super::object::Object;
 use super::workload::PodKind;
@@ -176,6 +179,19 @@ impl<'t> Workload<'t> {
         let holders = [self.pod_metadata(), self.metadata()].into_iter().flatten();
         let mut annotations = holders.filter_map(|metadata| self.tree.get(metadata, "annotations"));
         annotations.any(|annotations| self.tree.get(annotations, key).is_some())
+    }
+
+    /// A label, of the workload or its pod template, whose value is a boolean or a number.
+    pub fn untyped_label(&self) -> Option<NodeId> {
+        let is_other = |node: &NodeId| {
+            let value = scalar_value(self.tree, self.tree.follow(*node));
+            matches!(value, Ok(Value::Bool(_) | Value::Number(_)))
+        };
+        let holders = [self.metadata(), self.pod_metadata()].into_iter().flatten();
+        let labels = holders.filter_map(|metadata| self.tree.get(metadata, "labels"));
+        let mut values =
+            labels.flat_map(|labels| self.tree.entries(labels).map(|(_, value)| value));
+        values.find(is_other)
     }
 
     /// The containers in the order in which they stand: init containers, then app containers.

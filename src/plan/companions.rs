@@ -85,8 +85,11 @@ impl Subject<'_, '_> {
         let mut object =
             object.map_err(|found| found.into_iter().map(in_place).collect::<Vec<_>>())?;
         self.complete(&mut object);
-        let name =
-            name_of(&object, self.options).expect("its name was checked when it was expanded");
+        let name = name_of(
+            &object,
+            self.options.namespace_in(&self.workload.source.name),
+        )
+        .expect("its name was checked when it was expanded");
         let companion = Companion {
             policy: Arc::from(self.policy.identity.as_str()),
             name,
@@ -116,11 +119,12 @@ impl Subject<'_, '_> {
             ),
             Err(fault) => fault,
         };
+        let (at, what) = match fault.variable {
+            Some(at) => (at, "this variable"),
+            None => (generate.at.clone(), "of this object"),
+        };
         let problem = Diagnostic::error(fault.code, fault.message)
-            .at(
-                self.policy.text.place(generate.at.clone()),
-                "of this object",
-            )
+            .at(self.policy.text.place(at), what)
             .at(self.workload.own_place(), "for this workload");
         Err(Box::new(match fault.help {
             Some(help) => problem.help(help),

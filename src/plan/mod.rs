@@ -210,6 +210,7 @@ impl<'r, 't> Run<'r, 't> {
                 }
             };
             let policy = &self.policies[at];
+            let first = planned.diagnostics.len();
             let mut found = Found::default();
             let outcome = match failed_late.get(&at) {
                 Some(problems) => failed(policy, problems.clone(), &mut planned),
@@ -220,6 +221,10 @@ impl<'r, 't> Run<'r, 't> {
                     &mut found,
                 ),
             };
+            for diagnostic in &mut planned.diagnostics[first..] {
+                let owner = || Arc::from(policy.identity.as_str());
+                diagnostic.policy.get_or_insert_with(owner);
+            }
             if let Some(recording) = &mut recording {
                 recording.note(
                     policy,

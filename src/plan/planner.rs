@@ -3,18 +3,20 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde_json::Value;
+
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, ListKey, Workload};
 use crate::options::Options;
 use crate::policy::{EnvChange, EnvOp, Inject, Item, OnConflict, Policy, Position, Rule};
-use crate::record::{JoinHint, Joined, Paths, identities};
+use crate::record::{JoinHint, Joined, Paths, RECORD, identities};
 use crate::report::Change;
 
 use super::draft::{Draft, OpenId, Part, Refusal, WhyNot};
 use super::expand::Expanded;
 use super::growth::Growth;
-use super::recording::Notes;
+use super::recording::{Earlier, Notes};
 use super::{Subject, order};
 
 /// A step either is done (or needs nothing), or says why it cannot be.
@@ -42,6 +44,7 @@ pub(super) struct Planner<'c, 't> {
     /// For the record, where there is one.
     pub notes: Notes,
     is_recording: bool,
+    earlier: Option<&'c Earlier>,
 }
 
 impl<'c, 't> Planner<'c, 't> {
@@ -59,6 +62,7 @@ impl<'c, 't> Planner<'c, 't> {
             options,
             is_recording,
             inventory,
+            earlier,
             ..
         } = subject;
         let Expanded {
@@ -81,6 +85,7 @@ impl<'c, 't> Planner<'c, 't> {
             growth: Growth::default(),
             notes: Notes::default(),
             is_recording,
+            earlier,
         }
     }
 
@@ -478,6 +483,28 @@ impl<'c, 't> Planner<'c, 't> {
             )
     }
 
+    /// The policy, not among the given ones, whose record says that it put this there.
+    fn kept_owner(&self, there: &Part) -> Option<String> {
+        let given = self.options.given.as_ref()?;
+        let value = self.draft.value(there)?;
+        let name = value.get("name").and_then(Value::as_str)?;
+        let policies = &self.earlier?.record.policies;
+        let has_put = |path: &String| path.rsplit('/').next() == Some(name);
+        let owner = policies.iter().find(|policy| {
+            !given.contains(&policy.policy) && policy.effects.added.keys().any(has_put)
+        });
+        owner.map(|policy| policy.policy.clone())
+    }
+
+    /// The workload is marked as injected by this policy, and nothing in it says what was injected.
+    fn was_injected_without_record(&self) -> bool {
+        let marked = super::marked(&self.draft);
+        let is_named = marked
+            .split(',')
+            .any(|name| name.trim() == self.policy.identity);
+        is_named && !self.workload.has_annotation(RECORD)
+    }
+
     /// Other content of the same identity is there.
     pub(super) fn conflict(
         &self,
@@ -493,20 +520,37 @@ impl<'c, 't> Planner<'c, 't> {
             Some(node) => self.workload.place(node),
             None => self.workload.own_place(),
         };
-        let whose = if self.draft.origin(there).is_some() {
-            "stands here"
+        let is_written = self.draft.origin(there).is_some();
+        let kept = if is_written {
+            None
         } else {
-            "a policy of this run puts it into this workload"
+            self.kept_owner(there)
+        };
+        let was_injected = is_written && self.was_injected_without_record();
+        let whose = match (&kept, was_injected, is_written) {
+            (Some(owner), ..) => format!("policy `{owner}` put it there in an earlier run"),
+            (None, true, _) => "injected earlier without a record".to_owned(),
+            (None, false, true) => "stands here".to_owned(),
+            (None, false, false) => "a policy of this run puts it into this workload".to_owned(),
         };
         // Resources of other operators have no word for it.
         let help = match self.policy.kind() {
+            _ if kept.is_some() => format!(
+                "take out what it injected with `podgraft undo --only {} --in-place {}`, or give it, too, and make both \
+                 the same",
+                kept.unwrap_or_default(),
+                self.workload.source.name
+            ),
+            _ if was_injected => "start again from the manifest as it was before the injection; `apply --in-place` and \
+                                  `apply --record` write a record, with which a policy changes what it injected"
+                .to_owned(),
             None => {
                 "make both the same, take one out, or let the policy win with `onConflict: Replace`"
                     .to_owned()
             }
             Some(kind) => format!(
                 "make both the same, or take one out; a {kind} cannot win over what is there: an InjectionPolicy with \
-                 `onConflict: Replace` can (`podgraft policy convert -p {}` makes one of it)",
+                 `onConflict: Replace` can (`podgraft policy convert {}` makes one of it)",
                 self.policy.text.name
             ),
         };

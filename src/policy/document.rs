@@ -128,7 +128,11 @@ impl Document<'_> {
 
     /// A text that cannot be filled in, at its place.
     pub fn fault(&self, fault: Fault) -> Diagnostic {
-        let diagnostic = self.error(fault.code, &fault.path, fault.message);
+        let diagnostic = match fault.variable {
+            Some(at) => Diagnostic::error(fault.code, fault.message)
+                .at(self.file.place(at), "this variable"),
+            None => self.error(fault.code, &fault.path, fault.message),
+        };
         match fault.help {
             Some(help) => diagnostic.help(help),
             None => diagnostic,

@@ -67,6 +67,13 @@ pub struct Expression {
     tested: Option<Wants>,
 }
 
+impl Expression {
+    /// Whether it names parameters, which another run may set.
+    pub fn reads_params(&self) -> bool {
+        self.wants.iter().any(|(root, _)| root == "params")
+    }
+}
+
 /// The same text; within one policy it is the same expression.
 impl PartialEq for Expression {
     fn eq(&self, other: &Self) -> bool {
@@ -403,11 +410,15 @@ impl<'e> Evaluator<'e> {
         let Some(variable) = self.variables.iter().find(|one| one.name == name) else {
             return Ok(None);
         };
-        Ok(Some(match &variable.body {
-            Body::Expression(expression) => self.cel_value(expression)?,
-            Body::Value(value) => from_json(value.evaluate(self)?),
-            Body::Constant(value) => from_json((**value).clone()),
-        }))
+        let value = match &variable.body {
+            Body::Expression(expression) => self.cel_value(expression),
+            Body::Value(value) => value.evaluate(self).map(from_json),
+            Body::Constant(value) => Ok(from_json((**value).clone())),
+        };
+        value.map(Some).map_err(|fault| Fault {
+            variable: fault.variable.or_else(|| Some(variable.at.clone())),
+            ..fault
+        })
     }
 
     fn find(&self, root: &str, field: &str) -> Result<Option<Cel>, Fault> {

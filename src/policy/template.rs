@@ -1,6 +1,8 @@
 //! Text with `${...}`: the expressions between the braces are compiled when the policy is read, and what they come to
 //! is put in; `$${` becomes `${`.
 
+use std::ops::Range;
+
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -24,6 +26,8 @@ pub struct Fault {
     pub message: String,
     /// What to do next.
     pub help: Option<String>,
+    /// The variable that has no value, in the policy's file: whoever reads it is not at fault.
+    pub variable: Option<Range<usize>>,
 }
 
 impl Fault {
@@ -34,6 +38,7 @@ impl Fault {
             code,
             message: message.into(),
             help: Some(help.into()),
+            variable: None,
         }
     }
 }

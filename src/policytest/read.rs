@@ -115,7 +115,7 @@ fn unknown_codes(document: &Document<'_>) -> Vec<Diagnostic> {
             if let Some(code) = code.as_str().filter(|code| Code::find(code).is_none()) {
                 let message = format!("there is no diagnostic code `{code}`");
                 let problem = document.error(Code::UnknownCode, &at.index(index), message);
-                problems.push(problem.help("`podgraft explain --code x` lists them all"));
+                problems.push(problem.help("`podgraft explain x` lists them all"));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Judged, Verdict};
+use super::Judged;
 use crate::report::shown::lines;
 use crate::report::{Paint, one_line};
 
@@ -72,15 +72,15 @@ fn indented(failure: &str) -> String {
 }
 
 fn totals(judged: &[Judged]) -> String {
-    let all: Vec<&Verdict> = judged.iter().flat_map(|one| &one.verdicts).collect();
-    let failed = all
-        .iter()
-        .filter(|verdict| verdict.failure.is_some())
-        .count();
+    let fails = |one: &&Judged| {
+        let mut verdicts = one.verdicts.iter();
+        verdicts.any(|verdict| verdict.failure.is_some())
+    };
+    let failed = judged.iter().filter(fails).count();
     let plural = if judged.len() == 1 { "" } else { "s" };
     format!(
         "{} test{plural}: {} passed, {failed} failed\n",
         judged.len(),
-        all.len() - failed
+        judged.len() - failed
     )
 }

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use super::hunks::Hunk;
 use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
 use super::text::{Fate, fate};
-use super::{Change, Outcome, ReportedFile, Skip, count, one_line, without_record};
+use super::{Change, Outcome, ReportedFile, Skip, count, one_line, shown, without_record};
+use crate::diagnostic::{Diagnostic, Severity};
 
 /// What a comment may hold, in bytes, which are never fewer than the characters that GitHub counts.
 const MOST: usize = 65_536;
@@ -17,14 +18,19 @@ const MOST_TABLE: usize = 20_000;
 const MOST_MISSES: usize = 20;
 
 /// The whole comment, with a line end.
-pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
+pub fn render(
+    files: &[ReportedFile<'_>],
+    group_by: GroupBy<'_>,
+    problems: &[Diagnostic],
+) -> String {
     let all = reviewed(files, group_by);
     let mut comment = head(files, &all);
     if all.is_empty() {
-        return comment + &misses(files);
+        return comment + &misses(files) + &warnings(problems);
     }
     comment.push_str(&table(&all, !matches!(group_by, GroupBy::Nothing)));
     comment.push_str(&misses(files));
+    comment.push_str(&warnings(problems));
     let mut left_out = 0;
     for (name, members) in groups(&all) {
         let mut heading = match name {
@@ -54,6 +60,28 @@ pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
         );
     }
     comment
+}
+
+/// What a reviewer should look at beside the changes.
+fn warnings(problems: &[Diagnostic]) -> String {
+    let of_warning = |one: &&Diagnostic| one.severity == Severity::Warning;
+    let warnings: Vec<&Diagnostic> = problems.iter().filter(of_warning).collect();
+    if warnings.is_empty() {
+        return String::new();
+    }
+    let mut list = format!("\n**{}**\n\n", count(warnings.len(), "warning"));
+    for warning in warnings.iter().take(MOST_MISSES) {
+        let place = warning.labels.first().map_or(String::new(), |label| {
+            format!(" ({})", code(&one_line(&label.place.link())))
+        });
+        let message = plain(&shown::brief(&warning.message));
+        let _ = writeln!(list, "- `{}`{place}: {message}", warning.code.name());
+    }
+    if warnings.len() > MOST_MISSES {
+        let more = warnings.len() - MOST_MISSES;
+        let _ = writeln!(list, "- and {more} more: `podgraft check` lists all");
+    }
+    list
 }
 
 fn head(files: &[ReportedFile<'_>], all: &[Reviewed<'_>]) -> String {

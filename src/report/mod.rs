@@ -250,7 +250,7 @@ fn without_record(line: &str) -> Cow<'_, str> {
 const LONGEST_RECORD: usize = 60;
 
 /// `1 workload`, `2 workloads`.
-fn count(number: usize, thing: &str) -> String {
+pub(crate) fn count(number: usize, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{plural}")
 }
@@ -285,6 +285,8 @@ pub fn say_once(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
 /// What happened to one workload.
 #[derive(Debug, Clone, Default)]
 pub struct WorkloadReport {
+    /// The pod template's labels, where they were asked for.
+    pub labels: std::collections::BTreeMap<String, String>,
     /// `apps/v1`.
     pub api_version: String,
     /// `Deployment`.

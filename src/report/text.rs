@@ -14,6 +14,8 @@ const MOST_REASONS: usize = 20;
 const MOST_WORKLOADS: usize = 500;
 /// So many workloads of a very large text are listed in its report at all.
 const MOST_LISTED: usize = 20_000;
+/// So many workloads that are near for the same reason are named.
+const MOST_ALIKE: usize = 5;
 /// So many changes of one policy to one workload are spelled out.
 const MOST_CHANGES: usize = 50;
 
@@ -25,7 +27,7 @@ pub fn render(files: &[ReportedFile<'_>]) -> String {
         taken_out(files),
         skipped(files),
         needs,
-        totals(files),
+        totals(files, Deed::Done),
     ]
     .concat()
 }
@@ -39,6 +41,24 @@ fn name(workload: &WorkloadReport) -> String {
     let title = workload.title();
     let (kind, name) = title.split_once(' ').unwrap_or((&title, ""));
     one_line(&format!("{} {name}", kind.to_lowercase()))
+}
+
+/// `deployment shop/orders`, or `3 workloads (deployment shop/orders, ...)`.
+fn names(group: &[&WorkloadReport]) -> String {
+    if let [one] = group {
+        return name(one);
+    }
+    let first: Vec<String> = group.iter().take(MOST_ALIKE).map(|one| name(one)).collect();
+    let dots = if group.len() > MOST_ALIKE {
+        ", ..."
+    } else {
+        ""
+    };
+    format!(
+        "{} ({}{dots})",
+        count(group.len(), "workload"),
+        first.join(", ")
+    )
 }
 
 /// Lines about workloads, of which the first are kept.
@@ -167,18 +187,19 @@ fn of_policy(policy: &str, outcome: &Outcome) -> Option<String> {
 pub fn skipped(files: &[ReportedFile<'_>]) -> String {
     let mut lines = String::new();
     for policy in policies(files) {
-        let mut near = Lines::default();
+        let mut near: Vec<(String, Vec<&WorkloadReport>)> = Vec::new();
         let mut reasons: Vec<(&str, Vec<&WorkloadReport>)> = Vec::new();
         for (workload, skip) in skips(files, policy) {
             if skip.is_near_miss {
-                near.add(|| {
-                    let hint = skip
-                        .hint
-                        .as_ref()
-                        .map_or(String::new(), |hint| format!("; {hint}"));
-                    let reason = one_line(&shown::brief(&format!("{}{hint}", skip.reason)));
-                    format!("{}: not injected by {policy}: {reason}", name(workload))
-                });
+                let hint = skip
+                    .hint
+                    .as_ref()
+                    .map_or(String::new(), |hint| format!("; {hint}"));
+                let reason = one_line(&shown::brief(&format!("{}{hint}", skip.reason)));
+                match near.iter_mut().find(|(other, _)| *other == reason) {
+                    Some((_, group)) => group.push(workload),
+                    None => near.push((reason, vec![workload])),
+                }
                 continue;
             }
             match reasons
@@ -189,7 +210,11 @@ pub fn skipped(files: &[ReportedFile<'_>]) -> String {
                 None => reasons.push((&skip.reason, vec![workload])),
             }
         }
-        lines += &near.finish(&format!("not injected by {policy}"));
+        let mut near_lines = Lines::default();
+        for (reason, group) in &near {
+            near_lines.add(|| format!("{}: not injected by {policy}: {reason}", names(group)));
+        }
+        lines += &near_lines.finish(&format!("not injected by {policy}"));
         render_reasons(policy, &reasons, &mut lines);
     }
     lines + &left_alone(files)
@@ -330,15 +355,38 @@ pub fn other_objects(files: &[ReportedFile<'_>]) -> usize {
         .sum()
 }
 
+/// Whether what is reported was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// It was.
+    Done,
+    /// It would be: nothing was written.
+    Shown,
+}
+
 /// `3 workloads: 1 injected, 1 unchanged, 1 not selected; 4 other objects`.
-pub fn totals(files: &[ReportedFile<'_>]) -> String {
+pub fn totals(files: &[ReportedFile<'_>], deed: Deed) -> String {
     let fates: Vec<Fate> = workloads(files).map(fate).collect();
     let with = |wanted: Fate| {
         fates.iter().filter(|&&fate| fate == wanted).count() + unlisted(files, wanted)
     };
     let parts = [
-        (Fate::Injected, "injected"),
-        (Fate::TakenOut, "with something taken out"),
+        (
+            Fate::Injected,
+            if deed == Deed::Done {
+                "injected"
+            } else {
+                "would be injected"
+            },
+        ),
+        (
+            Fate::TakenOut,
+            if deed == Deed::Done {
+                "taken out"
+            } else {
+                "would be taken out"
+            },
+        ),
         (Fate::Unchanged, "unchanged"),
         (Fate::NotSelected, "not selected"),
         (Fate::Failed, "left alone"),

@@ -24,6 +24,8 @@ const CONTEXT: usize = 3;
 pub enum Reader {
     /// `patch` and `git apply`: every byte as it is.
     Program,
+    /// The same, of files that are named from a repository's root above the folder in which the patch is applied.
+    Git,
     /// A person, on a terminal of so many columns: headings are folded, and podgraft's own records, which are long lines
     /// that say nothing to people, are cut, and what a terminal obeys is escaped.
     Person(usize),
@@ -60,7 +62,7 @@ fn render_file(file: &ReportedFile<'_>, (reader, paint): (Reader, Paint), diff: 
     {
         let heading = format!("# {}", heading(workload));
         match reader {
-            Reader::Program => push_line(diff, paint, "1", &heading),
+            Reader::Program | Reader::Git => push_line(diff, paint, "1", &heading),
             Reader::Person(width) => {
                 let lines = textwrap::wrap(&heading, folded(width, "#   "));
                 lines
@@ -68,6 +70,11 @@ fn render_file(file: &ReportedFile<'_>, (reader, paint): (Reader, Paint), diff: 
                     .for_each(|line| push_line(diff, paint, "1", line));
             }
         }
+    }
+    if reader == Reader::Git {
+        let named = |prefix| header_name(prefix, file.path).trim_end().to_owned();
+        let line = format!("diff --git {} {}", named(b"a/"), named(b"b/"));
+        push_line(diff, paint, "1", &line);
     }
     push_line(
         diff,
@@ -317,7 +324,7 @@ fn push_body(diff: &mut String, (reader, paint): (Reader, Paint), sign: char, li
     let body = line.strip_suffix(b"\n").unwrap_or(line);
     let text = String::from_utf8_lossy(body);
     let shown = match reader {
-        Reader::Program => format!("{sign}{text}"),
+        Reader::Program | Reader::Git => format!("{sign}{text}"),
         Reader::Person(_) => format!("{sign}{}", lines_for_people(&text)),
     };
     match sign {

@@ -74,8 +74,12 @@ impl View<'_, '_> {
         condition: &Condition,
         fault: Fault,
     ) -> Diagnostic {
+        let (at, what) = match fault.variable {
+            Some(at) => (at, "this variable"),
+            None => (condition.at.clone(), "in this condition"),
+        };
         let problem = Diagnostic::error(fault.code, fault.message)
-            .at(policy.text.place(condition.at.clone()), "in this condition")
+            .at(policy.text.place(at), what)
             .at(self.workload.own_place(), "for this workload");
         match fault.help {
             Some(help) => problem.help(help),

@@ -4,10 +4,12 @@
 //! blank or a dash for an underscore, and one letter of a longer word that is wrong, missing, too many or out of order.
 
 use globset::GlobMatcher;
+use serde_json::Value;
 use std::ops::Range;
 
 use crate::policy::{Filter, Operator, Policy, Requirement};
 use crate::report::Skip;
+use crate::yaml::scalar::resolve;
 use crate::yaml::tree::NodeId;
 
 use super::View;
@@ -26,6 +28,14 @@ pub(super) fn is_nearly(wanted: &str, found: &str) -> bool {
         |text: &str| text.len() >= SHORTEST && !text.contains(|c: char| c.is_ascii_digit());
     wanted == found
         || is_word(&wanted) && is_word(&found) && strsim::osa_distance(&wanted, &found) == 1
+}
+
+/// A label's value as a manifest must write it: quoted where YAML would read something else than a string.
+fn as_string(text: &str) -> String {
+    match resolve(text) {
+        Value::String(_) => text.to_owned(),
+        _ => format!("\"{text}\""),
+    }
 }
 
 /// The glob without wildcards that a text nearly is.
@@ -50,7 +60,7 @@ impl View<'_, '_> {
                     .values
                     .iter()
                     .find(|wanted| is_nearly(wanted, value))?;
-                Some(format!("did you mean `{key}: {near}`?"))
+                Some(format!("did you mean `{key}: {}`?", as_string(near)))
             }
             (Operator::In | Operator::Exists, None) => self
                 .near_key(key, labels)

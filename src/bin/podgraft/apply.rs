@@ -65,6 +65,7 @@ fn manifests(args: &args::Apply) -> Result<Exit, clap::Error> {
         Wish {
             details,
             pipe,
+            orphans: true,
             ..Wish::told(&purpose, output)
         },
     )?;

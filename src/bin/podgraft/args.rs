@@ -1,6 +1,7 @@
 //! The command line as clap reads it. Nothing is opened or read here.
 
 mod apply;
+pub mod fit;
 mod hosts;
 mod opentelemetry;
 mod review;
@@ -9,9 +10,12 @@ pub mod tools;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use podgraft::config::{ConfigParam, Given};
+use podgraft::config::{ConfigParam, Given, PolicyUse, Requirement};
 use podgraft::dangers::Danger;
-use podgraft::options::{ImageEnv, PodTemplatePath, WorkloadPattern, parse_kube_version};
+use podgraft::options::{
+    Acknowledgement, FolderNamespaces, ImageEnv, PodTemplatePath, WorkloadPattern,
+    parse_kube_version,
+};
 use podgraft::policy::images::ImageMirror;
 use podgraft::policy::read::{ParamSetting, PolicyFile};
 
@@ -31,8 +35,11 @@ Examples:
   podgraft apply -p agents.yaml --in-place manifests/
   podgraft policy list
 
-Exit status: 0 done; 1 diff found differences; 2 refused, failed or wrong usage (nothing was written);
-70 an internal check failed, a bug of podgraft (nothing was written).";
+Exit status:
+  0   done: diff found no difference, check and policy lint found nothing, all tests of policy test passed
+  1   diff found differences; check or policy lint found something; a test of policy test failed
+  2   refused, failed or wrong usage (nothing was written)
+  70  an internal check failed: a bug of podgraft (nothing was written)";
 
 const UNDO_EXAMPLES: &str = "\
 Examples:
@@ -105,9 +112,12 @@ pub enum Command {
     /// Show what the workloads are made of
     #[command(after_help = review::INSPECT_EXAMPLES)]
     Inspect(Inspect),
-    /// List and show the built-in policies
+    /// Policies: list and show the built-in ones, write, lint, test and convert your own
     #[command(subcommand)]
     Policy(Policy),
+    /// Write a commented podgraft.yaml and a first policy into this folder
+    #[command(after_help = tools::INIT_EXAMPLES)]
+    Init(tools::Init),
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  podgraft completions bash > /etc/bash_completion.d/podgraft"
@@ -185,6 +195,9 @@ pub enum Policy {
         /// Its name, with or without `builtin:`
         name: String,
     },
+    /// Print a first policy, to adapt
+    #[command(after_help = tools::NEW_EXAMPLES)]
+    New(tools::New),
     /// Print the InjectionPolicy that another operator's resource becomes
     #[command(after_help = tools::CONVERT_EXAMPLES)]
     Convert(Convert),
@@ -210,8 +223,11 @@ pub enum Policy {
 /// `podgraft policy convert`.
 #[derive(Debug, Args)]
 pub struct Convert {
-    /// The resource: a file, a folder, or `-` (stdin); repeatable
-    #[arg(short = 'p', long = "policy", value_name = "FILE", required = true)]
+    /// Resources: files, folders, or `-` (stdin)
+    #[arg(value_name = "FILE", required_unless_present = "given")]
+    pub files: Vec<PathBuf>,
+    /// The same as FILE; repeatable
+    #[arg(short = 'p', long = "policy", value_name = "FILE")]
     pub given: Vec<PathBuf>,
     /// Set a parameter of the resources; repeatable
     #[arg(long = "param", value_name = "[POLICY:]NAME=VALUE", value_parser = parse_param)]
@@ -289,9 +305,9 @@ pub struct Policies {
     #[arg(long, overrides_with = "record")]
     pub no_record: bool,
     /// The set that the policies belong to, noted in the record
-    #[arg(long, value_name = "NAME")]
+    #[arg(long = "policy-set", alias = "set", value_name = "NAME", value_parser = parse_set)]
     pub set: Option<String>,
-    /// Take out policies that an earlier run of this --set applied and that are not given any more
+    /// Take out policies that an earlier run of this --policy-set applied and that are not given any more
     #[arg(long)]
     pub prune: bool,
     /// Refuse policies that would put such things anywhere: privileged, host-path, latest-tag ...; separated by commas
@@ -327,6 +343,14 @@ pub struct Configured {
     pub application_params: Vec<ConfigParam>,
     /// Policies that stand in no file.
     pub inline: Vec<PolicyFile>,
+    /// The configuration's policies that say more than which, with their paths from here.
+    pub uses: Vec<(PathBuf, PolicyUse)>,
+    /// Namespaces by folder.
+    pub namespaces: Option<FolderNamespaces>,
+    /// What must be true of all workloads together.
+    pub require: Vec<Requirement>,
+    /// Findings that are accepted.
+    pub acknowledged: Vec<Acknowledgement>,
     /// Other places for the images that are injected.
     pub image_mirrors: Vec<ImageMirror>,
     /// An application's own folder may set parameters.
@@ -338,10 +362,10 @@ pub struct Configured {
 #[command(next_help_heading = "Manifests")]
 pub struct Manifests {
     /// The namespace of objects that state none
-    #[arg(long, value_name = "NAMESPACE")]
+    #[arg(short, long, value_name = "NAMESPACE")]
     pub namespace: Option<String>,
-    /// Touch only these workloads, globs such as Deployment/shop/*; repeatable
-    #[arg(long = "workload", value_name = "KIND/NAMESPACE/NAME", value_parser = WorkloadPattern::parse)]
+    /// Touch only these workloads, globs such as deploy/orders or sts/shop/*; repeatable
+    #[arg(long = "workload", value_name = "KIND/[NAMESPACE/]NAME", value_parser = WorkloadPattern::parse)]
     pub workloads: Vec<WorkloadPattern>,
     /// One more kind that holds a pod template, such as argoproj.io/v1alpha1/Rollout=spec.template; repeatable
     #[arg(long = "pod-template", value_name = "[GROUP/]VERSION/KIND=PATH", value_parser = PodTemplatePath::parse)]
@@ -350,7 +374,7 @@ pub struct Manifests {
     #[arg(long, value_name = "VERSION", value_parser = parse_kube_version)]
     pub kube_version: Option<u32>,
     /// A variable that a container's image sets, such as app:JAVA_TOOL_OPTIONS=-Xmx1g; repeatable
-    #[arg(long = "image-env", value_name = "CONTAINER:NAME=VALUE", value_parser = parse_image_env)]
+    #[arg(long = "image-env", value_name = "CONTAINER:NAME=VALUE", value_parser = ImageEnv::parse)]
     pub image_env: Vec<ImageEnv>,
     /// Manifests that are read for facts only (Namespaces, ConfigMaps, Secrets) and never written; repeatable
     #[arg(long, value_name = "PATH")]
@@ -358,6 +382,9 @@ pub struct Manifests {
     /// In folders, read only files that fit this glob; without a `/` it is compared with the file's name; repeatable
     #[arg(long, value_name = "GLOB")]
     pub include: Vec<String>,
+    /// The globs are the configuration's, which is for more than the folders of this run.
+    #[arg(skip)]
+    pub is_include_configured: bool,
     /// In folders, leave out files and folders that fit this glob; repeatable
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
@@ -442,18 +469,17 @@ fn parse_param(text: &str) -> Result<ParamSetting, String> {
     })
 }
 
-fn parse_image_env(text: &str) -> Result<ImageEnv, String> {
-    const WANTED: &str = "wanted CONTAINER:NAME=VALUE";
-    let (target, value) = text.split_once('=').ok_or(WANTED)?;
-    let (container, name) = target.split_once(':').ok_or(WANTED)?;
-    if container.is_empty() || name.is_empty() {
-        return Err(WANTED.to_owned());
+/// Helm's `--set NAME=VALUE` sets a value; a set of policies is a name.
+fn parse_set(text: &str) -> Result<String, String> {
+    if text.contains('=') {
+        return Err(format!(
+            "the name of a set of policies has no `=`; to set a parameter: --param {text}"
+        ));
     }
-    Ok(ImageEnv {
-        container: container.to_owned(),
-        name: name.to_owned(),
-        value: value.to_owned(),
-    })
+    if text.is_empty() {
+        return Err("the name is empty".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use podgraft::policy::schema::{did_you_mean, nearest};
 use crate::pages::give;
 use crate::run::Exit;
 
-/// `podgraft explain --code CODE`.
+/// `podgraft explain CODE`.
 pub fn code(name: &str) -> Exit {
     give(
         Code::find(name)

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::PathBuf;
 
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::lint::has_findings;
+use podgraft::lint::{Params, has_findings};
 use podgraft::manifest::workload::PodKinds;
 use podgraft::options::Options;
 use podgraft::policy::Policy;
@@ -25,15 +26,23 @@ use crate::show::show_in;
 
 /// `podgraft policy lint`.
 pub fn lint(args: &Lint) -> Exit {
-    let (run, policies, mut findings) = read(&args.policies, Mirrors::Used);
+    let (run, policies, mut findings) = read(&args.policies, &args.files, Mirrors::Used);
     let options = Options {
         pod_templates: run.manifests.pod_templates,
         ..Options::default()
+    };
+    let (flags, configured) = (&run.policies.params, &run.policies.configured);
+    let is_default = flags.is_empty() && configured.params.is_empty() && configured.uses.is_empty();
+    let params = if is_default {
+        Params::Default
+    } else {
+        Params::Set
     };
     findings.extend(podgraft::lint::lint(
         &policies,
         &PodKinds::of(&options),
         &run.policies.forbid,
+        params,
     ));
     let is_refused = findings.iter().any(Diagnostic::is_error);
     let result = match args.output {
@@ -66,8 +75,13 @@ enum Mirrors {
 }
 
 /// The policies of the flags or of `podgraft.yaml`, and what is wrong with them.
-fn read(args: &Policies, mirrors: Mirrors) -> (Run, Vec<Policy>, Vec<Diagnostic>) {
-    let run = Run::of_policies(args.clone());
+fn read(
+    args: &Policies,
+    files: &[PathBuf],
+    mirrors: Mirrors,
+) -> (Run, Vec<Policy>, Vec<Diagnostic>) {
+    let mut run = Run::of_policies(args.clone());
+    run.policies.given.extend_from_slice(files);
     let mut run = match complete(&run, Role::CommandLine) {
         Ok(run) => run,
         Err(problems) => return (run, Vec::new(), problems),
@@ -78,7 +92,7 @@ fn read(args: &Policies, mirrors: Mirrors) -> (Run, Vec<Policy>, Vec<Diagnostic>
     if run.policies.given.is_empty() {
         let message = "no policy is given";
         let help = format!(
-            "add -p FILE, -p FOLDER or -p builtin:NAME, or name them in podgraft.yaml; the built-in policies are {}",
+            "name a file, a folder or builtin:NAME, or name them in podgraft.yaml; the built-in policies are {}",
             builtin_names()
         );
         let problem = Diagnostic::error(Code::UnknownPolicy, message).help(help);
@@ -161,7 +175,7 @@ fn needs_text(policy: &Policy) -> String {
 
 /// `podgraft policy images`.
 pub fn images(args: &Images) -> Exit {
-    let (_, policies, problems) = read(&args.policies, Mirrors::LeftOut);
+    let (_, policies, problems) = read(&args.policies, &args.files, Mirrors::LeftOut);
     show_in(&problems, crate::args::Color::Auto);
     if problems.iter().any(Diagnostic::is_error) {
         return Exit::Refused;

@@ -23,12 +23,14 @@ mod policy_test;
 mod progress;
 mod publish;
 mod reads;
+mod repository;
 mod reread;
 mod review;
 mod run;
 mod settings;
 mod shard;
 mod show;
+mod start;
 mod stream;
 mod suggest;
 mod texts;
@@ -41,9 +43,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 
-use clap::Parser;
-
-use args::{Cli, Command};
+use args::Command;
 use run::Exit;
 
 /// A document of a few kilobytes takes hundreds of small pieces of memory and gives them back: with the C library's own
@@ -80,7 +80,7 @@ fn main() {
         );
         std::process::exit(Exit::Internal as i32);
     }));
-    let ended = match &Cli::parse_from(arguments()).command {
+    let ended = match &args::fit::parse(arguments()).command {
         Command::Apply(args) => apply::apply(args),
         Command::Diff(args) => review::diff(args),
         Command::Debug(args) => run::debug(args),
@@ -89,12 +89,13 @@ fn main() {
         Command::PostRender(args) => Ok(hosts::post_render(args)),
         Command::Argocd(command) => Ok(hosts::argocd::argocd(command)),
         Command::Check(args) => review::check(args),
-        Command::Explain(args) => match &args.code {
+        Command::Explain(args) => match args.asked_code() {
             Some(code) => Ok(explain::code(code)),
             None => review::explain(args),
         },
         Command::Inspect(args) => review::inspect(args),
         Command::Policy(command) => Ok(pages::policy(command)),
+        Command::Init(args) => Ok(start::init(args)),
         Command::Completions { shell } => Ok(pages::completions(*shell)),
         Command::Man => Ok(pages::man()),
     };

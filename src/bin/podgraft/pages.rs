@@ -1,18 +1,18 @@
 //! What podgraft says about itself: the built-in policies, completion scripts, the manual page.
 
-use clap::CommandFactory;
 use clap_mangen::Man;
 use podgraft::diagnostic::Diagnostic;
 use podgraft::policy::builtin::{BUILTINS, Group, find};
 use podgraft::policy::reference;
 
-use crate::args::{Cli, Convert, Policy};
+use crate::args::{Convert, Policy, fit};
 use crate::lint;
 use crate::output::print;
 use crate::policies::{files_of, reading};
 use crate::policy_test;
 use crate::publish;
 use crate::run::Exit;
+use crate::start;
 use crate::suggest;
 
 /// `podgraft policy`.
@@ -29,6 +29,7 @@ pub fn policy(command: &Policy) -> Exit {
                     .map_err(|problem| *problem),
             )
         }
+        Policy::New(args) => give(start::policy(&args.answers).map(String::into_bytes)),
         Policy::Convert(args) => convert(args),
         Policy::Lint(args) => lint::lint(args),
         Policy::Images(args) => lint::images(args),
@@ -41,7 +42,7 @@ pub fn policy(command: &Policy) -> Exit {
 /// `podgraft policy convert`.
 fn convert(args: &Convert) -> Exit {
     let (mut files, mut problems) = (Vec::new(), Vec::new());
-    for given in &args.given {
+    for given in args.given.iter().chain(&args.files) {
         match files_of(given, &[]) {
             Ok(found) => files.extend(found),
             Err(found) => problems.extend(found),
@@ -87,13 +88,13 @@ fn list() -> String {
 /// `podgraft completions SHELL`.
 pub fn completions(shell: clap_complete::Shell) -> Exit {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "podgraft", &mut script);
+    clap_complete::generate(shell, &mut fit::command(), "podgraft", &mut script);
     give(Ok(script))
 }
 
 /// `podgraft man`: one page, a section for each command.
 pub fn man() -> Exit {
-    let mut command = Cli::command();
+    let mut command = fit::command();
     command.build();
     let mut page = Vec::new();
     // Writing to memory cannot fail.

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use podgraft::config::choose;
+use podgraft::config::{ConfigParam, Given, PolicyUse, choose};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::policy::Policy;
 use podgraft::policy::builtin::{BUILTINS, Builtin, find};
 use podgraft::policy::conversion::{DebugMode, Reading};
 use podgraft::policy::read::{ParamSetting, PolicyFile, declared, read_as};
 use podgraft::policy::schema::nearest;
+use podgraft::source::Place;
 
 use crate::args;
 use crate::manifests::policies_in;
@@ -59,17 +60,23 @@ fn load_as(args: &args::Policies, inputs: &[InputText<'_>], reading: Reading) ->
     }
     let (mut files, mut problems) = (Vec::new(), Vec::new());
     for given in &args.given {
-        match files_of(given, inputs) {
+        match files_as_used(args, given, inputs) {
             Ok(found) => files.extend(found),
             Err(found) => problems.extend(found),
         }
     }
     files.extend(args.configured.inline.iter().cloned());
+    let of_uses: Vec<(Given, ConfigParam)> = args
+        .configured
+        .uses
+        .iter()
+        .flat_map(|(given, own)| params_of(given, own, inputs))
+        .collect();
     let names: Vec<Arc<str>> = files
         .iter()
         .map(|file: &PolicyFile| Arc::clone(&file.name))
         .collect();
-    let (settings, strays) = settings(args, &files);
+    let (settings, strays) = settings(args, of_uses, &files);
     let (policies, diagnostics) = read_as(files.clone(), &settings, reading);
     // A broken file hides its parameters: a setting for one of them is not a second mistake.
     if !diagnostics.iter().any(Diagnostic::is_error) && problems.is_empty() {
@@ -98,18 +105,53 @@ fn load_as(args: &args::Policies, inputs: &[InputText<'_>], reading: Reading) ->
     }
 }
 
+/// The files of a policy, with what the configuration changes in it.
+fn files_as_used(
+    args: &args::Policies,
+    given: &Path,
+    inputs: &[InputText<'_>],
+) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
+    let files = files_of(given, inputs)?;
+    let own = args.configured.uses.iter().find(|(path, _)| path == given);
+    match own {
+        Some((_, own)) => own.of_files(files).map_err(|problem| vec![problem]),
+        None => Ok(files),
+    }
+}
+
+/// The parameters that stand beside a policy in the configuration are for that policy.
+fn params_of(given: &Path, own: &PolicyUse, inputs: &[InputText<'_>]) -> Vec<(Given, ConfigParam)> {
+    let Some(owner) = files_of(given, inputs)
+        .ok()
+        .and_then(|files| declared(&files).into_iter().next())
+    else {
+        return Vec::new();
+    };
+    let param = |(name, value, at): &(String, String, Place)| {
+        let setting = ParamSetting {
+            policy: Some(owner.identity.clone()),
+            name: name.clone(),
+            value: value.clone(),
+        };
+        let at = at.clone();
+        (Given::WithParams, ConfigParam { setting, at })
+    };
+    own.params.iter().map(param).collect()
+}
+
 /// The parameters of the configuration, then those of the flags, which win.
-fn settings(args: &args::Policies, files: &[PolicyFile]) -> (Vec<ParamSetting>, Vec<Diagnostic>) {
+fn settings(
+    args: &args::Policies,
+    of_uses: Vec<(Given, ConfigParam)>,
+    files: &[PolicyFile],
+) -> (Vec<ParamSetting>, Vec<Diagnostic>) {
     let configured = &args.configured;
-    if configured.params.is_empty() && configured.application_params.is_empty() {
+    let operator = [configured.params.clone(), of_uses].concat();
+    if operator.is_empty() && configured.application_params.is_empty() {
         return (args.params.clone(), Vec::new());
     }
     let declared = declared(files);
-    let (mut settings, strays) = choose(
-        &configured.params,
-        &configured.application_params,
-        &declared,
-    );
+    let (mut settings, strays) = choose(&operator, &configured.application_params, &declared);
     settings.extend(args.params.iter().cloned());
     (settings, strays)
 }
@@ -220,6 +262,15 @@ fn no_policy(names: &[Arc<str>]) -> Diagnostic {
         .help("a policy is an object such as `apiVersion: podgraft.dev/v1alpha1`, `kind: InjectionPolicy`")
 }
 
+/// Nothing in a folder may be a policy.
+fn no_policy_in_folder(folder: &Path) -> Diagnostic {
+    let message = format!("there is no policy in the folder `{}`", folder.display());
+    Diagnostic::error(Code::NoMatch, message).help(
+        "policies are objects such as `kind: InjectionPolicy` in .yaml, .yml and .json files; \
+         `podgraft policy list` lists the built-in ones",
+    )
+}
+
 /// The files that a `-p` names.
 pub fn files_of(
     given: &Path,
@@ -241,9 +292,14 @@ pub fn files_of(
         return Ok(found.collect());
     }
     let walked = walk(&[given.to_path_buf()], &PathFilter::default());
+    let of_policies = |problem: Diagnostic| match problem.code {
+        Code::NoManifests => no_policy_in_folder(given),
+        _ => problem,
+    };
     let mut problems: Vec<Diagnostic> = walked
         .problems
         .into_iter()
+        .map(of_policies)
         .map(|problem| hint_at_builtin(problem, &text))
         .collect();
     let mut files = Vec::new();

@@ -17,16 +17,17 @@ use crate::facts::{Sources, gather};
 use crate::output::print;
 use crate::policies::{InputText, files_of};
 use crate::run::Exit;
-use crate::show::{show_in, stdout_paint};
+use crate::show::{show_in, stdout_paint, tell};
 use crate::stream::join;
 use crate::walk::{PathFilter, walk};
+use crate::write::write_whole;
 
 /// `podgraft policy test PATH...`.
 pub fn test(args: &Test) -> Exit {
     let (tests, mut problems) = find(&args.paths);
     let mut judged = Vec::new();
     for test in tests {
-        match run(&test) {
+        match run(&test, args.update) {
             Ok((ran, expected)) => {
                 let verdicts = judge(&test.spec, &ran, expected.as_deref());
                 judged.push(Judged { test, verdicts });
@@ -90,7 +91,7 @@ fn find(paths: &[PathBuf]) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
 }
 
 /// What a run over the test's manifests comes to, and the text of the expected output.
-fn run(test: &PolicyTest) -> Result<(Ran, Option<String>), Vec<Diagnostic>> {
+fn run(test: &PolicyTest, is_update: bool) -> Result<(Ran, Option<String>), Vec<Diagnostic>> {
     let folder = Path::new(&*test.file)
         .parent()
         .unwrap_or(Path::new(""))
@@ -100,6 +101,7 @@ fn run(test: &PolicyTest) -> Result<(Ran, Option<String>), Vec<Diagnostic>> {
         .expect
         .output
         .as_ref()
+        .filter(|_| !is_update)
         .map(|name| read_text(&folder.join(name)))
         .transpose()?;
     let mut files = Vec::new();
@@ -181,7 +183,23 @@ fn run(test: &PolicyTest) -> Result<(Ran, Option<String>), Vec<Diagnostic>> {
             .collect();
     }
     ran.problems = say_once(problems);
+    if is_update && let (Some(name), Some(output)) = (&spec.expect.output, &ran.output) {
+        update(&folder.join(name), output).map_err(|problem| vec![problem])?;
+    }
     Ok((ran, expected))
+}
+
+/// Writes what came out where it is expected, unless it stands there already.
+fn update(path: &Path, output: &[u8]) -> Result<(), Diagnostic> {
+    if std::fs::read(path).is_ok_and(|there| there == output) {
+        return Ok(());
+    }
+    let name = path.display();
+    write_whole(path, output).map_err(|error| {
+        Diagnostic::error(Code::File, format!("`{name}` cannot be written: {error}"))
+    })?;
+    tell(&format!("wrote {name}\n"));
+    Ok(())
 }
 
 fn read_text(path: &Path) -> Result<String, Vec<Diagnostic>> {

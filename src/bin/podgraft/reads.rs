@@ -18,8 +18,7 @@ use crate::write::{Identity, identity_of};
 #[derive(Debug, Clone, Default)]
 pub struct Reads {
     manifests: Vec<PathBuf>,
-    include: Vec<String>,
-    exclude: Vec<String>,
+    filters: args::Manifests,
     /// Policies, context and configuration.
     others: Vec<PathBuf>,
 }
@@ -44,8 +43,7 @@ impl Reads {
         let others = policies.given.iter().chain(&run.manifests.context).cloned();
         Reads {
             manifests: run.paths.clone(),
-            include: run.manifests.include.clone(),
-            exclude: run.manifests.exclude.clone(),
+            filters: run.manifests.clone(),
             others: others.chain(config).chain(application).collect(),
         }
     }
@@ -57,7 +55,7 @@ impl Reads {
 
     /// The files that are there now.
     pub fn originals(&self) -> Originals {
-        let filter = PathFilter::new(&self.include, &self.exclude).unwrap_or_default();
+        let filter = PathFilter::new(&self.filters).unwrap_or_default();
         let mut originals = Originals::default();
         for (paths, filter) in [
             (&self.manifests, &filter),

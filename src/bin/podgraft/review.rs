@@ -1,6 +1,7 @@
 //! `diff`, `explain`, `inspect` and `check`: what the pipeline found out, in the form that was asked for.
 
 use clap::error::ErrorKind;
+use podgraft::config;
 use podgraft::diagnostic::{Diagnostic, Severity};
 use podgraft::edit::yaml_document;
 use podgraft::options::Options;
@@ -17,6 +18,7 @@ use crate::against::graft_against;
 use crate::args::{self, CheckFormat, DiffFormat, ExplainFormat, InspectFormat};
 use crate::output::print;
 use crate::owners;
+use crate::repository::repository;
 use crate::run::{Exit, Grafted, Purpose, Wish, graft_all, reads_stdin, refuse, usage};
 use crate::show::{Voice, stdout_columns};
 
@@ -75,9 +77,10 @@ pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
     };
     let wish = Wish {
         ask,
+        orphans: args.against_policy.is_empty(),
         ..Wish::of(purpose(args))
     };
-    let grafted = match args.against_policy.as_slice() {
+    let mut grafted = match args.against_policy.as_slice() {
         [] => graft_all(&args.run, wish)?,
         old => graft_against(&args.run, old, wish)?,
     };
@@ -85,8 +88,19 @@ pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
         return Ok(exit);
     }
+    let repository = (!args.relative).then(repository).flatten();
+    if let Some(repository) = &repository {
+        grafted.name_from(repository);
+    }
+    let is_below_root = repository.is_some_and(|repository| repository.is_below_root());
     let reported = grafted.reported();
-    let shown = match render_diff(args, &reported, voice.stdout_paint()) {
+    let shown = match render_diff(
+        args,
+        &reported,
+        &grafted.problems,
+        is_below_root,
+        voice.stdout_paint(),
+    ) {
         Ok(shown) => shown,
         Err(problem) => {
             voice.show(&[problem]);
@@ -102,7 +116,7 @@ pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
         &[
             grafted.named_configuration(),
             text::skipped(&reported),
-            text::totals(&reported),
+            text::totals(&reported, text::Deed::Shown),
         ]
         .concat(),
     );
@@ -117,6 +131,8 @@ pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
 fn render_diff(
     args: &args::Diff,
     files: &[ReportedFile<'_>],
+    problems: &[Diagnostic],
+    is_below_root: bool,
     paint: Paint,
 ) -> Result<String, Diagnostic> {
     let owners = match args.group_by {
@@ -130,19 +146,24 @@ fn render_diff(
         (Some(args::GroupBy::Namespace | args::GroupBy::Codeowners), _) => GroupBy::Namespace,
     };
     Ok(match args.output {
-        DiffFormat::Unified => unified::render_for(reader(), files, paint),
+        DiffFormat::Unified => unified::render_for(reader(is_below_root), files, paint),
         DiffFormat::Summary => summary::render(files, paint),
         DiffFormat::Stat => stat::render(files, paint),
         DiffFormat::Json => diff_json::render(files, group_by),
-        DiffFormat::Markdown => markdown::render(files, group_by),
-        DiffFormat::Html => html::render(files),
+        DiffFormat::Markdown => markdown::render(files, group_by, problems),
+        DiffFormat::Html => html::render(files, problems),
         DiffFormat::Sarif => diff_sarif::render(files),
     })
 }
 
 /// On a terminal nobody applies the patch.
-fn reader() -> Reader {
-    stdout_columns().map_or(Reader::Program, Reader::Person)
+fn reader(is_below_root: bool) -> Reader {
+    let program = if is_below_root {
+        Reader::Git
+    } else {
+        Reader::Program
+    };
+    stdout_columns().map_or(program, Reader::Person)
 }
 
 /// `podgraft explain -p POLICY`.
@@ -179,10 +200,20 @@ fn ask_for_findings(options: &mut Options) {
 
 /// `podgraft check`.
 pub fn check(args: &args::Check) -> Result<Exit, clap::Error> {
+    let mut run = args.run.clone();
+    run.policies
+        .configured
+        .require
+        .extend(args.require.iter().cloned());
+    if run.manifests.shard.is_some() && !args.require.is_empty() {
+        let message = "--require is about all workloads, and --shard looks at some of them";
+        return Err(usage(ErrorKind::ArgumentConflict, message));
+    }
     let mut grafted = graft_all(
-        &args.run,
+        &run,
         Wish {
             ask: ask_for_findings,
+            orphans: true,
             ..Wish::of(&Purpose::Elsewhere)
         },
     )?;
@@ -197,7 +228,16 @@ pub fn check(args: &args::Check) -> Result<Exit, clap::Error> {
     }
     grafted.keep_wanted(&args.run.manifests.workloads);
     let reported = grafted.reported();
-    let checked = Checked::new(&reported, &findings);
+    let demands = &grafted.demands;
+    let mut findings = findings;
+    if demands.is_whole {
+        findings.extend(config::require::check(&demands.require, &reported));
+    }
+    let mut checked = Checked::new(&reported, &findings);
+    checked.accept(|found| demands.acknowledged.iter().any(|one| one.covers(found)));
+    if demands.is_whole {
+        checked.add(&config::unused(&demands.acknowledged));
+    }
     let shown = match args.output {
         CheckFormat::Text => check::text::render(&checked, voice.stdout_paint()),
         CheckFormat::Json => check::json::render(&checked),
@@ -210,7 +250,7 @@ pub fn check(args: &args::Check) -> Result<Exit, clap::Error> {
         voice.tell(&check::text::totals(&checked));
     }
     let fails = checked.number(Severity::Error) > 0
-        || args.run.output.strict && checked.number(Severity::Warning) > 0;
+        || demands.is_strict && checked.number(Severity::Warning) > 0;
     Ok(give(
         voice,
         &shown,

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory;
 use clap::error::ErrorKind;
+use podgraft::config::Requirement;
 use podgraft::debug;
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
 use podgraft::graft::Options;
@@ -13,13 +13,14 @@ use podgraft::graft::settle::Settling;
 use podgraft::inventory::Needs;
 use podgraft::manifest::workload::PodKinds;
 use podgraft::options::TakeOut;
-use podgraft::options::WorkloadPattern;
+use podgraft::options::{Acknowledgement, WorkloadPattern};
+use podgraft::policy::schema::nearest;
 use podgraft::report::json::Verdict;
 use podgraft::report::{FileReport, PolicyReport, ReportedFile, WorkloadReport, json, text};
 use podgraft::report::{Outcome, one_line, say_once};
 use podgraft::select::kinds::unknown_kinds;
 
-use crate::args::{self, Cli, DebugFormat};
+use crate::args::{self, DebugFormat, fit};
 use crate::facts::{Sources, gather};
 use crate::grafting::{graft_texts, pipe_text};
 use crate::output::{GraftedFile, Target, check_apart, print, release_piped, write_result};
@@ -27,6 +28,7 @@ use crate::pipeline::{Piped, Release};
 use crate::policies::{self, Loaded, builtin_names, stdin_readers};
 use crate::progress;
 use crate::reads::Reads;
+use crate::repository::Repository;
 use crate::settings::{self, Role};
 use crate::show::Voice;
 use crate::texts::{Text, keep_for_facts, named, read_texts, texts_of};
@@ -55,10 +57,40 @@ pub struct Grafted {
     pub problems: Vec<Diagnostic>,
     /// The `podgraft.yaml` that was read.
     configuration: Option<PathBuf>,
+    /// What it, and flags, demand of the result.
+    pub demands: Demands,
     /// What was read, and must not be written over.
     pub reads: Reads,
     /// Where the result is, when the one text was not kept.
     piped: Option<Piped>,
+}
+
+/// What is demanded of a result beside that it can be had.
+#[derive(Debug, Default, Clone)]
+pub struct Demands {
+    /// No warnings.
+    pub is_strict: bool,
+    /// Policies that must be for certain workloads.
+    pub require: Vec<Requirement>,
+    /// Findings that are accepted.
+    pub acknowledged: Vec<Acknowledgement>,
+    /// All workloads of the place were looked at, by all its policies.
+    pub is_whole: bool,
+}
+
+impl Demands {
+    fn of(run: &args::Run) -> Self {
+        let (policies, configured) = (&run.policies, &run.policies.configured);
+        Demands {
+            is_strict: run.output.strict,
+            require: configured.require.clone(),
+            acknowledged: configured.acknowledged.clone(),
+            is_whole: run.manifests.workloads.is_empty()
+                && run.manifests.shard.is_none()
+                && policies.only.is_empty()
+                && policies.skip.is_empty(),
+        }
+    }
 }
 
 /// What a command wants of the run.
@@ -72,6 +104,8 @@ pub struct Wish<'p> {
     pub pipe: Option<Release>,
     /// What is to be known beside.
     pub ask: fn(&mut Options),
+    /// Workloads that were injected by policies which are not given are named.
+    pub orphans: bool,
 }
 
 impl<'p> Wish<'p> {
@@ -82,6 +116,7 @@ impl<'p> Wish<'p> {
             details: true,
             pipe: None,
             ask: |_| {},
+            orphans: false,
         }
     }
 
@@ -203,17 +238,16 @@ pub fn debug(args: &args::Debug) -> Result<Exit, clap::Error> {
     Ok(Exit::Done)
 }
 
-/// With the usage line of `apply`, which `diff` shares but for its output.
+/// Wrong usage of the command that runs.
 pub fn usage(kind: ErrorKind, message: impl std::fmt::Display) -> clap::Error {
-    Cli::command()
-        .override_usage("podgraft apply|diff|debug -p POLICY... [OPTIONS] [PATH]...")
-        .error(kind, message)
+    fit::running().error(kind, message)
 }
 
 pub fn check_usage(run: &args::Run, purpose: &Purpose) -> Result<PathFilter, clap::Error> {
     let needs_none = matches!(purpose, Purpose::TakeOut { .. } | Purpose::Read);
     if run.policies.prune && run.policies.set.is_none() {
-        let message = "--prune needs the set: add --set NAME, or `set: NAME` in podgraft.yaml";
+        let message =
+            "--prune needs the set: add --policy-set NAME, or `set: NAME` in podgraft.yaml";
         return Err(usage(ErrorKind::MissingRequiredArgument, message));
     }
     if run.policies.given.is_empty() && !needs_none {
@@ -235,8 +269,7 @@ pub fn check_usage(run: &args::Run, purpose: &Purpose) -> Result<PathFilter, cla
                        Name files or folders, or pipe manifests in: helm template ... | podgraft apply -p POLICY";
         return Err(usage(ErrorKind::MissingRequiredArgument, message));
     }
-    PathFilter::new(&run.manifests.include, &run.manifests.exclude)
-        .map_err(|error| usage(ErrorKind::ValueValidation, error))
+    PathFilter::new(&run.manifests).map_err(|error| usage(ErrorKind::ValueValidation, error))
 }
 
 /// Reads everything and plans the whole result; nothing is written.
@@ -260,7 +293,7 @@ pub fn graft_all(run: &args::Run, wish: Wish<'_>) -> Result<Grafted, clap::Error
 /// # Errors
 /// A glob that cannot be read.
 pub fn graft_host(run: &args::Run) -> Result<Grafted, clap::Error> {
-    let filter = PathFilter::new(&run.manifests.include, &run.manifests.exclude)
+    let filter = PathFilter::new(&run.manifests)
         .map_err(|error| usage(ErrorKind::ValueValidation, error))?;
     let Walk {
         inputs,
@@ -328,6 +361,7 @@ fn graft_loaded(
         ..options(run, wish.purpose, given.clone())
     };
     (wish.ask)(&mut options);
+    options.given = wish.orphans.then(|| given.clone());
     let is_stream = pipe == Some(Release::Immediately);
     let context = &run.manifests.context;
     let sources = Sources {
@@ -422,6 +456,9 @@ fn finish(
         problems.extend(across::notes(policies, &reports));
     }
     problems = say_once(problems);
+    if run.manifests.shard.is_none() {
+        problems.extend(unmet_workloads(options, &files));
+    }
     if !problems.iter().any(Diagnostic::is_error) {
         // What one shard has nothing of, another may have.
         problems.extend(if run.manifests.shard.is_none() {
@@ -436,9 +473,44 @@ fn finish(
         files,
         problems,
         configuration: run.policies.configured.file.clone(),
+        demands: Demands::of(run),
         reads: Reads::of(run),
         piped,
     }
+}
+
+/// What `--workload` asks for and no manifest has: whoever misspells a name must not read that all is well.
+fn unmet_workloads(options: &Options, files: &[GraftedFile]) -> Vec<Diagnostic> {
+    let unmet: Vec<&WorkloadPattern> = options
+        .workloads
+        .iter()
+        .filter(|pattern| !pattern.is_met())
+        .collect();
+    // What could not be read may hold it.
+    let is_unread = |file: &GraftedFile| file.report.diagnostics.iter().any(Diagnostic::is_error);
+    if unmet.is_empty() || files.iter().any(is_unread) {
+        return Vec::new();
+    }
+    let workloads = files.iter().flat_map(|file| &file.report.workloads);
+    let mut titles: Vec<String> = workloads.map(WorkloadReport::title).collect();
+    titles.sort_by_cached_key(|title| title.to_lowercase());
+    titles.dedup();
+    let problem = |pattern: &&WorkloadPattern| {
+        let wanted = pattern.text.replacen('/', " ", 1).to_lowercase();
+        let lower: Vec<String> = titles.iter().map(|title| title.to_lowercase()).collect();
+        let near = nearest(&wanted, lower.iter().map(String::as_str))
+            .and_then(|near| lower.iter().position(|one| one == near));
+        let help = match near {
+            Some(at) => format!("did you mean `--workload '{}'`?", titles[at]),
+            None => "kinds are written as in kubectl; `podgraft inspect -A` lists the workloads that are there".to_owned(),
+        };
+        let message = format!(
+            "`--workload {}` fits no workload of the manifests",
+            pattern.text
+        );
+        Diagnostic::error(Code::NoMatch, message).help(help)
+    };
+    unmet.iter().map(problem).collect()
 }
 
 /// Bytes of a text, which may not be read yet.
@@ -478,6 +550,9 @@ fn options(run: &args::Run, purpose: &Purpose, given: Vec<String>) -> Options {
         parse_all: run.manifests.parse_all,
         workloads: run.manifests.workloads.clone(),
         image_env: run.manifests.image_env.clone(),
+        namespaces: run.policies.configured.namespaces.clone(),
+        acknowledged: run.policies.configured.acknowledged.clone(),
+        labels: !run.policies.configured.require.is_empty(),
         details: true,
         needs: run.output.report.is_some(),
         forbid: run.policies.forbid.clone(),
@@ -548,6 +623,7 @@ impl Grafted {
             files: Vec::new(),
             problems,
             configuration: None,
+            demands: Demands::of(run),
             reads: Reads::of(run),
             piped: None,
         }
@@ -595,6 +671,16 @@ impl Grafted {
             .for_each(|file| file.report.workloads.retain(is_wanted));
     }
 
+    /// Names files in patches from the root of a repository.
+    pub fn name_from(&mut self, repository: &Repository) {
+        for file in &mut self.files {
+            let path = file.input.path().and_then(|path| repository.path_of(&path));
+            if let Some(path) = path {
+                file.path = path.into_os_string().into_encoded_bytes();
+            }
+        }
+    }
+
     /// Nobody named it, so the report does.
     pub fn named_configuration(&self) -> String {
         self.configuration
@@ -623,8 +709,8 @@ pub fn refuse(grafted: &Grafted, output: &args::Output, voice: Voice) -> Option<
         .iter()
         .map(|problem| problem.severity)
         .max();
-    let is_refused =
-        worst == Some(Severity::Error) || output.strict && worst == Some(Severity::Warning);
+    let is_refused = worst == Some(Severity::Error)
+        || (output.strict || grafted.demands.is_strict) && worst == Some(Severity::Warning);
     let verdict = if is_refused {
         Verdict::Refused
     } else {

@@ -5,8 +5,10 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use globset::GlobMatcher;
 use podgraft::config::{Config, ConfigParam, FILE_NAME, Given, Record, read, read_application};
 use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::options::FolderNamespaces;
 use podgraft::policy::read::PolicyFile;
 
 use crate::args;
@@ -58,11 +60,13 @@ pub fn add(run: &mut args::Run, config: Config, folder: &Path) {
         Given::WithParams
     };
     if given == Given::WithParams {
-        run.policies.given = config
-            .policies
-            .iter()
-            .map(|policy| from_folder(folder, policy))
-            .collect();
+        for own in config.policies {
+            let path = from_folder(folder, &own.given);
+            run.policies.given.push(path.clone());
+            if !own.is_plain() {
+                run.policies.configured.uses.push((path, own));
+            }
+        }
     }
     run.policies.set = run.policies.set.take().or(config.set);
     if !run.policies.record && !run.policies.no_record && !run.policies.no_marker {
@@ -77,6 +81,7 @@ pub fn add(run: &mut args::Run, config: Config, folder: &Path) {
     configured.image_mirrors.extend(config.image_mirrors);
     configured.allows_application_config |= config.allow_application_config;
     let manifests = &mut run.manifests;
+    manifests.is_include_configured |= manifests.include.is_empty();
     for (flags, words) in [
         (&mut manifests.include, config.include),
         (&mut manifests.exclude, config.exclude),
@@ -85,6 +90,17 @@ pub fn add(run: &mut args::Run, config: Config, folder: &Path) {
             *flags = words;
         }
     }
+    if manifests.namespace.is_none() {
+        manifests.namespace = config.namespace;
+        run.policies.configured.namespaces = folder_namespaces(config.namespaces, folder);
+    }
+    manifests.image_env.splice(0..0, config.image_env);
+    run.output.strict |= config.strict;
+    run.policies.configured.require.extend(config.require);
+    run.policies
+        .configured
+        .acknowledged
+        .extend(config.acknowledged);
     run.policies.forbid.extend(config.forbid);
     let manifests = &mut run.manifests;
     manifests
@@ -92,6 +108,16 @@ pub fn add(run: &mut args::Run, config: Config, folder: &Path) {
         .extend(config.context.iter().map(|path| folder.join(path)));
     manifests.pod_templates.extend(config.pod_templates);
     manifests.kube_version = manifests.kube_version.or(config.kube_minor);
+}
+
+/// Globs of folders are from the configuration's own.
+fn folder_namespaces(globs: Vec<(GlobMatcher, String)>, folder: &Path) -> Option<FolderNamespaces> {
+    if globs.is_empty() {
+        return None;
+    }
+    let here = env::current_dir().unwrap_or_default();
+    let root = here.join(folder);
+    Some(FolderNamespaces { here, root, globs })
 }
 
 fn has_policy(policies: &args::Policies) -> bool {

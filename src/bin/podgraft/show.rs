@@ -16,10 +16,14 @@ use podgraft::report::json::render_diagnostic;
 use podgraft::report::shown::{brief, for_log, is_unsafe, lines, one_line};
 use podgraft::report::unified::folded;
 
+use textwrap::{WordSeparator, WordSplitter};
+
 use crate::args;
 
 /// So many diagnostics of one code are shown to people; the others are counted.
 const MOST_OF_A_CODE: usize = 100;
+/// So many workloads of which the same is said are named.
+const MOST_ALIKE: usize = 5;
 const WIDTH: usize = 110;
 
 /// Asks the system for the width of a terminal.
@@ -141,8 +145,16 @@ impl Voice {
         };
         GraphicalReportHandler::new_themed(theme)
             .with_width(width())
+            .with_break_words(false)
+            .with_word_separator(WordSeparator::AsciiSpace)
+            .with_word_splitter(WordSplitter::NoHyphenation)
             .with_links(false)
     }
+}
+
+/// Says something for people, of a command without flags for it.
+pub fn tell(text: &str) {
+    say(&lines(text));
 }
 
 /// Shows one diagnostic of a command without flags for it.
@@ -235,6 +247,7 @@ fn render_short(diagnostic: &Diagnostic) -> String {
     if let Some(help) = &diagnostic.help {
         let _ = writeln!(shown, "  help: {}", sentence(help));
     }
+    let _ = writeln!(shown, "  more: podgraft explain {}", diagnostic.code.name());
     shown
 }
 
@@ -271,11 +284,11 @@ fn tally(diagnostics: &[Diagnostic]) -> String {
 fn render_text(diagnostics: &[&Diagnostic], renderer: &GraphicalReportHandler) -> String {
     let mut shown = String::new();
     let mut counts: BTreeMap<Code, usize> = BTreeMap::new();
-    for diagnostic in diagnostics {
+    for (diagnostic, others) in folded_alike(diagnostics) {
         let number = counts.entry(diagnostic.code).or_default();
         *number += 1;
         if *number <= MOST_OF_A_CODE {
-            render_one(diagnostic, renderer, &mut shown);
+            render_one(diagnostic, &others, renderer, &mut shown);
         }
     }
     for (code, number) in counts
@@ -292,14 +305,89 @@ fn render_text(diagnostics: &[&Diagnostic], renderer: &GraphicalReportHandler) -
     shown
 }
 
-fn render_one(diagnostic: &Diagnostic, renderer: &GraphicalReportHandler, shown: &mut String) {
+/// The first of all that say the same of other workloads, with the others.
+fn folded_alike<'d>(diagnostics: &[&'d Diagnostic]) -> Vec<(&'d Diagnostic, Vec<&'d Diagnostic>)> {
+    let mut folded: Vec<(&Diagnostic, Vec<&Diagnostic>)> = Vec::new();
+    let mut known: BTreeMap<(Code, Severity, String, String), usize> = BTreeMap::new();
+    for diagnostic in diagnostics {
+        // Each error has to be mended by itself.
+        let Some(title) = diagnostic
+            .workload
+            .as_ref()
+            .filter(|_| !diagnostic.is_error())
+        else {
+            folded.push((diagnostic, Vec::new()));
+            continue;
+        };
+        let of_any = |text: &str| text.replace(&**title, "");
+        let help = diagnostic.help.as_deref().unwrap_or_default();
+        let key = (
+            diagnostic.code,
+            diagnostic.severity,
+            of_any(&diagnostic.message),
+            without_file(diagnostic, help),
+        );
+        match known.get(&key) {
+            Some(at) => folded[*at].1.push(diagnostic),
+            None => {
+                known.insert(key, folded.len());
+                folded.push((diagnostic, Vec::new()));
+            }
+        }
+    }
+    folded
+}
+
+/// Advice names the file at hand.
+fn without_file(diagnostic: &Diagnostic, help: &str) -> String {
+    match diagnostic.labels.first() {
+        Some(label) => help.replace(&*label.place.source, ""),
+        None => help.to_owned(),
+    }
+}
+
+/// `the same of 86 more workloads: Deployment shop/a (a.yaml:3), ...`.
+fn named_alike(others: &[&Diagnostic]) -> String {
+    let name = |other: &&Diagnostic| {
+        let title = other.workload.as_deref().unwrap_or_default();
+        let place = other.labels.first().map_or(String::new(), |label| {
+            format!(" ({}:{})", label.place.source, label.place.line)
+        });
+        one_line(&format!("{title}{place}"))
+    };
+    let named: Vec<String> = others.iter().take(MOST_ALIKE).map(name).collect();
+    let (plural, rest) = match others.len() {
+        1 => ("", ""),
+        number if number > MOST_ALIKE => ("s", ", ...; --diagnostics json lists all"),
+        _ => ("s", ""),
+    };
+    let number = others.len();
+    format!(
+        "  the same of {number} more workload{plural}: {}{rest}\n",
+        named.join(", ")
+    )
+}
+
+fn render_one(
+    diagnostic: &Diagnostic,
+    others: &[&Diagnostic],
+    renderer: &GraphicalReportHandler,
+    shown: &mut String,
+) {
     let view = View::of(diagnostic);
     let mut rendered = String::new();
     if renderer.render_report(&mut rendered, &view).is_err() {
         rendered = format!("{}: {}\n", diagnostic.code.name(), view.message);
     }
     shown.push_str(&for_log(rendered));
-    shown.push('\n');
+    if !others.is_empty() {
+        shown.push_str(&named_alike(others));
+    }
+    let _ = writeln!(
+        shown,
+        "  more: podgraft explain {}\n",
+        diagnostic.code.name()
+    );
 }
 
 /// A sentence as people get it.

@@ -1,5 +1,6 @@
 //! The paths of the command line to files: folders are walked, sorted, and filtered; nothing is parsed here.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -12,6 +13,7 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::glob::{self, Of};
 use walkdir::{DirEntry, WalkDir};
 
+use crate::args;
 use crate::kustomization;
 
 /// Files that kustomize, kpt and Helm keep beside manifests.
@@ -94,6 +96,7 @@ pub struct Walk {
     pub inputs: Vec<Input>,
     /// Errors and warnings.
     pub problems: Vec<Diagnostic>,
+    has_folders: bool,
     /// The paths of the inputs; none stands for stdin.
     seen: HashSet<Option<PathBuf>>,
 }
@@ -103,18 +106,23 @@ pub struct Walk {
 pub struct PathFilter {
     include: Vec<PathGlob>,
     exclude: Vec<PathGlob>,
+    /// A glob of `include` that no file fits is no mistake.
+    is_lenient: bool,
 }
 
 /// A glob with a `/` is compared with the path from the folder, one without with the file's name.
 #[derive(Debug)]
 struct PathGlob {
+    text: String,
     matcher: GlobMatcher,
     is_path: bool,
+    /// A file that was found fits.
+    is_met: Cell<bool>,
 }
 
 impl PathFilter {
     /// Compiles the globs.
-    pub fn new(include: &[String], exclude: &[String]) -> Result<Self, String> {
+    pub fn new(manifests: &args::Manifests) -> Result<Self, String> {
         let compile = |globs: &[String]| {
             globs
                 .iter()
@@ -122,8 +130,9 @@ impl PathFilter {
                 .collect::<Result<_, _>>()
         };
         Ok(PathFilter {
-            include: compile(include)?,
-            exclude: compile(exclude)?,
+            include: compile(&manifests.include)?,
+            exclude: compile(&manifests.exclude)?,
+            is_lenient: manifests.is_include_configured,
         })
     }
 
@@ -132,7 +141,35 @@ impl PathFilter {
     }
 
     fn includes(&self, relative: &Path) -> bool {
-        self.include.is_empty() || self.include.iter().any(|glob| glob.fits(relative))
+        // Every glob is asked: one that fits nothing is an error.
+        self.include.is_empty()
+            || self
+                .include
+                .iter()
+                .filter(|glob| glob.fits(relative))
+                .count()
+                > 0
+    }
+
+    /// `--include` globs that no file of the folders fits.
+    fn unmet(&self) -> Vec<Diagnostic> {
+        // Other globs may be the ones that this folder has files for.
+        let is_all = self.include.iter().all(|glob| !glob.is_met.get());
+        let problem = |glob: &PathGlob| {
+            let message = format!("`--include {}` fits no file of the folders", glob.text);
+            let help = "a glob without a `/` is compared with the file's name, one with a `/` with the path from the \
+                        folder that is named; `**` stands for any folders";
+            let problem = match is_all {
+                true => Diagnostic::error(Code::NoMatch, message),
+                false => Diagnostic::warning(Code::NoMatch, message),
+            };
+            problem.help(help)
+        };
+        let unmet = self
+            .include
+            .iter()
+            .filter(|glob| !self.is_lenient && !glob.is_met.get());
+        unmet.map(problem).collect()
     }
 }
 
@@ -143,16 +180,20 @@ impl PathGlob {
             .unwrap_or(text)
             .trim_end_matches('/');
         Ok(PathGlob {
+            text: text.to_owned(),
+            is_met: Cell::default(),
             matcher: glob::compile(plain, Of::Path)?,
             is_path: plain.contains('/'),
         })
     }
 
     fn fits(&self, relative: &Path) -> bool {
-        match relative.file_name() {
+        let fits = match relative.file_name() {
             Some(name) if !self.is_path => self.matcher.is_match(name),
             _ => self.matcher.is_match(relative),
-        }
+        };
+        self.is_met.set(self.is_met.get() || fits);
+        fits
     }
 }
 
@@ -174,6 +215,15 @@ pub fn walk(paths: &[PathBuf], filter: &PathFilter) -> Walk {
                 .problems
                 .push(unreadable(&path.to_string_lossy(), &error)),
         }
+    }
+    if walk.has_folders {
+        let unmet = filter.unmet();
+        // Where no file fits, that is why the folder is empty.
+        if unmet.iter().any(Diagnostic::is_error) {
+            walk.problems
+                .retain(|problem| problem.code != Code::NoManifests);
+        }
+        walk.problems.extend(unmet);
     }
     walk
 }
@@ -197,6 +247,7 @@ impl Walk {
     }
 
     fn add_folder(&mut self, folder: &Path, filter: &PathFilter) {
+        self.has_folders = true;
         let (mut found, problems) = find_in_folder(folder, filter);
         self.problems.extend(problems);
         found.sort_by(|a, b| {
@@ -228,7 +279,8 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
         Ok(root) => root,
         Err(error) => return (found, vec![unreadable(&folder.to_string_lossy(), &error)]),
     };
-    let (mut left_out, mut kustomizations) = (Vec::new(), Vec::new());
+    let (mut left_out, mut templates, mut kustomizations) =
+        (Vec::new(), Vec::new(), Vec::new());
     let mut has_links = false;
     let walked = WalkDir::new(folder)
         .follow_links(true)
@@ -237,6 +289,10 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
             let relative = entry.path().strip_prefix(folder).unwrap_or(entry.path());
             has_links |= entry.path_is_symlink();
             let is_wanted = entry.depth() == 0 || !is_hidden(entry) && !filter.excludes(relative);
+            if is_wanted && is_templates_of_chart(entry) {
+                templates.push(entry.path().to_path_buf());
+                return false;
+            }
             if is_wanted && leads_out(entry, &root) {
                 left_out.push(entry.path().to_path_buf());
                 return false;
@@ -268,6 +324,7 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
     let wanted = |path: &PathBuf| {
         fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) || is_manifest_name(path)
     };
+    problems.extend(passed_over(&templates));
     problems.extend(
         left_out
             .into_iter()
@@ -338,6 +395,33 @@ fn pass_over_patches(
         !is_patch
     });
     notes
+}
+
+/// Templates are no manifests, and a chart is often kept beside what was rendered from it.
+fn is_templates_of_chart(entry: &DirEntry) -> bool {
+    entry.depth() > 0
+        && entry.file_type().is_dir()
+        && entry.file_name() == "templates"
+        && entry.path().with_file_name("Chart.yaml").is_file()
+}
+
+fn passed_over(templates: &[PathBuf]) -> Option<Diagnostic> {
+    let first = templates.first()?;
+    let more = match templates.len() - 1 {
+        0 => String::new(),
+        1 => " and those of one more chart".to_owned(),
+        more => format!(" and those of {more} more charts"),
+    };
+    let message = format!(
+        "the templates in `{}`{more} are passed over",
+        first.display()
+    );
+    let chart = first.parent().unwrap_or(first);
+    let help = format!(
+        "a chart is rendered first: helm template RELEASE {} | podgraft ...",
+        chart.display()
+    );
+    Some(Diagnostic::note(Code::NotRendered, message).help(help))
 }
 
 fn leads_out(entry: &DirEntry, root: &Path) -> bool {

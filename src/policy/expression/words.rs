@@ -6,7 +6,20 @@ use cel::{ExecutionError, Value as Cel};
 pub(super) fn in_words(error: ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => {
-            format!("there is no `{key}` here (ask with `has(...)`, or read it with `.?{key}`)")
+            let key = key.to_string();
+            let is_field = !key.is_empty()
+                && !key.starts_with(|char: char| char.is_ascii_digit())
+                && key
+                    .chars()
+                    .all(|char| char.is_ascii_alphanumeric() || char == '_');
+            match is_field {
+                true => format!(
+                    "there is no `{key}` here (ask with `has(...)`, or read it with `.?{key}.orValue('')`)"
+                ),
+                false => format!(
+                    "there is no `{key}` here (ask with `'{key}' in ...`, or read it with `[?'{key}'].orValue('')`)"
+                ),
+            }
         }
         ExecutionError::FunctionError { function, message } => {
             format!("{}: {message}", function.trim_start_matches('@'))

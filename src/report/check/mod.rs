@@ -49,11 +49,13 @@ pub fn is_finding(code: Code) -> bool {
             | Code::TooLong
             | Code::UnknownAlias
             | Code::NoManifests
+            | Code::NoMatch
             | Code::File
             | Code::BadPolicy
             | Code::UnknownField
             | Code::WrongType
             | Code::DuplicatePolicy
+            | Code::DigestMismatch
             | Code::UnknownPolicy
             | Code::UnknownParam
             | Code::BadParam
@@ -81,6 +83,15 @@ impl<'a> Checked<'a> {
                 |other: &Finding| other.diagnostic.is_error() && other.workload == finding.workload;
             finding.diagnostic.code != Code::LeftAlone || !said.iter().any(is_said)
         });
+        // That a namespace is not known is why the policy only nearly applies.
+        findings.retain(|finding| {
+            let is_cause = |other: &Finding| {
+                other.diagnostic.code == Code::UnknownNamespace
+                    && other.workload == finding.workload
+                    && other.diagnostic.policy == finding.diagnostic.policy
+            };
+            finding.diagnostic.code != Code::NearMiss || !said.iter().any(is_cause)
+        });
         findings.extend(said);
         let order = |finding: &Finding| {
             let place = finding.place();
@@ -93,6 +104,30 @@ impl<'a> Checked<'a> {
         };
         findings.sort_by_key(order);
         Checked { files, findings }
+    }
+
+    /// Leaves out what is accepted. What stops `apply` cannot be.
+    pub fn accept(&mut self, is_accepted: impl Fn(&Diagnostic) -> bool) {
+        let may_be = |found: &Diagnostic| {
+            !found.is_error()
+                || matches!(
+                    found.code,
+                    Code::OutOfDate | Code::OptedIn | Code::LeftAlone | Code::NotCovered
+                )
+        };
+        self.findings.retain(|finding| {
+            let found = &finding.diagnostic;
+            !may_be(found) || !is_accepted(found)
+        });
+    }
+
+    /// Adds findings that are about no manifest.
+    pub fn add(&mut self, diagnostics: &[Diagnostic]) {
+        let own = diagnostics.iter().map(|diagnostic| Finding {
+            diagnostic: diagnostic.clone(),
+            workload: None,
+        });
+        self.findings.extend(own);
     }
 
     /// How many findings there are of a severity.
@@ -145,6 +180,7 @@ fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Findin
                 );
                 found.push(
                     Diagnostic::error(Code::LeftAlone, message)
+                        .of_policy(&*met.policy)
                         .help("the message about it says what is in the way"),
                 );
             }
@@ -161,7 +197,7 @@ fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Findin
     found
         .into_iter()
         .map(|diagnostic| Finding {
-            diagnostic: place(diagnostic),
+            diagnostic: place(diagnostic).of_workload(title.clone()),
             workload: Some(title.clone()),
         })
         .collect()
@@ -207,6 +243,7 @@ fn missed(title: &str, policy: &str, skip: &Skip) -> Diagnostic {
         Some(label) if skip.in_manifest.is_some() => diagnostic.at(label.place.clone(), "found"),
         _ => diagnostic,
     };
+    let diagnostic = diagnostic.of_policy(policy);
     match &skip.hint {
         Some(hint) => diagnostic.help(hint.clone()),
         None => diagnostic,
@@ -236,7 +273,12 @@ fn of_diagnostic(diagnostic: &Diagnostic, files: &[ReportedFile<'_>]) -> Finding
         .labels
         .iter()
         .filter_map(|label| owner(&label.place, files));
-    let workload = owners.into_iter().next().map(WorkloadReport::title);
+    let owner = || owners.into_iter().next().map(WorkloadReport::title);
+    let workload = diagnostic
+        .workload
+        .as_deref()
+        .map(str::to_owned)
+        .or_else(owner);
     Finding {
         workload,
         diagnostic,

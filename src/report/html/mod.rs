@@ -9,6 +9,7 @@ use super::hunks::{Hunk, Sign};
 use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
 use super::view::WorkloadView;
 use super::{Change, ReportedFile, count, one_line, shown, without_record};
+use crate::diagnostic::{Diagnostic, Severity};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -33,7 +34,7 @@ struct Drawing<'a> {
 }
 
 /// The whole page.
-pub fn render(files: &[ReportedFile<'_>]) -> String {
+pub fn render(files: &[ReportedFile<'_>], problems: &[Diagnostic]) -> String {
     let all = reviewed(files, GroupBy::Namespace);
     let seen: usize = files
         .iter()
@@ -41,6 +42,7 @@ pub fn render(files: &[ReportedFile<'_>]) -> String {
         .sum();
     let mut page = String::with_capacity(64 << 10);
     head(&all, seen, &mut page);
+    warnings(problems, &mut page);
     for (namespace, members) in groups(&all) {
         let name = escape(namespace);
         let _ = writeln!(
@@ -61,6 +63,32 @@ pub fn render(files: &[ReportedFile<'_>]) -> String {
         "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
     );
     page
+}
+
+/// What a reviewer should look at beside the changes.
+fn warnings(problems: &[Diagnostic], page: &mut String) {
+    let of_warning = |one: &&Diagnostic| one.severity == Severity::Warning;
+    let warnings: Vec<&Diagnostic> = problems.iter().filter(of_warning).collect();
+    if warnings.is_empty() {
+        return;
+    }
+    let number = count(warnings.len(), "warning");
+    let _ = writeln!(
+        page,
+        "<details class=\"warnings\"><summary>{number}</summary><ul>"
+    );
+    for warning in warnings {
+        let place = warning.labels.first().map_or(String::new(), |label| {
+            format!(" <small>{}</small>", escape(&one_line(&label.place.link())))
+        });
+        let message = escape(&one_line(&shown::brief(&warning.message)));
+        let _ = writeln!(
+            page,
+            "<li><code>{}</code> {message}{place}</li>",
+            warning.code.name()
+        );
+    }
+    page.push_str("</ul></details>\n");
 }
 
 fn head(all: &[Reviewed<'_>], seen: usize, page: &mut String) {

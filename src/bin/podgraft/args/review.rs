@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use podgraft::config::Requirement;
+use podgraft::diagnostic::Code;
+use podgraft::policy::schema::nearest;
 
 use super::{Manifests, Output, Policies, Run};
 
@@ -20,7 +23,7 @@ pub(super) const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   podgraft explain -p agents.yaml manifests/
   podgraft explain -p agents.yaml --workload deployment/shop/orders manifests/
-  podgraft explain --code conflict";
+  podgraft explain conflict";
 
 pub(super) const INSPECT_EXAMPLES: &str = "\
 Examples:
@@ -41,6 +44,9 @@ pub struct Diff {
     /// with the new; a file, a folder or builtin:NAME; repeatable
     #[arg(long, value_name = "OLD", help_heading = "Policies")]
     pub against_policy: Vec<PathBuf>,
+    /// Name files from this folder instead of from the repository's root
+    #[arg(long, help_heading = "Output")]
+    pub relative: bool,
     /// Split json and markdown into parts
     #[arg(long, value_enum, value_name = "BY", help_heading = "Output")]
     pub group_by: Option<GroupBy>,
@@ -85,6 +91,9 @@ pub struct Check {
     /// The form of the result
     #[arg(short, long, value_enum, default_value_t = CheckFormat::Text, value_name = "FORMAT", help_heading = "Output")]
     pub output: CheckFormat,
+    /// Fail unless this policy is for so many workloads, or for all whose pod template has such labels; repeatable
+    #[arg(long, value_name = "POLICY=NUMBER|POLICY:SELECTOR", value_parser = Requirement::parse, help_heading = "Policies")]
+    pub require: Vec<Requirement>,
 }
 
 /// The forms of findings.
@@ -106,7 +115,7 @@ pub enum CheckFormat {
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Explain {
-    /// Print the page of a diagnostic code instead, as problems show it in their first line
+    /// Print the page of a diagnostic code instead; `podgraft explain CODE` is the same
     #[arg(long, value_name = "CODE", exclusive = true)]
     pub code: Option<String>,
     /// What is common to the commands that inject.
@@ -115,6 +124,22 @@ pub struct Explain {
     /// The form of the result
     #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text, value_name = "FORMAT", help_heading = "Output")]
     pub output: ExplainFormat,
+}
+
+impl Explain {
+    /// The diagnostic code whose page is asked for: a single word that is one, or nearly one, and no file.
+    pub fn asked_code(&self) -> Option<&str> {
+        if self.code.is_some() {
+            return self.code.as_deref();
+        }
+        let [path] = self.run.paths.as_slice() else {
+            return None;
+        };
+        let word = path.to_str()?;
+        let names = || Code::ALL.iter().map(|code| code.name());
+        let is_meant = Code::find(word).is_some() || nearest(word, names()).is_some();
+        (self.run.policies.given.is_empty() && is_meant && !path.exists()).then_some(word)
+    }
 }
 
 /// The forms of an explanation.

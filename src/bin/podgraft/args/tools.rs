@@ -1,6 +1,6 @@
 //! The commands for those who write policies.
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use podgraft::dangers::Danger;
 use podgraft::policy::schema::{did_you_mean, nearest};
 
@@ -25,27 +25,30 @@ Example:
 /// Of `podgraft policy convert`.
 pub const CONVERT_EXAMPLES: &str = "\
 Examples:
-  podgraft policy convert -p rookout.yaml > policy.yaml
-  kubectl get prometheusjmxexporters -o yaml | podgraft policy convert --param image=jmx-agent:1.6.0 -p -
+  podgraft policy convert rookout.yaml > policy.yaml
+  kubectl get prometheusjmxexporters -o yaml | podgraft policy convert --param image=jmx-agent:1.6.0 -
 
 The policy does what the resource does; what it cannot say stands in a comment.";
 
 /// Of `podgraft policy lint`.
 pub const LINT_EXAMPLES: &str = "\
 Examples:
-  podgraft policy lint -p agents.yaml
-  podgraft policy lint -p agents/ -o json | jq '.policies[].images'
+  podgraft policy lint agents.yaml
+  podgraft policy lint agents/ -o json | jq '.policies[].images'
 
 Exit status: 0 nothing to look at; 1 warnings; 2 a policy is refused.";
 
 /// Of `podgraft policy images`.
 pub const IMAGES_EXAMPLES: &str = "\
 Example:
-  podgraft policy images -p agents.yaml | xargs -I{} skopeo copy docker://{} docker://mirror.example.com/{}";
+  podgraft policy images agents.yaml | xargs -I{} skopeo copy docker://{} docker://mirror.example.com/{}";
 
 /// `podgraft policy lint`.
 #[derive(Debug, Args)]
 pub struct Lint {
+    /// Policies: files, folders, builtin:NAME; the same as -p
+    #[arg(value_name = "POLICY")]
+    pub files: Vec<PathBuf>,
     /// The policies.
     #[command(flatten)]
     pub policies: Policies,
@@ -72,6 +75,9 @@ pub enum LintFormat {
 /// `podgraft policy images`.
 #[derive(Debug, Args)]
 pub struct Images {
+    /// Policies: files, folders, builtin:NAME; the same as -p
+    #[arg(value_name = "POLICY")]
+    pub files: Vec<PathBuf>,
     /// The policies.
     #[command(flatten)]
     pub policies: Policies,
@@ -97,6 +103,7 @@ pub struct Suggest {
 pub const TEST_EXAMPLES: &str = "\
 Examples:
   podgraft policy test policies/tests
+  podgraft policy test --update policies/tests
   podgraft policy test -o junit policies/tests > policy-tests.xml
 
 Exit status: 0 all pass; 1 some fail; 2 a test cannot be run.";
@@ -107,6 +114,9 @@ pub struct Test {
     /// Tests (kind PolicyTest): files and folders
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
+    /// Write what comes out into the files of `expect.output`, for you to review, instead of comparing
+    #[arg(long)]
+    pub update: bool,
     /// The form of the result
     #[arg(short, long, value_enum, default_value_t = TestFormat::Table, value_name = "FORMAT")]
     pub output: TestFormat,
@@ -122,6 +132,97 @@ pub enum TestFormat {
     Table,
     /// XML for CI systems
     Junit,
+}
+
+/// Of `podgraft policy new`.
+pub const NEW_EXAMPLES: &str = "\
+Examples:
+  podgraft policy new --agent java-agent --image registry.example.com/java-agent:2.9.0 > java-agent.yaml
+  podgraft policy new --sidecar log-shipper --image registry.example.com/shipper:1.4.2 --label logs=ship
+  podgraft policy new --scrape metrics --port 9090";
+
+/// `podgraft policy new`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("kind").required(true).args(["agent", "sidecar", "scrape"]))]
+pub struct New {
+    /// What a first policy is to be.
+    #[command(flatten)]
+    pub answers: Answers,
+}
+
+/// What a first policy is to be.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "The policy")]
+pub struct Answers {
+    /// An agent of this name: an init container copies it into a volume, and a variable loads it
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    pub agent: Option<String>,
+    /// A sidecar of this name beside the application's containers
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    pub sidecar: Option<String>,
+    /// Scrape annotations for Prometheus, as a policy of this name
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    pub scrape: Option<String>,
+    /// The image of the agent or the sidecar
+    #[arg(long, value_name = "IMAGE", conflicts_with = "scrape")]
+    pub image: Option<String>,
+    /// The port that is scraped
+    #[arg(long, value_name = "PORT", requires = "scrape", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+    /// A label of the pod template by which workloads are chosen [default: runtime=java, logs=ship or metrics=scrape]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_label)]
+    pub label: Option<(String, String)>,
+}
+
+/// A name that an object may have.
+fn parse_name(text: &str) -> Result<String, String> {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_end = |byte: Option<&u8>| byte.is_some_and(|byte| is_inner(*byte) && *byte != b'-');
+    let bytes = text.as_bytes();
+    let is_name = bytes.len() <= 63
+        && bytes.iter().all(|byte| is_inner(*byte))
+        && is_end(bytes.first())
+        && is_end(bytes.last());
+    let wrong = "wanted a name such as java-agent: at most 63 lower case letters, digits and `-`";
+    is_name
+        .then(|| text.to_owned())
+        .ok_or_else(|| wrong.to_owned())
+}
+
+fn parse_label(text: &str) -> Result<(String, String), String> {
+    let is_word = |text: &str| {
+        let is_inner = |char: char| char.is_ascii_alphanumeric() || "-_./".contains(char);
+        !text.is_empty() && text.chars().all(is_inner)
+    };
+    match text.split_once('=') {
+        Some((key, value)) if is_word(key) && is_word(value) => {
+            Ok((key.to_owned(), value.to_owned()))
+        }
+        _ => Err("wanted a label such as runtime=java".to_owned()),
+    }
+}
+
+/// Of `podgraft init`.
+pub const INIT_EXAMPLES: &str = "\
+Examples:
+  podgraft init --agent java-agent --image registry.example.com/java-agent:2.9.0
+  podgraft init --use builtin:jmx-exporter
+
+Writes podgraft.yaml and, unless --use names a policy, podgraft/NAME.yaml; a file that is there is left alone.";
+
+/// `podgraft init`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("kind").required(true).args(["agent", "sidecar", "scrape", "used"]))]
+pub struct Init {
+    /// What the first policy is to be.
+    #[command(flatten)]
+    pub answers: Answers,
+    /// A policy that is there: a file, a folder or builtin:NAME
+    #[arg(long = "use", id = "used", value_name = "POLICY", conflicts_with_all = ["image", "label"], help_heading = "The policy")]
+    pub used: Option<String>,
+    /// The folder to write into
+    #[arg(value_name = "FOLDER", default_value = ".")]
+    pub folder: PathBuf,
 }
 
 /// `[POLICY:]NAME=VALUE`, as `--param` takes it.

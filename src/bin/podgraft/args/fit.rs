@@ -1,0 +1,186 @@
+//! The command line as each command shows it: what does nothing there is refused and hidden, what is seldom needed
+//! stands in `--help` only, and wrong usage is said with the usage line of the command that runs.
+
+use std::ffi::OsString;
+use std::sync::OnceLock;
+
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
+
+use super::Cli;
+
+/// Flags that a command shares with others and that do nothing in it.
+const IDLE: &[(&[&str], &[&str])] = &[
+    (
+        &["policy", "lint"],
+        &[
+            "record",
+            "no_record",
+            "no_marker",
+            "set",
+            "prune",
+            "only",
+            "skip",
+        ],
+    ),
+    (
+        &["policy", "images"],
+        &[
+            "record",
+            "no_record",
+            "no_marker",
+            "set",
+            "prune",
+            "only",
+            "skip",
+            "forbid",
+        ],
+    ),
+    (&["undo"], &["image_env", "context", "kube_version"]),
+    (
+        &["inspect"],
+        &["image_env", "context", "kube_version", "strict"],
+    ),
+    (&["debug"], &["record", "no_record"]),
+];
+
+/// What the short help shows; `--help` shows all.
+const COMMON: &[&str] = &[
+    "paths",
+    "files",
+    "given",
+    "params",
+    "only",
+    "skip",
+    "namespace",
+    "workloads",
+    "context",
+    "include",
+    "exclude",
+    "in_place",
+    "output_dir",
+    "output",
+    "format",
+    "strict",
+    "quiet",
+    "force",
+    "require",
+    "against_policy",
+    "update",
+    "all_namespaces",
+    "help",
+];
+
+/// The names of the command that runs.
+static RUNNING: OnceLock<Vec<String>> = OnceLock::new();
+
+/// All commands.
+pub fn command() -> Command {
+    fitted(Cli::command(), &mut Vec::new())
+}
+
+fn fitted(command: Command, names: &mut Vec<String>) -> Command {
+    let idle = idle(names);
+    let mut command = command.mut_args(|argument| {
+        let id = argument.get_id().as_str().to_owned();
+        let is_idle = idle.contains(&id.as_str());
+        let is_rare = !COMMON.contains(&id.as_str());
+        argument.hide(is_idle).hide_short_help(is_rare)
+    });
+    // Examples belong to the long help; at the top they are all there is.
+    if !names.is_empty()
+        && let Some(examples) = command.get_after_help().cloned()
+    {
+        command = command.after_long_help(examples).after_help("");
+    }
+    let inner: Vec<String> = command
+        .get_subcommands()
+        .map(|inner| inner.get_name().to_owned())
+        .collect();
+    for name in inner {
+        names.push(name.clone());
+        command = command.mut_subcommand(&name, |inner| fitted(inner, names));
+        names.pop();
+    }
+    command
+}
+
+fn idle(names: &[String]) -> &'static [&'static str] {
+    let is_it = |(path, _): &&(&[&str], &[&str])| path.iter().eq(names.iter());
+    IDLE.iter().find(is_it).map_or(&[], |(_, flags)| flags)
+}
+
+/// Reads the command line, or ends with what is wrong with it.
+pub fn parse(arguments: Vec<OsString>) -> Cli {
+    let matches = command().get_matches_from(arguments);
+    let (mut names, mut inner) = (Vec::new(), &matches);
+    while let Some((name, matches)) = inner.subcommand() {
+        names.push(name.to_owned());
+        inner = matches;
+    }
+    let idle = idle(&names).iter().find(|flag| is_given(inner, flag));
+    let _ = RUNNING.set(names);
+    if let Some(flag) = idle {
+        let shown = running()
+            .get_arguments()
+            .find(|argument| argument.get_id() == flag)
+            .and_then(|argument| argument.get_long().map(str::to_owned))
+            .unwrap_or_else(|| (*flag).to_owned());
+        let message = format!("--{shown} does nothing for `{}`: leave it out", title());
+        running().error(ErrorKind::UnknownArgument, message).exit();
+    }
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command()).exit())
+}
+
+fn is_given(matches: &ArgMatches, flag: &str) -> bool {
+    let source = matches
+        .try_contains_id(flag)
+        .ok()
+        .and_then(|_| matches.value_source(flag));
+    source == Some(ValueSource::CommandLine)
+}
+
+fn title() -> String {
+    RUNNING
+        .get()
+        .map_or_else(String::new, |names| names.join(" "))
+}
+
+/// The command that runs.
+pub fn running() -> Command {
+    let mut command = command();
+    command.build();
+    for name in RUNNING.get().into_iter().flatten() {
+        match command.find_subcommand(name) {
+            Some(inner) => command = inner.clone(),
+            None => break,
+        }
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_that_does_nothing_is_one_of_the_command() {
+        let mut all = command();
+        all.build();
+        for (names, flags) in IDLE {
+            let mut command = &all;
+            for name in *names {
+                command = command.find_subcommand(name).expect("the command is there");
+            }
+            for flag in *flags {
+                assert!(
+                    command
+                        .get_arguments()
+                        .any(|argument| argument.get_id() == flag),
+                    "{names:?} has no {flag}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `acknowledge` in a configuration: findings that are accepted, each with a reason.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::options::{Acknowledgement, WorkloadPattern};
+use crate::policy::schema::{did_you_mean, nearest};
+use crate::report::check::is_finding;
+use crate::yaml::value::Path;
+
+use super::read::Reader;
+use super::types::AcknowledgeEntry;
+
+impl Reader<'_, '_> {
+    /// The accepted findings.
+    pub(super) fn acknowledged(
+        &mut self,
+        entries: &[AcknowledgeEntry],
+        at: &Path,
+    ) -> Vec<Acknowledgement> {
+        let mut found = Vec::new();
+        for (index, entry) in entries.iter().enumerate() {
+            let at = at.index(index);
+            let Some(code) = self.finding(&entry.code, &at.key("code")) else {
+                continue;
+            };
+            if entry.reason.trim().is_empty() {
+                self.bad(
+                    &at.key("reason"),
+                    "`reason` must say why the finding is accepted",
+                );
+                continue;
+            }
+            let workload = match entry
+                .workload
+                .as_deref()
+                .map(WorkloadPattern::parse)
+                .transpose()
+            {
+                Ok(workload) => workload,
+                Err(message) => {
+                    self.bad(&at.key("workload"), message);
+                    continue;
+                }
+            };
+            let place = self.document.place(&at);
+            found.push(Acknowledgement::new(
+                code,
+                workload,
+                entry.policy.clone(),
+                place,
+            ));
+        }
+        found
+    }
+
+    fn finding(&mut self, name: &str, at: &Path) -> Option<Code> {
+        let names = || Code::ALL.iter().map(|code| code.name());
+        let (message, help) = match Code::find(name) {
+            Some(code) if is_finding(code) => return Some(code),
+            Some(_) => (
+                format!("`{name}` ends every run: it cannot be accepted"),
+                format!("see `podgraft explain {name}`"),
+            ),
+            None => (
+                format!("there is no diagnostic code `{name}`"),
+                nearest(name, names()).map_or_else(
+                    || "the code stands in the first line of each finding".to_owned(),
+                    did_you_mean,
+                ),
+            ),
+        };
+        self.problems
+            .push(self.document.error(Code::BadPolicy, at, message).help(help));
+        None
+    }
+}
+
+/// A warning for each entry that covered nothing: what it was about is gone, or it is misspelt.
+pub fn unused(acknowledged: &[Acknowledgement]) -> Vec<Diagnostic> {
+    let warn = |one: &Acknowledgement| {
+        let message = format!("no finding `{}` is covered by this entry", one.code.name());
+        Diagnostic::warning(Code::Unused, message)
+            .at(one.at.clone(), "used by nothing")
+            .help("take the entry out, or correct its workload and policy")
+    };
+    let unused = acknowledged.iter().filter(|one| !one.is_used());
+    unused.map(warn).collect()
+}

@@ -1,0 +1,197 @@
+//! A policy with what is other in one repository: the fields of its `match` and `containers` that a configuration has
+//! take the place of the policy's own, and its text stays at its lines.
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::read::PolicyFile;
+use crate::source::Place;
+use crate::yaml::parse::parse;
+use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::value::to_value;
+
+/// A policy as a configuration uses it.
+#[derive(Debug, Clone, Default)]
+pub struct PolicyUse {
+    /// As `-p` takes it; a path is from the configuration's folder.
+    pub given: String,
+    /// The digest that its file must have, and where that is written.
+    pub sha256: Option<(String, Place)>,
+    /// The values of parameters as they are written.
+    pub params: Vec<(String, String, Place)>,
+    /// The fields of `match`.
+    pub selects: Map<String, Value>,
+    /// The fields of `containers`.
+    pub containers: Map<String, Value>,
+    /// Where it is written, if it says more than which policy.
+    pub at: Option<Place>,
+}
+
+impl PolicyUse {
+    /// Whether it is the policy and nothing else.
+    pub fn is_plain(&self) -> bool {
+        self.at.is_none()
+    }
+
+    /// The policy's files as they are used here.
+    ///
+    /// # Errors
+    /// Another digest, or something that is no single InjectionPolicy.
+    pub fn of_files(&self, files: Vec<PolicyFile>) -> Result<Vec<PolicyFile>, Diagnostic> {
+        let Some(at) = &self.at else {
+            return Ok(files);
+        };
+        let refuse = |message: String| {
+            Diagnostic::error(Code::BadPolicy, message).at(at.clone(), "used here")
+        };
+        if self.sha256.is_none() && self.selects.is_empty() && self.containers.is_empty() {
+            return Ok(files);
+        }
+        let file = match <[PolicyFile; 1]>::try_from(files) {
+            Ok([file]) => file,
+            Err(files) => {
+                let message = format!("`{}` is {} files", self.given, files.len());
+                return Err(refuse(message).help(
+                    "`sha256`, `match` and `containers` are for one file: write an entry for each",
+                ));
+            }
+        };
+        self.check_digest(&file)?;
+        if self.selects.is_empty() && self.containers.is_empty() {
+            return Ok(vec![file]);
+        }
+        let text = self.overlaid(&file.text).map_err(|why| {
+            refuse(format!("`{}` {why}", self.given)).help(
+                "`match` and `containers` here change a file with one InjectionPolicy; `podgraft policy convert` makes \
+                 one of another operator's resource",
+            )
+        })?;
+        Ok(vec![PolicyFile { text, ..file }])
+    }
+
+    fn check_digest(&self, file: &PolicyFile) -> Result<(), Diagnostic> {
+        let Some((wanted, at)) = &self.sha256 else {
+            return Ok(());
+        };
+        let digest = Sha256::digest(file.text.as_bytes());
+        let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        if found.eq_ignore_ascii_case(wanted) {
+            return Ok(());
+        }
+        let message = format!("`{}` is not the file that this digest is of", file.name);
+        Err(Diagnostic::error(Code::DigestMismatch, message)
+            .at(at.clone(), "wanted")
+            .help(format!(
+                "read what changed in it; then write sha256: {found}"
+            )))
+    }
+
+    /// The text with the fields, every other line where it was.
+    fn overlaid(&self, text: &str) -> Result<String, &'static str> {
+        let tree = parse(text).map_err(|_| "is not YAML")?;
+        let is_policy = |root: &&NodeId| {
+            let kind = tree.get(**root, "kind").and_then(|kind| tree.scalar(kind));
+            kind == Some("InjectionPolicy")
+        };
+        let roots: Vec<&NodeId> = tree.roots().iter().filter(is_policy).collect();
+        let [root] = roots[..] else {
+            return Err("does not hold one InjectionPolicy");
+        };
+        let spec = tree.get(*root, "spec").ok_or("has no `spec`")?;
+        let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
+        for (key, fields) in [("match", &self.selects), ("containers", &self.containers)] {
+            if fields.is_empty() {
+                continue;
+            }
+            edits.push(edit_of(&tree, spec, key, fields)?);
+        }
+        edits.sort_by_key(|(at, _)| std::cmp::Reverse(at.start));
+        let mut overlaid = text.to_owned();
+        for (at, replacement) in edits {
+            overlaid.replace_range(at, &replacement);
+        }
+        Ok(overlaid)
+    }
+}
+
+/// What turns a field of `spec` into itself with other fields.
+fn edit_of(
+    tree: &Tree<'_>,
+    spec: NodeId,
+    key: &str,
+    fields: &Map<String, Value>,
+) -> Result<(std::ops::Range<usize>, String), &'static str> {
+    let json =
+        |value: &Map<String, Value>| serde_json::to_string(value).expect("a value is always JSON");
+    let Some(node) = tree.get(spec, key) else {
+        let at = tree.start(spec);
+        let is_flow = tree.kind(spec).is_flow();
+        let entry = match is_flow {
+            true => format!("{key}: {}, ", json(fields)),
+            // One line, so that what follows stands on the line behind it: the only lines that move.
+            false => {
+                let line = tree.text()[..at].rfind('\n').map_or(0, |end| end + 1);
+                format!("{key}: {}\n{}", json(fields), " ".repeat(at - line))
+            }
+        };
+        let at = if is_flow { at + 1 } else { at };
+        return Ok((at..at, entry));
+    };
+    let own = to_value(tree, node).map_err(|_| "has a value that readers disagree about")?;
+    let mut whole = own.as_object().cloned().unwrap_or_default();
+    for (name, value) in fields {
+        whole.insert(name.clone(), value.clone());
+    }
+    let span = tree.span(node);
+    let lines = tree.text()[span.clone()].matches('\n').count();
+    Ok((span, json(&whole) + &"\n".repeat(lines)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(json: &str) -> Map<String, Value> {
+        serde_json::from_str(json).expect("it is JSON")
+    }
+
+    #[test]
+    fn a_field_takes_the_place_of_the_policys_own_and_lines_stay() {
+        let text = "kind: InjectionPolicy\nspec:\n  match:\n    kinds: [Job]\n    # why\n    selector:\n      \
+                    matchLabels: {a: b}\n  inject: {}\n";
+        let own = PolicyUse {
+            selects: fields(r#"{"selector": {"matchLabels": {"c": "d"}}}"#),
+            ..PolicyUse::default()
+        };
+        let overlaid = own.overlaid(text).expect("it is one policy");
+        assert_eq!(
+            overlaid.lines().position(|line| line == "  inject: {}"),
+            text.lines().position(|line| line == "  inject: {}")
+        );
+        let tree = parse(&overlaid).expect("it is YAML");
+        let value = to_value(&tree, tree.roots()[0]).expect("it is a value");
+        assert_eq!(
+            value["spec"]["match"],
+            serde_json::json!({"kinds": ["Job"], "selector": {"matchLabels": {"c": "d"}}})
+        );
+    }
+
+    #[test]
+    fn a_field_that_is_not_there_is_added() {
+        let own = PolicyUse {
+            containers: fields(r#"{"names": ["app"]}"#),
+            ..PolicyUse::default()
+        };
+        for text in [
+            "kind: InjectionPolicy\nspec:\n  inject: {}\n",
+            "kind: InjectionPolicy\nspec: {inject: {}}\n",
+        ] {
+            let overlaid = own.overlaid(text).expect("it is one policy");
+            let tree = parse(&overlaid).expect("it is YAML");
+            let value = to_value(&tree, tree.roots()[0]).expect("it is a value");
+            let wanted = serde_json::json!({"containers": {"names": ["app"]}, "inject": {}});
+            assert_eq!(value["spec"], wanted, "{text}");
+        }
+    }
+}

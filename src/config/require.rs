@@ -1,0 +1,372 @@
+//! What must be true of a fleet: a policy is for at least so many workloads, or for all that a selector finds.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::report::{Outcome, ReportedFile, WorkloadReport, count};
+use crate::source::Place;
+use crate::yaml::value::Path;
+
+use super::read::Reader;
+use super::types::RequireEntry;
+
+/// So many workloads are named in a message.
+const MOST_NAMED: usize = 5;
+
+/// A requirement, from a configuration or a flag.
+#[derive(Debug, Clone)]
+pub struct Requirement {
+    /// The policy's identity.
+    pub policy: String,
+    /// What it must be for.
+    pub coverage: Coverage,
+    /// Where it is written, in a configuration.
+    pub at: Option<Place>,
+}
+
+/// What a policy must be for.
+#[derive(Debug, Clone)]
+pub enum Coverage {
+    /// So many workloads.
+    AtLeast(usize),
+    /// All whose pod template has such labels; the text is for people.
+    All(Box<LabelSelector>, String),
+}
+
+impl Requirement {
+    /// Reads `POLICY=NUMBER` and `POLICY:SELECTOR`, the selector as `kubectl -l` takes it.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        const WANTED: &str = "wanted POLICY=NUMBER, such as agent=3, or POLICY:SELECTOR with the selector as \
+                              `kubectl -l` takes it, such as agent:runtime=java";
+        let of = |policy: &str, coverage| Requirement {
+            policy: policy.to_owned(),
+            coverage,
+            at: None,
+        };
+        let parsed = match text.split_once(':') {
+            Some((policy, selector)) => {
+                let parsed = parse_selector(selector)
+                    .ok_or_else(|| format!("`{selector}` is no selector; {WANTED}"))?;
+                of(policy, Coverage::All(Box::new(parsed), selector.to_owned()))
+            }
+            None => {
+                let (policy, number) = text.split_once('=').ok_or(WANTED)?;
+                let number = number
+                    .parse()
+                    .map_err(|_| format!("`{number}` is no number; {WANTED}"))?;
+                of(policy, Coverage::AtLeast(number))
+            }
+        };
+        if parsed.policy.is_empty() {
+            return Err(WANTED.to_owned());
+        }
+        Ok(parsed)
+    }
+
+    /// What is wrong with the workloads of a run.
+    fn check(&self, files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
+        let workloads = || {
+            let of_file = |file: &ReportedFile<'_>| -> Vec<(String, WorkloadReport)> {
+                let own = file.report.own_workloads();
+                own.map(|workload| (file.name.to_owned(), workload.clone()))
+                    .collect()
+            };
+            files.iter().flat_map(of_file)
+        };
+        match &self.coverage {
+            Coverage::AtLeast(wanted) => {
+                let met: Vec<String> = workloads()
+                    .filter(|(_, workload)| self.is_met(workload))
+                    .map(|(_, workload)| workload.title())
+                    .collect();
+                let problem = || self.too_few(*wanted, &met);
+                (met.len() < *wanted).then(problem).into_iter().collect()
+            }
+            Coverage::All(selector, text) => {
+                let found =
+                    || workloads().filter(|(_, workload)| holds(selector, &workload.labels));
+                if found().next().is_none() {
+                    let message = format!(
+                        "policy `{}` must be for all workloads with {text}, and there is none",
+                        self.policy
+                    );
+                    return vec![self.problem(
+                        message,
+                        None,
+                        "a requirement that finds nothing guards nothing: correct the selector",
+                    )];
+                }
+                let missed = found().filter(|(_, workload)| !self.is_met(workload));
+                missed
+                    .map(|(file, workload)| self.missed(&file, &workload, text))
+                    .collect()
+            }
+        }
+    }
+
+    fn is_met(&self, workload: &WorkloadReport) -> bool {
+        workload.policies.iter().any(|met| {
+            *met.policy == *self.policy
+                && matches!(met.outcome, Outcome::Injected(_) | Outcome::UpToDate)
+        })
+    }
+
+    fn too_few(&self, wanted: usize, met: &[String]) -> Diagnostic {
+        let named = match met {
+            [] => String::new(),
+            some => {
+                let (first, others) = some.split_at(some.len().min(MOST_NAMED));
+                let more = match others.len() {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                format!(": {}{more}", first.join(", "))
+            }
+        };
+        let message = format!(
+            "policy `{}` must be for at least {}, and is for {}{named}",
+            self.policy,
+            count(wanted, "workload"),
+            met.len()
+        );
+        self.problem(
+            message,
+            None,
+            "`podgraft explain -p POLICY PATH` says why it is not for the others",
+        )
+    }
+
+    fn missed(&self, file: &str, workload: &WorkloadReport, selector: &str) -> Diagnostic {
+        let title = workload.title();
+        let met = workload
+            .policies
+            .iter()
+            .find(|met| *met.policy == *self.policy);
+        let why = match met.map(|met| &met.outcome) {
+            Some(Outcome::Skipped(skip)) => format!(": {}", skip.reason),
+            Some(_) => String::new(),
+            None => ": the policy is not among the given ones".to_owned(),
+        };
+        let message = format!(
+            "policy `{}` must be for all workloads with {selector}, and is not for {title}{why}",
+            self.policy
+        );
+        let place = Place {
+            source: file.into(),
+            line: workload.line,
+            column: 1,
+            excerpt: String::new(),
+            start: 0,
+            end: 0,
+        };
+        let help =
+            "change the policy's `match` or the workload so that it applies, or the requirement";
+        self.problem(message, Some(place), help).of_workload(title)
+    }
+
+    fn problem(&self, message: String, place: Option<Place>, help: &str) -> Diagnostic {
+        let problem = Diagnostic::error(Code::NotCovered, message).of_policy(self.policy.as_str());
+        let problem = match place {
+            Some(place) => problem.at(place, "this workload"),
+            None => problem,
+        };
+        let problem = match &self.at {
+            Some(at) => problem.at(at.clone(), "required here"),
+            None => problem,
+        };
+        problem.help(help)
+    }
+}
+
+/// All that is not as it is required.
+pub fn check(requirements: &[Requirement], files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
+    let found = requirements.iter().flat_map(|one| one.check(files));
+    found.collect()
+}
+
+fn holds(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
+    let has = |(key, value): (&String, &String)| labels.get(key) == Some(value);
+    let is_met = |one: &LabelSelectorRequirement| {
+        let found = labels.get(&one.key);
+        let is_among =
+            found.is_some_and(|found| one.values.iter().flatten().any(|value| value == found));
+        match one.operator.as_str() {
+            "In" => is_among,
+            "NotIn" => !is_among,
+            "Exists" => found.is_some(),
+            _ => found.is_none(),
+        }
+    };
+    selector.match_labels.iter().flatten().all(has)
+        && selector.match_expressions.iter().flatten().all(is_met)
+}
+
+/// `kubectl -l`: `a=b,c!=d,e,!f,g in (h,i),j notin (k)`.
+fn parse_selector(text: &str) -> Option<LabelSelector> {
+    let parts = regex_lite::Regex::new(r"[^,(]+(\([^)]*\))?").expect("it is a regular expression");
+    let found: Option<Vec<LabelSelectorRequirement>> = parts
+        .find_iter(text)
+        .map(|part| parse_part(part.as_str().trim()))
+        .collect();
+    let found = found.filter(|found| !found.is_empty())?;
+    Some(LabelSelector {
+        match_expressions: Some(found),
+        match_labels: None,
+    })
+}
+
+fn parse_part(text: &str) -> Option<LabelSelectorRequirement> {
+    let of = |key: &str, operator: &str, values: Vec<String>| {
+        let key = key.trim();
+        let is_key = !key.is_empty() && !key.contains([' ', '=', '!', '(', ')']);
+        is_key.then(|| LabelSelectorRequirement {
+            key: key.to_owned(),
+            operator: operator.to_owned(),
+            values: (!values.is_empty()).then_some(values),
+        })
+    };
+    let one = |value: &str| vec![value.trim().trim_start_matches('=').trim().to_owned()];
+    let listed = |values: &str| -> Option<Vec<String>> {
+        let inner = values.trim().strip_prefix('(')?.strip_suffix(')')?;
+        Some(
+            inner
+                .split(',')
+                .map(|value| value.trim().to_owned())
+                .collect(),
+        )
+    };
+    if let Some((key, values)) = text.split_once(" notin ") {
+        return of(key, "NotIn", listed(values)?);
+    }
+    if let Some((key, values)) = text.split_once(" in ") {
+        return of(key, "In", listed(values)?);
+    }
+    if let Some((key, value)) = text.split_once("!=") {
+        return of(key, "NotIn", one(value));
+    }
+    match (text.split_once('='), text.strip_prefix('!')) {
+        (Some((key, value)), _) => of(key, "In", one(value)),
+        (None, Some(key)) => of(key, "DoesNotExist", Vec::new()),
+        (None, None) => of(text, "Exists", Vec::new()),
+    }
+}
+
+impl Reader<'_, '_> {
+    /// The requirements of a configuration.
+    pub(super) fn requirements(
+        &mut self,
+        entries: Vec<RequireEntry>,
+        at: &Path,
+    ) -> Vec<Requirement> {
+        let mut found = Vec::new();
+        for (index, entry) in entries.into_iter().enumerate() {
+            let at = at.index(index);
+            let coverage = match (entry.at_least, entry.selector) {
+                (Some(0), None) => {
+                    self.bad(&at.key("atLeast"), "`atLeast` must be at least 1");
+                    continue;
+                }
+                (Some(number), None) => Coverage::AtLeast(number as usize),
+                (None, Some(selector)) => {
+                    let text = words_of(&selector);
+                    if text.is_empty() {
+                        self.bad(
+                            &at.key("selector"),
+                            "this selector finds everything: name a label",
+                        );
+                        continue;
+                    }
+                    Coverage::All(Box::new(selector), text)
+                }
+                (Some(_), Some(_)) | (None, None) => {
+                    self.bad(&at, "write either `atLeast` or `selector`");
+                    continue;
+                }
+            };
+            found.push(Requirement {
+                policy: entry.policy,
+                coverage,
+                at: Some(self.document.place(&at)),
+            });
+        }
+        found
+    }
+}
+
+/// As `kubectl -l` takes it.
+fn words_of(selector: &LabelSelector) -> String {
+    let labels = selector.match_labels.iter().flatten();
+    let mut words: Vec<String> = labels
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    for one in selector.match_expressions.iter().flatten() {
+        let values = one
+            .values
+            .iter()
+            .flatten()
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(",");
+        words.push(match one.operator.as_str() {
+            "In" => format!("{} in ({values})", one.key),
+            "NotIn" => format!("{} notin ({values})", one.key),
+            "Exists" => one.key.clone(),
+            _ => format!("!{}", one.key),
+        });
+    }
+    words.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_are_read_as_kubectl_reads_them() {
+        let labels = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            let owned = pairs
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+            owned.collect()
+        };
+        let java = labels(&[("runtime", "java"), ("tier", "web")]);
+        for text in [
+            "runtime=java",
+            "runtime==java",
+            "runtime",
+            "!team",
+            "runtime in (java, kotlin),tier!=db",
+            "tier notin (db)",
+        ] {
+            let selector = parse_selector(text).expect(text);
+            assert!(holds(&selector, &java), "{text}");
+        }
+        for text in [
+            "runtime=go",
+            "!runtime",
+            "runtime notin (java)",
+            "runtime=java,tier=db",
+        ] {
+            assert!(!holds(&parse_selector(text).expect(text), &java), "{text}");
+        }
+        for text in ["", "a b", "a in b", "="] {
+            assert!(parse_selector(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_flag_says_how_many_or_all_of_a_selector() {
+        let number = Requirement::parse("agent=3").expect("it is read");
+        assert!(matches!(number.coverage, Coverage::AtLeast(3)));
+        let all = Requirement::parse("Rookout/shop/java:runtime=java").expect("it is read");
+        assert_eq!(all.policy, "Rookout/shop/java");
+        for wrong in ["agent", "agent=x", "=3", "agent:", ":a=b"] {
+            assert!(Requirement::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Workloads that carry what a policy injected which is not among the given ones: nothing of this run keeps it up to
+//! date, and nothing takes it out.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::pod::Workload;
+use crate::options::Options;
+use crate::plan::recording::is_dropped;
+use crate::record::{MARKER, PolicyRecord};
+use crate::undo::read_record;
+
+/// A warning for each policy that is not given. A policy of another set is another run's.
+pub(super) fn orphans(workload: &Workload<'_>, options: &Options) -> Vec<Diagnostic> {
+    let Some(given) = &options.given else {
+        return Vec::new();
+    };
+    let tree = workload.tree;
+    let marker = workload
+        .metadata()
+        .and_then(|metadata| tree.get(tree.get(metadata, "annotations")?, MARKER));
+    let Some(marker) = marker else {
+        return Vec::new();
+    };
+    let recorded = match read_record(tree, workload.object.node) {
+        Ok(recorded) => recorded.map(|one| one.record.policies),
+        // A record that cannot be read is refused elsewhere.
+        Err(_) => return Vec::new(),
+    };
+    let has_record = recorded.is_some();
+    let marked = tree.scalar(marker).unwrap_or_default().split(',');
+    let policies = recorded.unwrap_or_else(|| {
+        let named = |name: &str| PolicyRecord {
+            policy: name.trim().to_owned(),
+            set: options.set.clone(),
+            ..PolicyRecord::default()
+        };
+        marked.map(named).collect()
+    });
+    let is_orphan = |policy: &&PolicyRecord| {
+        let is_given = policy.policy.is_empty() || given.contains(&policy.policy);
+        let goes = has_record && is_dropped(policy, options);
+        !is_given && !goes && policy.set == options.set
+    };
+    let warn = |policy: &PolicyRecord| {
+        let name = &policy.policy;
+        let message = format!(
+            "{} carries what policy `{name}` injected, which is not among the given policies",
+            workload.title()
+        );
+        Diagnostic::warning(Code::Orphaned, message)
+            .at(workload.place(marker), "injected by these")
+            .of_policy(name.as_str())
+            .help(way_out(workload, name, has_record))
+    };
+    policies.iter().filter(is_orphan).map(warn).collect()
+}
+
+fn way_out(workload: &Workload<'_>, name: &str, has_record: bool) -> String {
+    match has_record {
+        true if &*workload.source.name == "<stdin>" => format!(
+            "give the policy, too, or take it out with `podgraft undo --only {name}`"
+        ),
+        true => format!(
+            "give the policy, too, or take it out with `podgraft undo --only {name} --in-place {}`",
+            workload.source.name
+        ),
+        false => "give the policy, too, or start from the manifest without it: without a record nothing takes it out"
+            .to_owned(),
+    }
+}

@@ -1,0 +1,66 @@
+//! The namespace of objects that state none, by the folder of their file.
+
+use std::path::{Component, Path, PathBuf};
+
+use globset::GlobMatcher;
+
+/// Globs of folders, each with a namespace.
+#[derive(Debug, Clone)]
+pub struct FolderNamespaces {
+    /// The folder that names of files are from.
+    pub here: PathBuf,
+    /// The folder that globs are from.
+    pub root: PathBuf,
+    /// The first that fits the file's folder, or one above it, counts.
+    pub globs: Vec<(GlobMatcher, String)>,
+}
+
+impl FolderNamespaces {
+    /// The namespace of a file.
+    pub fn find(&self, file: &str) -> Option<&str> {
+        let path = normal(&self.here.join(file));
+        let folder = path.strip_prefix(normal(&self.root)).ok()?.parent()?;
+        let fits = |glob: &GlobMatcher| folder.ancestors().any(|above| glob.is_match(above));
+        let found = self.globs.iter().find(|(glob, _)| fits(glob));
+        found.map(|(_, namespace)| namespace.as_str())
+    }
+}
+
+/// Without `.` and `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut whole = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                whole.pop();
+            }
+            Component::CurDir => {}
+            other => whole.push(other),
+        }
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::glob::{Of, compile};
+
+    #[test]
+    fn the_first_glob_that_fits_a_folder_or_one_above_it_counts() {
+        let glob = |text: &str| compile(text, Of::Path).expect("it is a glob");
+        let folders = FolderNamespaces {
+            here: "/repo/apps".into(),
+            root: "/repo/.".into(),
+            globs: vec![
+                (glob("apps/shop/prod"), "prod".to_owned()),
+                (glob("apps/*"), "dev".to_owned()),
+            ],
+        };
+        assert_eq!(folders.find("shop/prod/x/a.yaml"), Some("prod"));
+        assert_eq!(folders.find("shop/a.yaml"), Some("dev"));
+        assert_eq!(folders.find("../apps/./web/a.yaml"), Some("dev"));
+        assert_eq!(folders.find("a.yaml"), None);
+        assert_eq!(folders.find("/elsewhere/apps/web/a.yaml"), None);
+    }
+}

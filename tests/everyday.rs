@@ -1,0 +1,459 @@
+//! What a platform engineer meets in the first week: filters that fit nothing, policies that are gone, settings of a
+//! repository.
+
+use crate::program::{Place, given, said, succeeded};
+
+const POLICY: &str = "\
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  match:
+    selector:
+      matchLabels: {runtime: java}
+  inject:
+    podAnnotations: {agent: 'on'}
+";
+
+/// A deployment of a namespace with a runtime.
+fn deployment(namespace: &str, name: &str, runtime: &str) -> String {
+    format!(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: {name}\n  namespace: {namespace}\nspec:\n  \
+         template:\n    metadata:\n      labels:\n        runtime: {runtime}\n    spec:\n      containers:\n        \
+         - name: app\n          image: docker.io/app:1\n"
+    )
+}
+
+/// A folder with a policy and two workloads.
+fn shop() -> Place {
+    let place = Place::new();
+    place.write("policy.yaml", POLICY);
+    place.write("apps/orders.yaml", deployment("shop", "orders", "java"));
+    place.write("apps/cart.yml", deployment("shop", "cart", "go"));
+    place
+}
+
+/// The exit status, and what was said.
+#[track_caller]
+fn refused(place: &Place, args: &[&str], words: &[&str]) -> String {
+    let output = place.run(args);
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{args:?}\n{said}");
+    assert_eq!(given(&output), "", "{args:?}");
+    for word in words {
+        assert!(
+            said.contains(word),
+            "{args:?}: {word} is missing in\n{said}"
+        );
+    }
+    said
+}
+
+#[test]
+fn a_workload_that_is_not_there_is_an_error_in_every_command() {
+    let place = shop();
+    for command in ["apply", "diff", "check", "explain", "debug"] {
+        let args = [
+            command,
+            "-p",
+            "policy.yaml",
+            "--workload",
+            "deploy/*/carts",
+            "apps",
+        ];
+        let said = refused(&place, &args, &["no-match", "deploy/*/carts"]);
+        assert!(!said.contains("nothing to report"), "{said}");
+    }
+    refused(
+        &place,
+        &["inspect", "--workload", "sts/orders", "apps"],
+        &["no-match"],
+    );
+    refused(
+        &place,
+        &[
+            "check",
+            "-p",
+            "policy.yaml",
+            "--workload",
+            "deploy/shop/oders",
+            "apps",
+        ],
+        &["did you mean `--workload 'Deployment shop/orders'`?"],
+    );
+    // What it offers works.
+    let check = [
+        "check",
+        "-p",
+        "policy.yaml",
+        "--workload",
+        "Deployment shop/orders",
+        "apps",
+    ];
+    let output = place.run(&check);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(given(&output).contains("out-of-date"));
+}
+
+#[test]
+fn kinds_are_written_as_in_kubectl() {
+    let place = shop();
+    for pattern in [
+        "deploy/orders",
+        "deployments/shop/orders",
+        "DEPLOYMENT/*/ord*",
+        "deployment shop/orders",
+    ] {
+        let args = [
+            "apply",
+            "-p",
+            "policy.yaml",
+            "--workload",
+            pattern,
+            "apps/orders.yaml",
+        ];
+        assert!(
+            succeeded(&place.run(&args)).contains("agent: \"on\""),
+            "{pattern}"
+        );
+    }
+}
+
+#[test]
+fn an_include_that_fits_no_file_and_a_folder_without_policies_are_errors() {
+    let place = shop();
+    let include = [
+        "diff",
+        "-p",
+        "policy.yaml",
+        "--include",
+        "*.yaml",
+        "--include",
+        "*.yarn",
+        "apps",
+    ];
+    let warned = said(&place.run(&include));
+    assert!(
+        warned.contains("--include *.yarn") && !warned.contains("*.yaml`"),
+        "{warned}"
+    );
+    refused(
+        &place,
+        &[&include[..], &["--strict"]].concat(),
+        &["no-match"],
+    );
+    let said = refused(
+        &place,
+        &["diff", "-p", "policy.yaml", "--include", "x/*", "apps"],
+        &["--include x/*"],
+    );
+    assert_eq!(said.matches("more: podgraft explain").count(), 1, "{said}");
+    place.write("empty/README.md", "");
+    place.write(
+        "facts/map.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+    );
+    for (folder, words) in [
+        ("empty", "there is no policy in the folder `empty`"),
+        ("facts", "`facts/map.yaml` has no policy"),
+    ] {
+        let said = refused(
+            &place,
+            &["apply", "-p", "policy.yaml", "-p", folder, "apps"],
+            &[words],
+        );
+        assert!(!said.contains("--include"), "{said}");
+    }
+    // The globs of a repository are for more than this folder.
+    let config = "apiVersion: podgraft.dev/v1alpha1\nkind: Config\ninclude: ['*.yaml', other/*]\n";
+    place.write("podgraft.yaml", config);
+    succeeded(&place.run(&["apply", "-p", "policy.yaml", "apps"]));
+}
+
+#[test]
+fn what_a_policy_left_that_is_not_given_any_more_is_named_with_the_command_that_takes_it_out() {
+    let place = shop();
+    place.write("new.yaml", POLICY.replace("name: agent", "name: agent-2"));
+    let before = place.read("apps/orders.yaml");
+    succeeded(&place.run(&["apply", "-i", "-p", "policy.yaml", "apps"]));
+    for command in ["apply", "diff", "check"] {
+        let output = place.run(&[command, "-p", "new.yaml", "apps"]);
+        let all = said(&output) + &given(&output);
+        assert!(all.contains("orphaned"), "{command}\n{all}");
+    }
+    let said = said(&place.run(&["diff", "-p", "new.yaml", "apps"]));
+    let way_out = "podgraft undo --only agent --in-place apps/orders.yaml";
+    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.replace("│ ", "").contains(way_out), "{said}");
+    let args: Vec<&str> = way_out.split(' ').skip(1).collect();
+    succeeded(&place.run(&args));
+    assert_eq!(place.read("apps/orders.yaml"), before);
+}
+
+#[test]
+fn a_policy_of_another_set_is_another_runs() {
+    let place = shop();
+    place.write("new.yaml", POLICY.replace("name: agent", "name: agent-2"));
+    succeeded(&place.run(&[
+        "apply",
+        "-i",
+        "-p",
+        "policy.yaml",
+        "--policy-set",
+        "java",
+        "apps",
+    ]));
+    let other = place.run(&["diff", "-p", "new.yaml", "--policy-set", "web", "apps"]);
+    assert!(!said(&other).contains("orphaned"), "{}", said(&other));
+    let same = place.run(&["diff", "-p", "new.yaml", "--policy-set", "java", "apps"]);
+    assert!(said(&same).contains("orphaned"), "{}", said(&same));
+    let pruned = place.run(&[
+        "diff",
+        "-p",
+        "new.yaml",
+        "--policy-set",
+        "java",
+        "--prune",
+        "apps",
+    ]);
+    assert!(!said(&pruned).contains("orphaned"), "{}", said(&pruned));
+}
+
+#[test]
+fn what_helm_calls_set_is_refused_with_the_way_out() {
+    let place = shop();
+    for flag in ["--set", "--policy-set"] {
+        refused(
+            &place,
+            &["apply", "-p", "policy.yaml", flag, "version=2.99.0", "apps"],
+            &["--param version=2.99.0"],
+        );
+    }
+}
+
+const HEAD: &str = "apiVersion: podgraft.dev/v1alpha1\nkind: Config\n";
+
+/// The shop with a configuration.
+fn configured(rest: &str) -> Place {
+    let place = shop();
+    place.write("podgraft.yaml", format!("{HEAD}{rest}"));
+    place
+}
+
+/// The exit status of `check` and what it printed.
+fn check(place: &Place, args: &[&str]) -> (Option<i32>, String) {
+    let output = place.run(&[&["check"], args].concat());
+    (output.status.code(), given(&output) + &said(&output))
+}
+
+#[test]
+fn a_policy_must_be_for_so_many_workloads_or_for_all_that_a_selector_finds() {
+    let place = shop();
+    place.write("apps/bill.yaml", deployment("shop", "bill", "java"));
+    place.write(
+        "narrow.yaml",
+        POLICY.replace("    selector:", "    names: [orders]\n    selector:"),
+    );
+    for policy in ["policy.yaml", "narrow.yaml"] {
+        succeeded(&place.run(&["apply", "-i", "-p", policy, "apps"]));
+    }
+    let narrow = ["-p", "narrow.yaml", "apps"];
+    assert_eq!(check(&place, &narrow).0, Some(0));
+    let with =
+        |require: &'static str| check(&place, &[&["--require", require], &narrow[..]].concat());
+    assert_eq!(with("agent=1").0, Some(0));
+    let (status, shown) = with("agent=2");
+    assert_eq!(status, Some(1), "{shown}");
+    assert!(
+        shown.contains("not-covered") && shown.contains("is for 1: Deployment shop/orders"),
+        "{shown}"
+    );
+    let (status, shown) = with("agent:runtime=java");
+    assert_eq!(status, Some(1), "{shown}");
+    assert!(
+        shown.contains("is not for Deployment shop/bill: "),
+        "{shown}"
+    );
+    assert!(!shown.contains("shop/cart"), "{shown}");
+    let (status, shown) = with("agent:runtime=jawa");
+    assert!(
+        status == Some(1) && shown.contains("there is none"),
+        "{shown}"
+    );
+    refused(
+        &place,
+        &["check", "--require", "agent", "-p", "policy.yaml", "apps"],
+        &["POLICY=NUMBER"],
+    );
+    let config = "require:\n- policy: agent\n  selector: {matchLabels: {runtime: java}}\n- {policy: agent, atLeast: 1}\n";
+    place.write("podgraft.yaml", format!("{HEAD}{config}"));
+    let (status, shown) = check(&place, &narrow);
+    assert!(
+        status == Some(1) && shown.contains("not-covered"),
+        "{shown}"
+    );
+    let (status, shown) = check(
+        &place,
+        &[&["--workload", "deploy/orders"], &narrow[..]].concat(),
+    );
+    assert_eq!(status, Some(0), "a part says nothing of the whole\n{shown}");
+}
+
+#[test]
+fn a_finding_is_acknowledged_with_a_reason() {
+    let place = shop();
+    let env = "  inject:\n    env: [{name: JAVA_TOOL_OPTIONS, op: Append, value: -Da=b}]\n";
+    let policy = POLICY.replace("  inject:\n    podAnnotations: {agent: 'on'}\n", env);
+    place.write("policy.yaml", policy);
+    succeeded(&place.run(&["apply", "-i", "-p", "policy.yaml", "apps"]));
+    // The finding is of the injection itself.
+    place.write("apps/orders.yaml", deployment("shop", "orders", "java"));
+    let strict = ["apply", "--strict", "-p", "policy.yaml", "apps"];
+    refused(&place, &strict, &["hidden-env"]);
+    let config = "acknowledge:\n- {code: hidden-env, workload: deploy/shop/orders, reason: the image sets none}\n";
+    place.write("podgraft.yaml", format!("{HEAD}{config}"));
+    succeeded(&place.run(&strict));
+    let other = config.replace("orders", "cart");
+    place.write("podgraft.yaml", format!("{HEAD}{other}"));
+    refused(&place, &strict, &["hidden-env"]);
+    let (_, shown) = check(&place, &["-p", "policy.yaml", "apps"]);
+    assert!(
+        shown.contains("unused") && shown.contains("podgraft.yaml:4"),
+        "{shown}"
+    );
+    for (wrong, words) in [
+        ("{code: hidden-env}", "must have `reason`"),
+        ("{code: hidden-env, reason: ' '}", "must say why"),
+        ("{code: hiden-env, reason: x}", "did you mean `hidden-env`?"),
+        ("{code: not-yaml, reason: x}", "cannot be accepted"),
+        ("{code: conflict, reason: x, workload: a}", "kind/name"),
+    ] {
+        place.write("podgraft.yaml", format!("{HEAD}acknowledge: [{wrong}]\n"));
+        refused(&place, &strict, &[words]);
+    }
+}
+
+#[test]
+fn a_finding_of_check_is_acknowledged() {
+    let place = configured(
+        "policies: [policy.yaml]\nacknowledge: [{code: out-of-date, policy: agent, workload: deploy/orders, reason: x}]\n",
+    );
+    let (status, shown) = check(&place, &["apps"]);
+    // What several policies would do to a workload is of none of them.
+    assert!(
+        status == Some(1) && shown.contains("out-of-date"),
+        "{shown}"
+    );
+    let place = configured(
+        "policies: [policy.yaml]\nacknowledge: [{code: out-of-date, workload: deploy/orders, reason: x}]\n",
+    );
+    let (status, shown) = check(&place, &["apps"]);
+    assert!(
+        status == Some(0) && !shown.contains("out-of-date"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_configuration_says_namespaces_by_folder_variables_of_images_and_strictness() {
+    let place = configured("namespaces: {apps/prod: prod, 'apps/*': dev}\nnamespace: other\n");
+    let bare = deployment("x", "a", "java").replace("  namespace: x\n", "");
+    for folder in ["apps/prod/x", "apps/shop", "lib"] {
+        place.write(format!("{folder}/a.yaml"), &bare);
+    }
+    for (namespace, file) in [
+        ("prod", "apps/prod/x/a.yaml"),
+        ("dev", "apps/shop/a.yaml"),
+        ("other", "lib/a.yaml"),
+    ] {
+        let of = POLICY.replace(
+            "    selector:",
+            &format!("    namespaces: [{namespace}]\n    selector:"),
+        );
+        place.write("of.yaml", of);
+        let output = place.run(&["apply", "-p", "of.yaml", file]);
+        assert!(
+            succeeded(&output).contains("agent: \"on\""),
+            "{file}\n{}",
+            said(&output)
+        );
+        let flag = place.run(&["apply", "-n", "elsewhere", "-p", "of.yaml", file]);
+        assert!(!given(&flag).contains("agent: \"on\""), "the flag wins");
+    }
+    place.write(
+        "podgraft.yaml",
+        format!("{HEAD}strict: true\nimageEnv: ['app:JAVA_TOOL_OPTIONS=-Xmx1g']\n"),
+    );
+    let env = "  inject:\n    env: [{name: JAVA_TOOL_OPTIONS, op: Append, value: -Da=b}]\n";
+    place.write(
+        "policy.yaml",
+        POLICY.replace("  inject:\n    podAnnotations: {agent: 'on'}\n", env),
+    );
+    let shown = succeeded(&place.run(&["apply", "-p", "policy.yaml", "apps/orders.yaml"]));
+    assert!(shown.contains("-Xmx1g -Da=b"), "{shown}");
+    place.write("podgraft.yaml", format!("{HEAD}strict: true\n"));
+    refused(
+        &place,
+        &["apply", "-p", "policy.yaml", "apps/orders.yaml"],
+        &["hidden-env", "--strict"],
+    );
+}
+
+#[test]
+fn a_policy_has_other_labels_and_params_in_a_configuration() {
+    let place = configured(
+        "policies:\n- use: builtin:jmx-exporter\n  params: {image: 'registry.example.com/curl:9'}\n  match: {selector: {matchLabels: {runtime: go}}}\n  \
+         containers: {mode: First}\n",
+    );
+    let shown = succeeded(&place.run(&["apply", "apps"]));
+    assert!(shown.contains("registry.example.com/curl:9"), "{shown}");
+    let documents: Vec<&str> = shown.split("---\n").collect();
+    assert!(
+        documents[0].contains("name: cart") && documents[0].contains("jmx-exporter"),
+        "{shown}"
+    );
+    assert!(!documents[1].contains("jmx-exporter"), "{shown}");
+    let wrong = "policies:\n- use: builtin:jmx-exporter\n  match: {selektor: {}}\n";
+    place.write("podgraft.yaml", format!("{HEAD}{wrong}"));
+    refused(
+        &place,
+        &["apply", "apps"],
+        &["podgraft.yaml:5", "did you mean `selector`?"],
+    );
+    let wrong = "policies:\n- use: builtin:jmx-exporter\n  params: {imag: x}\n";
+    place.write("podgraft.yaml", format!("{HEAD}{wrong}"));
+    refused(
+        &place,
+        &["apply", "apps"],
+        &["podgraft.yaml:5", "did you mean `image`?"],
+    );
+}
+
+#[test]
+fn another_file_than_the_one_whose_digest_is_named_is_refused_before_the_run() {
+    let place = configured("policies: [{use: policy.yaml, sha256: '00'}]\n");
+    refused(&place, &["apply", "apps"], &["64 hexadecimal digits"]);
+    let zeros = "0".repeat(64);
+    place.write(
+        "podgraft.yaml",
+        format!("{HEAD}policies: [{{use: policy.yaml, sha256: '{zeros}'}}]\n"),
+    );
+    let said = refused(
+        &place,
+        &["apply", "apps"],
+        &["digest-mismatch", "policy.yaml"],
+    );
+    // The digest that it names is the right one.
+    let digest = said
+        .split(|char: char| !char.is_ascii_hexdigit())
+        .find(|word| word.len() == 64 && **word != zeros)
+        .expect("it names the digest")
+        .to_owned();
+    place.write(
+        "podgraft.yaml",
+        format!("{HEAD}policies: [{{use: policy.yaml, sha256: '{digest}'}}]\n"),
+    );
+    succeeded(&place.run(&["apply", "apps"]));
+    place.write("policy.yaml", POLICY.replace("'on'", "'off'"));
+    refused(&place, &["apply", "apps"], &["digest-mismatch"]);
+}
