@@ -11,7 +11,6 @@ const SHOWN_ELSEWHERE: &[(Code, Option<&str>)] = &[
     (Code::NoMatch, Some("tests/everyday.rs")),
     (Code::NotCovered, Some("tests/everyday.rs")),
     (Code::DigestMismatch, Some("tests/everyday.rs")),
-    (Code::Orphaned, Some("tests/everyday.rs")),
     (Code::Unused, Some("tests/lint.rs")),
     (Code::NeverMatches, Some("tests/lint.rs")),
     (Code::Privilege, Some("tests/lint.rs")),
