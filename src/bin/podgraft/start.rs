@@ -215,6 +215,7 @@ const AGENT: &str = "  containers:
 const SIDECAR: &str = "  inject:
     sidecars:
     - name: NAME
+      type: Native # starts before the application; Kubernetes 1.29
       image: IMAGE
       resources:
         requests: {cpu: 10m, memory: 32Mi}
