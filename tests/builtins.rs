@@ -199,7 +199,7 @@ fn every_container_starts_in_a_hardened_namespace() {
                 .inject
                 .volumes
                 .iter()
-                .filter_map(|item| item.value.get("emptyDir"));
+                .filter_map(|(item, _)| item.value.get("emptyDir"));
             assert!(
                 volumes
                     .into_iter()

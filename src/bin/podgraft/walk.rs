@@ -279,8 +279,7 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
         Ok(root) => root,
         Err(error) => return (found, vec![unreadable(&folder.to_string_lossy(), &error)]),
     };
-    let (mut left_out, mut templates, mut kustomizations) =
-        (Vec::new(), Vec::new(), Vec::new());
+    let (mut left_out, mut templates, mut kustomizations) = (Vec::new(), Vec::new(), Vec::new());
     let mut has_links = false;
     let walked = WalkDir::new(folder)
         .follow_links(true)
