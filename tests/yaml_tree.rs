@@ -565,13 +565,14 @@ fn values_are_read_from_the_text_where_they_stand_in_it() {
             .map(|tree| tree.scalar(tree.roots()[0]).unwrap().to_owned())
             .unwrap()
     };
-    assert_eq!(last("|\n x"), "x");
-    assert_eq!(last(">+\n x\n y"), "x y");
+    assert_eq!(last("|\n x"), "x\n");
+    assert_eq!(last(">+\n x\n y"), "x y\n");
     assert_eq!(last("|\n x\n "), "x\n");
-    assert_eq!(last("|+\n x\n\n "), "x\n\n");
-    assert_eq!(last("|+\n\n "), "\n");
-    assert_eq!(last("|+\n "), "");
-    assert_eq!(last("|\n x\n  "), "x\n ");
+    // As kubectl reads them, whose reader of documents ends the last line.
+    assert_eq!(last("|+\n x\n\n "), "x\n\n\n");
+    assert_eq!(last("|+\n\n "), "\n\n");
+    assert_eq!(last("|+\n "), "\n");
+    assert_eq!(last("|\n x\n  "), "x\n \n");
     assert_eq!(last("|"), "");
 }
 

@@ -142,22 +142,29 @@ fn references<'s>(schema: &'s Value, names: &mut Vec<&'s str>) {
     }
 }
 
-/// Lets an expression stand for every field that is no text.
+/// Lets an expression stand for every field that is no text, and for every item of a list.
 fn take_expressions(schema: &mut Value) {
     let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
         return;
     };
     for field in fields.values_mut().filter(|field| !is_text(field)) {
-        let description = field
-            .as_object_mut()
-            .and_then(|field| field.remove("description"));
-        let mut either =
-            json!({"anyOf": [field.take(), {"$ref": format!("{DEFINITIONS}{EXPRESSION}")}]});
-        if let Some(description) = description {
-            either["description"] = description;
+        if let Some(items) = field.get_mut("items").filter(|items| !is_text(items)) {
+            or_expression(items);
         }
-        *field = either;
+        or_expression(field);
     }
+}
+
+fn or_expression(schema: &mut Value) {
+    let description = schema
+        .as_object_mut()
+        .and_then(|schema| schema.remove("description"));
+    let mut either =
+        json!({"anyOf": [schema.take(), {"$ref": format!("{DEFINITIONS}{EXPRESSION}")}]});
+    if let Some(description) = description {
+        either["description"] = description;
+    }
+    *schema = either;
 }
 
 fn is_text(schema: &Value) -> bool {

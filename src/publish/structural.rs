@@ -91,7 +91,7 @@ impl<'s> Walk<'s> {
             Some("array") => {
                 let items = own
                     .get("items")
-                    .map_or_else(|| json!({ANYTHING: true}), |items| self.schema(items));
+                    .map_or_else(|| json!({ANYTHING: true}), |items| self.field(items));
                 json!({"type": "array", "items": items})
             }
             Some(name) => {
@@ -131,10 +131,12 @@ impl<'s> Walk<'s> {
         made
     }
 
-    /// Under `inject` an expression may stand for everything: what is no text has no type there.
+    /// A field, or the items of a list. Under `inject` an expression may stand for everything: what is no text has no
+    /// type there.
     fn field(&mut self, field: &'s Value) -> Value {
         let mut made = self.schema(field);
-        if !self.within.contains(&"Inject") {
+        let takes_expressions = |name: &&str| *name == "Inject" || name.ends_with(".LabelSelector");
+        if !self.within.iter().any(takes_expressions) {
             return made;
         }
         let Some(map) = made.as_object_mut() else {

@@ -238,7 +238,11 @@ impl<'a> Builder<'a> {
         self.move_to(range.end);
         let id = self.push(kind, range, anchor, tag, span);
         let is_block = matches!(kind, Kind::Literal | Kind::Folded);
-        let value = if is_block {
+        let last_blank_line;
+        let value = if is_block && self.ends_with_kept_blanks(id) {
+            last_blank_line = format!("{value}\n");
+            &last_blank_line
+        } else if is_block {
             self.without_invented_line_end(id, value)
         } else {
             value
@@ -445,6 +449,24 @@ impl<'a> Builder<'a> {
             true => value,
             false => value.strip_suffix('\n').map_or(value, |_| ""),
         }
+    }
+
+    /// Whether the text ends with blanks behind a scalar that keeps its blank lines (`|+`): kubectl's reader of documents
+    /// makes a line of them, which is one more line end in the value.
+    fn ends_with_kept_blanks(&self, id: NodeId) -> bool {
+        let mut rest = &self.tree.text.as_bytes()[self.tree.node(id).end as usize..];
+        // A scalar without lines ends where its header does.
+        if !self.tree.slice(id).contains(is_line_end_char) {
+            rest = rest.strip_prefix(b"\r").unwrap_or(rest);
+            rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+        }
+        let header = self.tree.slice(id).split(is_line_end_char).next();
+        !rest.is_empty()
+            && rest.iter().all(|&byte| byte == b' ')
+            && header.is_some_and(|header| {
+                let indicators = header.split([' ', '\t', '#']).next();
+                indicators.is_some_and(|indicators| indicators.contains('+'))
+            })
     }
 
     /// The column at which the innermost block collection begins: an indentation indicator counts from there

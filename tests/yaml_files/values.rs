@@ -12,7 +12,12 @@ pub struct Counts {
 }
 
 pub fn compare(name: &str, tree: &Tree<'_>, counts: &mut Counts) {
-    let documents = serde_yaml::Deserializer::from_str(tree.text()).map(Value::deserialize);
+    // A last line without a line end gets one before YAML is parsed, as in kubectl's reader of documents.
+    let text = match tree.text() {
+        text if text.ends_with(['\n', '\r']) => text.to_owned(),
+        text => format!("{text}\n"),
+    };
+    let documents = serde_yaml::Deserializer::from_str(&text).map(Value::deserialize);
     let Ok(theirs) = documents.collect::<Result<Vec<Value>, _>>() else {
         counts.not_compared += 1;
         return;
