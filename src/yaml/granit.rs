@@ -445,28 +445,30 @@ impl<'a> Builder<'a> {
     /// 8.1.1.2, `b-chomped-last`), libyaml and go-yaml do not, but kubectl's reader of documents puts a line end there
     /// before any of them reads it. Only a header without lines has none.
     fn without_invented_line_end<'v>(&self, id: NodeId, value: &'v str) -> &'v str {
-        match self.tree.slice(id).contains(is_line_end_char) {
-            true => value,
-            false => value.strip_suffix('\n').map_or(value, |_| ""),
+        if self.tree.slice(id).contains(is_line_end_char) {
+            return value;
         }
+        // Behind a header alone, a line of blanks is a line where blank lines are kept.
+        let rest = &self.tree.text[self.tree.node(id).end as usize..];
+        let ends_with_blanks = rest.contains(is_line_end_char) && rest.ends_with(' ');
+        if ends_with_blanks && self.keeps_blanks(id) {
+            return value;
+        }
+        value.strip_suffix('\n').map_or(value, |_| "")
+    }
+
+    /// Whether the header of a block scalar has the indicator `+`.
+    fn keeps_blanks(&self, id: NodeId) -> bool {
+        let header = self.tree.slice(id).split(is_line_end_char).next();
+        let indicators = header.and_then(|header| header.split([' ', '\t', '#']).next());
+        indicators.is_some_and(|indicators| indicators.contains('+'))
     }
 
     /// Whether the text ends with blanks behind a scalar that keeps its blank lines (`|+`): kubectl's reader of documents
     /// makes a line of them, which is one more line end in the value.
     fn ends_with_kept_blanks(&self, id: NodeId) -> bool {
-        let mut rest = &self.tree.text.as_bytes()[self.tree.node(id).end as usize..];
-        // A scalar without lines ends where its header does.
-        if !self.tree.slice(id).contains(is_line_end_char) {
-            rest = rest.strip_prefix(b"\r").unwrap_or(rest);
-            rest = rest.strip_prefix(b"\n").unwrap_or(rest);
-        }
-        let header = self.tree.slice(id).split(is_line_end_char).next();
-        !rest.is_empty()
-            && rest.iter().all(|&byte| byte == b' ')
-            && header.is_some_and(|header| {
-                let indicators = header.split([' ', '\t', '#']).next();
-                indicators.is_some_and(|indicators| indicators.contains('+'))
-            })
+        let rest = &self.tree.text.as_bytes()[self.tree.node(id).end as usize..];
+        !rest.is_empty() && rest.iter().all(|&byte| byte == b' ') && self.keeps_blanks(id)
     }
 
     /// The column at which the innermost block collection begins: an indentation indicator counts from there
