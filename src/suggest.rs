@@ -80,6 +80,17 @@ pub const MARKS: &[(&str, &[Mark])] = &[
         "onepassword",
         &[Mark::Key("operator.1password.io/inject", ANY)],
     ),
+    (
+        "reloader",
+        &[
+            Mark::Key("reloader.stakater.com/auto", &["true"]),
+            Mark::Key("reloader.stakater.com/search", &["true"]),
+            Mark::Key("configmap.reloader.stakater.com/auto", &["true"]),
+            Mark::Key("secret.reloader.stakater.com/auto", &["true"]),
+            Mark::Key("configmap.reloader.stakater.com/reload", ANY),
+            Mark::Key("secret.reloader.stakater.com/reload", ANY),
+        ],
+    ),
 ];
 
 /// What asks for a policy, and where.

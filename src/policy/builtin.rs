@@ -146,6 +146,11 @@ pub const BUILTINS: &[Builtin] = &[
         include_str!("../../policies/prometheus-scrape.yaml"),
     ),
     builtin(
+        "reloader",
+        Group::Secrets,
+        include_str!("../../policies/reloader.yaml"),
+    ),
+    builtin(
         "rookout-java",
         Group::Agents,
         include_str!("../../policies/rookout-java.yaml"),

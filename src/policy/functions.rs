@@ -1,6 +1,7 @@
 //! What the functions of expressions do that CEL does not have: pure, on texts.
 
 use regex_lite::{Regex, RegexBuilder};
+use sha1::Sha1;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 
@@ -87,6 +88,14 @@ pub fn dns_label(text: &str) -> Result<String, String> {
 /// The checksum of a text, in lower-case hex.
 pub fn sha256(text: &str) -> String {
     Sha256::digest(text.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// The SHA-1 of a text, in lower-case hex: for names that other programs make of it, never as a proof.
+pub fn sha1(text: &str) -> String {
+    Sha1::digest(text.as_bytes())
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect()

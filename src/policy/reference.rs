@@ -565,6 +565,13 @@ pub const FUNCTIONS: &[Function] = &[
         "false",
     ),
     of(
+        "sha1",
+        "sha1(text)",
+        "The SHA-1 of a text, in hex: for names that other programs make of it",
+        "sha1('abc')",
+        "'a9993e364706816aba3e25717850c26c9cd0d89d'",
+    ),
+    of(
         "sha256",
         "sha256(text)",
         "The checksum of a text, in hex",

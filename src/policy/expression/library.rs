@@ -69,6 +69,9 @@ fn add_functions(env: &mut Env) -> Result<(), cel::DeclarationError> {
     env.add_overload("dnsLabel", "podgraft_dns_label", text(), |args| {
         own_text("dnsLabel", &args, functions::dns_label)
     })?;
+    env.add_overload("sha1", "podgraft_sha1", text(), |args| {
+        own_text("sha1", &args, |text| Ok(functions::sha1(text)))
+    })?;
     env.add_overload("sha256", "podgraft_sha256", text(), |args| {
         own_text("sha256", &args, |text| Ok(functions::sha256(text)))
     })?;
