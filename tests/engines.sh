@@ -84,13 +84,6 @@ elif [ "${CI:-}" = true ]; then
 else
   echo "skipped: the schemas of Tekton and Argo Workflows could not be fetched"
 fi
-if [ -x "$root/target/api-server" ]; then
-  faults=$("$python" -c 'import json, sys; print(json.dumps(open(sys.argv[1]).read()))' "$root/hosts/kubernetes/indexed-job.yaml" |
-    "$root/target/api-server")
-  wants grep -q podgraft-check <<<"$faults"
-  if grep -q -e '"faults"' -e '"unknown"' <<<"$faults"; then echo "failed: $faults" >&2; exit 1; fi
-fi
-
 expect 1 gitlab podgraft
 wants grep -q initContainers podgraft.diff
 wants grep -q '<failure' podgraft.xml
