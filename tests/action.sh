@@ -70,6 +70,7 @@ metadata:
   name: a
 spec:
   template:
+    metadata: {labels: {runtime: java}}
     spec:
       containers:
       - name: "##[error]name ::error::x"
