@@ -569,7 +569,7 @@ pub const FUNCTIONS: &[Function] = &[
         "sha1(text)",
         "The SHA-1 of a text, in hex: for names that other programs make of it",
         "sha1('abc')",
-        "'a9993e364706816aba3e25717850c26c9cd0d89d'",
+        "\"a9993e364706816aba3e25717850c26c9cd0d89d\"",
     ),
     of(
         "sha256",
