@@ -1,5 +1,5 @@
 //! The programs that run podgraft, each with the real program where it is there: `.ci/run` installs them into
-//! `target/hosts`. One that is missing is a visible skip, and a failure with CI=true.
+//! `hosts` of the target folder. One that is missing is a visible skip, and a failure with CI=true.
 
 mod argocd;
 mod component;
@@ -141,8 +141,8 @@ fn objects(text: &str) -> Vec<Value> {
 
 /// A host's program; where it is missing the test ends with a skip that can be seen, or fails with CI=true.
 fn host(name: &str) -> Option<PathBuf> {
-    let installed = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("target/hosts")
+    let installed = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+        .with_file_name("hosts")
         .join(name);
     let in_path = || {
         let path = std::env::var_os("PATH")?;
@@ -153,7 +153,7 @@ fn host(name: &str) -> Option<PathBuf> {
             .find(|file| file.is_file())
     };
     let found = if installed.is_file() {
-        Some(installed)
+        Some(installed.clone())
     } else {
         in_path()
     };
@@ -161,7 +161,8 @@ fn host(name: &str) -> Option<PathBuf> {
         // CI installs kpt nowhere: it is tested where it is.
         assert!(
             name == "kpt" || std::env::var("CI").as_deref() != Ok("true"),
-            "target/hosts/{name} is missing: run .ci/run"
+            "{} is missing: run .ci/run",
+            installed.display()
         );
         let _ = writeln!(
             std::io::stderr(),
