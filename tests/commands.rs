@@ -3,19 +3,7 @@
 
 use std::process::Command;
 
-use crate::program::{Place, failed, given, said, succeeded};
-
-const POLICY: &str = "\
-apiVersion: podgraft.dev/v1alpha1
-kind: InjectionPolicy
-metadata: {name: agent}
-spec:
-  match:
-    selector:
-      matchLabels: {runtime: java}
-  inject:
-    podAnnotations: {agent: 'on'}
-";
+use crate::program::{AGENT as POLICY, Place, failed, given, said, succeeded};
 
 fn deployment(name: &str) -> String {
     format!(

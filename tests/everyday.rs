@@ -1,19 +1,7 @@
 //! What a platform engineer meets in the first week: filters that fit nothing, policies that are gone, settings of a
 //! repository.
 
-use crate::program::{Place, given, said, succeeded};
-
-const POLICY: &str = "\
-apiVersion: podgraft.dev/v1alpha1
-kind: InjectionPolicy
-metadata: {name: agent}
-spec:
-  match:
-    selector:
-      matchLabels: {runtime: java}
-  inject:
-    podAnnotations: {agent: 'on'}
-";
+use crate::program::{AGENT as POLICY, Place, given, said, succeeded};
 
 /// A deployment of a namespace with a runtime.
 fn deployment(namespace: &str, name: &str, runtime: &str) -> String {

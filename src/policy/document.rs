@@ -1,19 +1,20 @@
 //! One object of a policy file: its value, and the way from a path in the value to a place in the file.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::PolicyText;
 use super::expression::Outcome;
 use super::names::Rule;
+use super::places::KeptPlaces;
 pub use super::places::Places;
 use super::put::{Moves, put_all};
 use super::schema::{Problem, ProblemKind};
 use super::template::Fault;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Place;
-use crate::yaml::value::Path;
+use crate::yaml::value::{Path, Step};
 
 /// One object of a policy file.
 #[derive(Debug, Clone)]
@@ -24,6 +25,30 @@ pub struct Document<'t> {
     pub places: Places<'t>,
     /// The object's value.
     pub value: Value,
+}
+
+impl Document<'static> {
+    /// A value at its place in a document with nothing else.
+    pub fn with_only(
+        file: &Arc<PolicyText>,
+        places: &Arc<KeptPlaces>,
+        at: &Path,
+        value: Value,
+    ) -> Self {
+        let value = at.0.iter().rev().fold(value, |inner, step| match step {
+            Step::Key(key) => Value::Object(Map::from_iter([(key.clone(), inner)])),
+            Step::Index(index) => {
+                let mut entries = vec![Value::Null; *index];
+                entries.push(inner);
+                Value::Array(entries)
+            }
+        });
+        Document {
+            file: Arc::clone(file),
+            places: Places::Kept(Arc::clone(places)),
+            value,
+        }
+    }
 }
 
 impl Document<'_> {

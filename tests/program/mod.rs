@@ -18,6 +18,19 @@ const VARIABLES: [&str; 4] = [
     "ARGOCD_APP_PARAMETERS",
 ];
 
+/// A policy for the workloads with `runtime: java`.
+pub const AGENT: &str = "\
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  match:
+    selector:
+      matchLabels: {runtime: java}
+  inject:
+    podAnnotations: {agent: 'on'}
+";
+
 /// A folder in which programs run.
 pub struct Place(TempDir);
 

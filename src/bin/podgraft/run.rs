@@ -14,6 +14,7 @@ use podgraft::inventory::Needs;
 use podgraft::manifest::workload::PodKinds;
 use podgraft::options::TakeOut;
 use podgraft::options::{Acknowledgement, WorkloadPattern};
+use podgraft::policy::Policy;
 use podgraft::policy::schema::nearest;
 use podgraft::report::json::Verdict;
 use podgraft::report::{FileReport, PolicyReport, ReportedFile, WorkloadReport, json, text};
@@ -422,7 +423,7 @@ fn graft_loaded(
 /// What is known only after every workload was planned: generated objects that go, findings over the whole run.
 fn finish(
     run: &args::Run,
-    policies: &[podgraft::policy::Policy],
+    policies: &[Policy],
     options: &Options,
     mut files: Vec<GraftedFile>,
     piped: Option<Piped>,
@@ -495,9 +496,9 @@ fn unmet_workloads(options: &Options, files: &[GraftedFile]) -> Vec<Diagnostic> 
     let mut titles: Vec<String> = workloads.map(WorkloadReport::title).collect();
     titles.sort_by_cached_key(|title| title.to_lowercase());
     titles.dedup();
+    let lower: Vec<String> = titles.iter().map(|title| title.to_lowercase()).collect();
     let problem = |pattern: &&WorkloadPattern| {
         let wanted = pattern.text.replacen('/', " ", 1).to_lowercase();
-        let lower: Vec<String> = titles.iter().map(|title| title.to_lowercase()).collect();
         let near = nearest(&wanted, lower.iter().map(String::as_str))
             .and_then(|near| lower.iter().position(|one| one == near));
         let help = match near {

@@ -11,7 +11,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
 use crate::policy::expression::{Evaluator, Outcome};
 use crate::policy::parts::Part;
-use crate::policy::places::{KeptPlaces, Places};
+use crate::policy::places::KeptPlaces;
 use crate::policy::schema::{Problem, Schema, Templates};
 use crate::policy::template::{Fault, Template, evaluate_all};
 use crate::policy::vocabulary::Vocabulary;
@@ -269,24 +269,7 @@ impl InjectTemplate {
                     .map(|defaults| defaults.shift_remove(OF_POD));
             }
         }
-        let value = self
-            .at
-            .0
-            .iter()
-            .rev()
-            .fold(Value::Object(inject), |inner, step| match step {
-                Step::Key(key) => Value::Object(Map::from_iter([(key.clone(), inner)])),
-                Step::Index(index) => {
-                    let mut entries = vec![Value::Null; *index];
-                    entries.push(inner);
-                    Value::Array(entries)
-                }
-            });
-        Document {
-            file: Arc::clone(&self.file),
-            places: Places::Kept(Arc::clone(&self.places)),
-            value,
-        }
+        Document::with_only(&self.file, &self.places, &self.at, Value::Object(inject))
     }
 }
 

@@ -1,7 +1,7 @@
 //! `generate`: whole objects that are written behind a workload.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 
 use super::expressions::compile;
@@ -11,12 +11,12 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
 use crate::policy::expression::{Evaluator, Expression};
 use crate::policy::objects::schema_of;
-use crate::policy::places::{KeptPlaces, Places};
+use crate::policy::places::KeptPlaces;
 use crate::policy::put::Moves;
 use crate::policy::schema::{Problem, Schema, Templates};
 use crate::policy::template::{Template, evaluate_all, has_expression};
 use crate::policy::{Generate, PolicyText, names};
-use crate::yaml::value::{Path, Step};
+use crate::yaml::value::Path;
 
 static METADATA: LazyLock<Schema> = LazyLock::new(Schema::of::<ObjectMeta>);
 
@@ -192,24 +192,7 @@ impl ResourceTemplate {
 
     /// The object at its place in a document with nothing else.
     fn document(&self) -> Document<'static> {
-        let value = self
-            .at
-            .0
-            .iter()
-            .rev()
-            .fold(self.value.clone(), |inner, step| match step {
-                Step::Key(key) => Value::Object(Map::from_iter([(key.clone(), inner)])),
-                Step::Index(index) => {
-                    let mut entries = vec![Value::Null; *index];
-                    entries.push(inner);
-                    Value::Array(entries)
-                }
-            });
-        Document {
-            file: Arc::clone(&self.file),
-            places: Places::Kept(Arc::clone(&self.places)),
-            value,
-        }
+        Document::with_only(&self.file, &self.places, &self.at, self.value.clone())
     }
 
     /// Checks names, and what is known of the kind. What is evaluated is written as text where the kind wants text.

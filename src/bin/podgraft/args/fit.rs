@@ -113,7 +113,12 @@ fn idle(names: &[String]) -> &'static [&'static str] {
 
 /// Reads the command line, or ends with what is wrong with it.
 pub fn parse(arguments: Vec<OsString>) -> Cli {
-    let matches = command().get_matches_from(arguments);
+    // How the commands are shown matters only where help or wrong usage is.
+    let matches = match Cli::command().try_get_matches_from(&arguments) {
+        Ok(matches) => matches,
+        Err(error) if error.kind() == ErrorKind::DisplayVersion => error.exit(),
+        Err(_) => command().get_matches_from(arguments),
+    };
     let (mut names, mut inner) = (Vec::new(), &matches);
     while let Some((name, matches)) = inner.subcommand() {
         names.push(name.to_owned());
