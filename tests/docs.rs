@@ -5,8 +5,7 @@
 //! `BLESS=1 cargo test --test integration docs::` writes what the commands print into the pages, for you to review.
 
 use podgraft::policy::format::{FORMATS, Translator};
-use podgraft::policy::native::SCHEMA;
-use serde_json::Value;
+use podgraft::policy::stored::{Definitions, INJECTION_POLICY};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -198,14 +197,13 @@ fn every_format_of_policy_has_a_page_with_an_example() {
 }
 
 /// The names of our own fields, those of Kubernetes' types left out.
-fn own_fields(schema: &Value, found: &mut BTreeSet<String>) {
-    let definitions = schema["$defs"]
-        .as_object()
-        .expect("the schema has definitions");
+fn own_fields(definitions: &'static Definitions, found: &mut BTreeSet<String>) {
     let own = definitions
-        .iter()
-        .filter(|(name, _)| !name.contains('.') && name.as_str() != "PartOfPodSpec");
-    for (_, definition) in own {
+        .names()
+        .skip(1)
+        .filter(|name| !name.contains('.') && *name != "PartOfPodSpec");
+    for name in own {
+        let definition = definitions.get(name);
         let is_kubernetes = definition["properties"]
             .get("image")
             .is_some_and(|image| image.is_object());
@@ -222,7 +220,7 @@ fn own_fields(schema: &Value, found: &mut BTreeSet<String>) {
 fn the_page_on_policies_has_an_example_of_every_word() {
     let page = fs::read_to_string("docs/policy.md").expect("the page is there");
     let mut fields = BTreeSet::new();
-    own_fields(SCHEMA.as_value(), &mut fields);
+    own_fields(&INJECTION_POLICY, &mut fields);
     assert!(fields.len() > 60, "{fields:?}");
     let examples: Vec<String> = parts(&page)
         .into_iter()

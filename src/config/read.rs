@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use super::types::{ChangedPolicy, ConfigFile, FunctionFile, Mode, PolicyEntry, Settings};
 use super::{Config, ConfigParam, PolicyUse};
@@ -15,7 +15,7 @@ use crate::policy::images::ImageMirror;
 use crate::policy::params::ParamSetting;
 use crate::policy::read::{PolicyFile, not_a_value, not_yaml};
 use crate::policy::schema::{Schema, Templates, did_you_mean, nearest};
-use crate::policy::{PolicyText, template};
+use crate::policy::{PolicyText, stored, template};
 use crate::yaml::parse::parse;
 use crate::yaml::value::{Path, to_value};
 
@@ -24,8 +24,8 @@ const KIND: &str = "Config";
 /// The kind of `podgraft fn`'s own functionConfig.
 pub const FUNCTION_KIND: &str = "PodgraftFunction";
 
-static CONFIG: LazyLock<Schema> = LazyLock::new(Schema::of::<ConfigFile>);
-static FUNCTION: LazyLock<Schema> = LazyLock::new(Schema::of::<FunctionFile>);
+static CONFIG: Schema = Schema::Stored(&stored::CONFIG, "Config");
+static FUNCTION: Schema = Schema::Stored(&stored::FUNCTION, "PodgraftFunction");
 
 /// Reads a `podgraft.yaml`.
 ///

@@ -1,14 +1,14 @@
 //! The words of `podgraft.dev/v1alpha1 Config` and `PodgraftFunction` as Rust types: their schemas are derived from them.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 use crate::policy::native::types::{Containers, Filter, Scalar};
 
 /// `podgraft.yaml`: what holds wherever podgraft runs in a repository, or on a host.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigFile {
     /// `podgraft.dev/v1alpha1`.
@@ -49,7 +49,8 @@ pub struct ConfigFile {
 }
 
 /// Workloads that a policy must be for.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RequireEntry {
     /// The policy.
@@ -61,7 +62,8 @@ pub struct RequireEntry {
 }
 
 /// A finding that is known and accepted.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AcknowledgeEntry {
     /// The code of the finding.
@@ -75,7 +77,8 @@ pub struct AcknowledgeEntry {
 }
 
 /// A policy, and what is other here than in its file.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum PolicyEntry {
     /// As `-p` takes it.
@@ -85,7 +88,8 @@ pub enum PolicyEntry {
 }
 
 /// A policy with changes.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedPolicy {
     /// The policy, as `-p` takes it.
@@ -102,7 +106,8 @@ pub struct ChangedPolicy {
 }
 
 /// The functionConfig of `podgraft fn`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FunctionFile {
     /// `podgraft.dev/v1alpha1`.
@@ -116,7 +121,8 @@ pub struct FunctionFile {
 }
 
 /// What to do.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct FunctionSpec {
     /// With which policies.
     #[serde(flatten)]
@@ -127,7 +133,8 @@ pub struct FunctionSpec {
 }
 
 /// What a function does with its policies.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum Mode {
     /// Applies them.
     #[default]
@@ -137,7 +144,8 @@ pub enum Mode {
 }
 
 /// What both have.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Settings {
     /// Policies as `-p` takes them, or with changes; paths from this file's folder.
@@ -167,7 +175,8 @@ pub struct Settings {
 }
 
 /// When the record is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum Record {
     /// With `--in-place`.
     InPlace,
@@ -178,7 +187,8 @@ pub enum Record {
 }
 
 /// An entry of kustomize's `images`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
     /// The image without tag and digest, as the policy writes it.

@@ -140,7 +140,7 @@ impl<'t> Planner<'_, 't> {
         let object = &self.workload.object;
         let (part, schema) = match schema_of(&object.api_version, &object.kind) {
             Some(schema) => (self.draft.root(), schema),
-            None => (self.template_part(), &*POD_TEMPLATE),
+            None => (self.template_part(), &POD_TEMPLATE),
         };
         let found = self
             .draft

@@ -5,7 +5,6 @@
 //! The CRD spells the field `configMap`, the article's example and code `configmap`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -13,16 +12,19 @@ use std::collections::BTreeMap;
 use super::conversion::{self, Conversion, Given, literal, literals, pointer};
 use super::document::Document;
 use super::functions::dns_label;
+use super::schema::Schema;
+use super::stored::CONFIG_MONITOR;
 use crate::diagnostic::{Code, Diagnostic};
 
 /// The parameters: `onMissing` says what a ConfigMap that is not among the manifests means.
 pub const PARAMS: &[&str] = &["onMissing"];
 
 /// The resource.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "fields that stand there for the schema alone")]
-struct ConfigMonitor {
+pub(crate) struct ConfigMonitor {
     api_version: String,
     kind: String,
     metadata: ObjectMeta,
@@ -31,7 +33,8 @@ struct ConfigMonitor {
     status: Option<Value>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct Spec {
     /// The ConfigMap.
@@ -46,12 +49,14 @@ struct Spec {
 /// Most characters of an annotation's key behind its prefix.
 const MOST: usize = 63;
 
+static SCHEMA: Schema = Schema::Stored(&CONFIG_MONITOR, "ConfigMonitor");
+
 /// What the resource becomes.
 ///
 /// # Errors
 /// All that is wrong with it.
 pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion, Vec<Diagnostic>> {
-    let ConfigMonitor { spec, .. } = conversion::read(document)?;
+    let ConfigMonitor { spec, .. } = conversion::read(document, &SCHEMA)?;
     let mut conversion = Conversion::of(
         document,
         "Roll the pods when their ConfigMap changes, as ConfigMonitor does by deleting them.",

@@ -1,7 +1,6 @@
 //! Resources of other operators as policies: a format says which `InjectionPolicy` a resource becomes and where each part
 //! of it comes from; that is then read like any other, so there is one way from words to the internal type.
 
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
@@ -220,14 +219,15 @@ fn once(problems: impl Iterator<Item = Diagnostic>) -> Vec<Diagnostic> {
     said
 }
 
-/// A resource as its type, checked against the type's schema first.
+/// A resource as its type, checked against its schema first.
 ///
 /// # Errors
 /// Every unknown field and wrong type, at its place.
-pub fn read<T: DeserializeOwned + JsonSchema>(
+pub fn read<T: DeserializeOwned>(
     document: &Document<'_>,
+    schema: &Schema,
 ) -> Result<T, Vec<Diagnostic>> {
-    let problems = Schema::of::<T>().check(&document.value, Templates::Filled);
+    let problems = schema.check(&document.value, Templates::Filled);
     if !problems.is_empty() {
         return Err(problems
             .iter()

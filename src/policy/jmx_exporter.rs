@@ -5,7 +5,6 @@
 //! agent is there from the start. Its port is called `jmx-metrics`, for the operator's own name is not valid.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -14,16 +13,19 @@ use super::ConfigKey;
 use super::conversion::{self, Conversion, Given, literal, literals, pointer};
 use super::document::Document;
 use super::names::{check_config_key, check_dns_subdomain};
+use super::schema::Schema;
+use super::stored::JMX_EXPORTER;
 use crate::diagnostic::{Code, Diagnostic};
 
 /// The parameters: `image` carries the agent's jar, `container` is the JVM's.
 pub const PARAMS: &[&str] = &["image", "container"];
 
 /// The resource.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "fields that stand there for the schema alone")]
-struct PrometheusJmxExporter {
+pub(crate) struct PrometheusJmxExporter {
     api_version: String,
     kind: String,
     metadata: ObjectMeta,
@@ -32,7 +34,8 @@ struct PrometheusJmxExporter {
     status: Option<Value>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct Spec {
     /// Labels of the pods.
@@ -46,7 +49,8 @@ struct Spec {
     port_in_capitals: Option<i32>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct Config {
     /// The ConfigMap.
@@ -67,12 +71,14 @@ const FETCHER: &str = "docker.io/curlimages/curl:8.14.1";
 const JAR_URL: &str = "https://github.com/prometheus/jmx_exporter/releases/download/1.6.0/jmx_prometheus_javaagent-1.6.0.jar";
 const JAR_SHA256: &str = "a95983fd96e865d2bcdf911cc500e7c82808c27ab9fd226bf96732b6c3d8c46e";
 
+static SCHEMA: Schema = Schema::Stored(&JMX_EXPORTER, "PrometheusJmxExporter");
+
 /// What the resource becomes.
 ///
 /// # Errors
 /// All that is wrong with it.
 pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion, Vec<Diagnostic>> {
-    let PrometheusJmxExporter { spec, .. } = conversion::read(document)?;
+    let PrometheusJmxExporter { spec, .. } = conversion::read(document, &SCHEMA)?;
     let mut conversion = Conversion::of(
         document,
         "Serve JVM metrics for Prometheus, as the Prometheus JMX exporter operator does.",

@@ -6,7 +6,6 @@
 //! the image as it is written, which an API server refuses for most images; here it is a DNS label.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -14,13 +13,16 @@ use super::conversion::{self, Conversion, DebugMode, Given, literal, pointer};
 use super::document::Document;
 use super::functions::{dns_label, image_name};
 use super::names::{check_key, check_label_value};
+use super::schema::Schema;
+use super::stored::PODBUGGERTOOL;
 use crate::diagnostic::{Code, Diagnostic};
 
 /// The resource.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "fields that stand there for the schema alone")]
-struct Podbuggertool {
+pub(crate) struct Podbuggertool {
     api_version: String,
     kind: String,
     metadata: ObjectMeta,
@@ -29,7 +31,8 @@ struct Podbuggertool {
     status: Option<Value>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 struct Spec {
     /// A label of the pods, as `key=value`.
     label: String,
@@ -37,12 +40,14 @@ struct Spec {
     image: String,
 }
 
+static SCHEMA: Schema = Schema::Stored(&PODBUGGERTOOL, "Podbuggertool");
+
 /// What the resource becomes.
 ///
 /// # Errors
 /// All that is wrong with it.
 pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion, Vec<Diagnostic>> {
-    let Podbuggertool { spec, .. } = conversion::read(document)?;
+    let Podbuggertool { spec, .. } = conversion::read(document, &SCHEMA)?;
     let mut conversion = Conversion::of(
         document,
         "Give a shell beside the application, as Podbuggertool does.",

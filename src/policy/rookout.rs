@@ -6,7 +6,6 @@
 
 use k8s_openapi::api::core::v1::EnvVar;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -14,14 +13,17 @@ use std::collections::BTreeMap;
 use super::conversion::{self, Conversion, Given, literal, literals};
 use super::document::Document;
 use super::functions::is_latest;
+use super::schema::Schema;
+use super::stored::ROOKOUT;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::yaml::value::Path;
 
 /// The resource.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "fields that stand there for the schema alone")]
-struct Rookout {
+pub(crate) struct Rookout {
     api_version: String,
     kind: String,
     metadata: ObjectMeta,
@@ -31,7 +33,8 @@ struct Rookout {
     status: Option<Value>,
 }
 
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct Spec {
     /// The first that fits a container wins.
@@ -44,7 +47,8 @@ struct Spec {
     requeue_after: Option<i64>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 struct Matcher {
     /// A part of the Deployment's name.
     #[serde(default)]
@@ -63,7 +67,8 @@ struct Matcher {
     env_vars: Vec<EnvVar>,
 }
 
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 struct InitContainer {
     /// The image with `/rook.jar`.
     #[serde(default)]
@@ -95,12 +100,14 @@ const TOKEN: &str = "ROOKOUT_TOKEN";
 const CONTROLLER: &str = "ROOKOUT_CONTROLLER_HOST";
 const PREFIX: &str = "ROOKOUT_";
 
+static SCHEMA: Schema = Schema::Stored(&ROOKOUT, "Rookout");
+
 /// What the resource becomes.
 ///
 /// # Errors
 /// All that is wrong with it.
 pub fn convert(document: &Document<'_>, _given: &Given<'_>) -> Result<Conversion, Vec<Diagnostic>> {
-    let resource: Rookout = conversion::read(document)?;
+    let resource: Rookout = conversion::read(document, &SCHEMA)?;
     let mut reader = Reader {
         document,
         agent: Agent::of(&resource.spec.init_container),

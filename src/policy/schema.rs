@@ -1,20 +1,18 @@
 //! Values against the JSON schemas of the real Kubernetes types and of our own: unknown fields, wrong types, missing
 //! fields, all of them, each with its path.
 //!
-//! The schemas are the ones that `schemars` derives from the Rust types, so a policy is read, checked and published
+//! The schemas are derived from the Rust types and [`stored`](super::stored), so a policy is read, checked and published
 //! (JSON Schema, CRD) from one definition. A mapping with stated `properties` has no others, as the API server's strict
 //! field validation has it.
 
-use k8s_openapi::api::core::v1::PodTemplateSpec;
-use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
-use std::sync::LazyLock;
 
+use super::stored::{Definitions, KUBERNETES};
 use super::template;
 use crate::yaml::value::{Path, Step};
 
 /// The schema of a pod template, for whole results.
-pub static POD_TEMPLATE: LazyLock<Schema> = LazyLock::new(Schema::of::<PodTemplateSpec>);
+pub static POD_TEMPLATE: Schema = Schema::kubernetes("io.k8s.api.core.v1.PodTemplateSpec");
 
 /// One thing that is wrong with a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,54 +49,47 @@ pub enum Templates {
     Filled,
 }
 
-/// A JSON schema with its definitions.
+/// A JSON schema.
 #[derive(Debug)]
-pub struct Schema {
-    root: Value,
+pub enum Schema {
+    /// That of a type.
+    Stored(&'static Definitions, &'static str),
+    /// One that is written out, and refers to nothing.
+    Written(Value),
 }
 
 impl Schema {
-    /// The schema of a type.
-    pub fn of<T: JsonSchema>() -> Self {
-        Schema {
-            root: SchemaGenerator::default()
-                .into_root_schema_for::<T>()
-                .to_value(),
-        }
-    }
-
-    /// A schema that is written out.
-    pub fn from(root: Value) -> Self {
-        Schema { root }
-    }
-
-    /// The schema as JSON.
-    pub fn as_value(&self) -> &Value {
-        &self.root
+    /// The schema of a type of Kubernetes.
+    pub const fn kubernetes(name: &'static str) -> Self {
+        Schema::Stored(&KUBERNETES, name)
     }
 
     /// All that is wrong with a value.
     pub fn check(&self, value: &Value, templates: Templates) -> Vec<Problem> {
+        let (definitions, root) = match self {
+            Schema::Stored(definitions, name) => (Some(*definitions), definitions.get(name)),
+            Schema::Written(root) => (None, root),
+        };
         let mut walk = Walk {
-            root: &self.root,
+            definitions,
             templates,
             path: Vec::new(),
             problems: Vec::new(),
         };
-        walk.check(&self.root, value);
+        walk.check(root, value);
         walk.problems
     }
 }
 
 #[derive(Clone)]
-struct Walk<'s> {
-    root: &'s Value,
+struct Walk {
+    definitions: Option<&'static Definitions>,
     templates: Templates,
     path: Vec<Step>,
     problems: Vec<Problem>,
 }
 
-impl<'s> Walk<'s> {
+impl Walk {
     fn report(&mut self, kind: ProblemKind, message: String, help: Option<String>) {
         self.problems.push(Problem {
             path: Path(self.path.clone()),
@@ -118,20 +109,15 @@ impl<'s> Walk<'s> {
         }
     }
 
-    fn resolve(&self, mut schema: &'s Value) -> &'s Value {
-        while let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-            let pointer = reference
-                .strip_prefix('#')
-                .expect("schemars refers within the document");
-            schema = self
-                .root
-                .pointer(pointer)
-                .expect("schemars defines what it refers to");
+    fn resolve<'s>(&self, mut schema: &'s Value) -> &'s Value {
+        let name = |schema: &'s Value| schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/");
+        while let (Some(definitions), Some(name)) = (self.definitions, name(schema)) {
+            schema = definitions.get(name);
         }
         schema
     }
 
-    fn check(&mut self, schema: &'s Value, value: &Value) {
+    fn check(&mut self, schema: &Value, value: &Value) {
         let schema = self.resolve(schema);
         let Some(rules) = schema.as_object().filter(|rules| !rules.is_empty()) else {
             return;
@@ -150,7 +136,7 @@ impl<'s> Walk<'s> {
         if rules.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
             return self.check_int_or_string(value);
         }
-        let choices: Vec<&'s Value> = list(rules, "anyOf")
+        let choices: Vec<&Value> = list(rules, "anyOf")
             .iter()
             .chain(list(rules, "oneOf"))
             .collect();
@@ -194,8 +180,8 @@ impl<'s> Walk<'s> {
     }
 
     /// `anyOf` and `oneOf`: one must fit. Where only one has the value's type, its problems are shown.
-    fn check_choice(&mut self, choices: &[&'s Value], value: &Value) {
-        let choices: Vec<&'s Value> = choices
+    fn check_choice(&mut self, choices: &[&Value], value: &Value) {
+        let choices: Vec<&Value> = choices
             .iter()
             .map(|choice| self.resolve(choice))
             .filter(|choice| !is_null_type(choice))
@@ -231,7 +217,7 @@ impl<'s> Walk<'s> {
         self.wrong_type(&wanted.join(" or "), value, None);
     }
 
-    fn try_choice(&self, choice: &'s Value, value: &Value) -> Vec<Problem> {
+    fn try_choice(&self, choice: &Value, value: &Value) -> Vec<Problem> {
         let mut walk = Walk {
             problems: Vec::new(),
             ..self.clone()
@@ -240,7 +226,7 @@ impl<'s> Walk<'s> {
         walk.problems
     }
 
-    fn check_type(&mut self, rules: &'s Map<String, Value>, value: &Value) {
+    fn check_type(&mut self, rules: &Map<String, Value>, value: &Value) {
         let Some(wanted) = type_of(rules) else { return };
         match (wanted, value) {
             ("object", Value::Object(map)) => self.check_object(rules, map),
@@ -282,7 +268,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    fn check_entries(&mut self, rules: &'s Map<String, Value>, entries: &[Value]) {
+    fn check_entries(&mut self, rules: &Map<String, Value>, entries: &[Value]) {
         let Some(schema) = rules.get("items") else {
             return;
         };
@@ -293,7 +279,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    fn check_object(&mut self, rules: &'s Map<String, Value>, map: &Map<String, Value>) {
+    fn check_object(&mut self, rules: &Map<String, Value>, map: &Map<String, Value>) {
         let no_fields = Map::new();
         let fields = rules.get("properties").and_then(Value::as_object);
         let others = rules
@@ -324,7 +310,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    fn first_sentence(&self, field: &'s Value) -> Option<String> {
+    fn first_sentence(&self, field: &Value) -> Option<String> {
         let text = field
             .get("description")
             .or_else(|| self.resolve(field).get("description"))?

@@ -1,9 +1,11 @@
 use super::*;
-use k8s_openapi::api::core::v1::{Container, EnvVar};
 use serde_json::json;
 
-fn problems<T: JsonSchema>(value: &Value) -> Vec<(String, ProblemKind, String, Option<String>)> {
-    let found = Schema::of::<T>().check(value, Templates::Filled);
+const CONTAINER: &str = "io.k8s.api.core.v1.Container";
+const ENV_VAR: &str = "io.k8s.api.core.v1.EnvVar";
+
+fn problems(of: &'static str, value: &Value) -> Vec<(String, ProblemKind, String, Option<String>)> {
+    let found = Schema::kubernetes(of).check(value, Templates::Filled);
     found
         .into_iter()
         .map(|found| {
@@ -17,8 +19,8 @@ fn problems<T: JsonSchema>(value: &Value) -> Vec<(String, ProblemKind, String, O
         .collect()
 }
 
-fn messages<T: JsonSchema>(value: &Value) -> Vec<String> {
-    problems::<T>(value)
+fn messages(of: &'static str, value: &Value) -> Vec<String> {
+    problems(of, value)
         .into_iter()
         .map(|(_, _, message, _)| message)
         .collect()
@@ -32,7 +34,7 @@ fn a_valid_container_has_no_problems() {
         "livenessProbe": {"httpGet": {"port": "http", "path": "/"}},
         "securityContext": {"capabilities": {"drop": ["ALL"]}, "runAsUser": 65532},
     });
-    assert_eq!(messages::<Container>(&value), [""; 0]);
+    assert_eq!(messages(CONTAINER, &value), [""; 0]);
     let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [value]}});
     assert_eq!(POD_TEMPLATE.check(&template, Templates::Filled), []);
 }
@@ -40,7 +42,7 @@ fn a_valid_container_has_no_problems() {
 #[test]
 fn all_problems_are_reported_each_at_its_path() {
     let value = json!({"image": 5, "ports": [{"containerPort": "80"}], "volumeMount": []});
-    let found = problems::<Container>(&value);
+    let found = problems(CONTAINER, &value);
     let paths: Vec<&str> = found.iter().map(|(path, ..)| path.as_str()).collect();
     assert_eq!(
         paths,
@@ -60,7 +62,7 @@ fn all_problems_are_reported_each_at_its_path() {
 
 #[test]
 fn a_field_that_resembles_nothing_lists_the_fields() {
-    let found = problems::<EnvVar>(&json!({"name": "A", "colour": "red"}));
+    let found = problems(ENV_VAR, &json!({"name": "A", "colour": "red"}));
     assert_eq!(
         found[0].3.as_deref(),
         Some("the fields here are name, value, valueFrom")
@@ -69,7 +71,7 @@ fn a_field_that_resembles_nothing_lists_the_fields() {
 
 #[test]
 fn a_number_where_a_string_is_wanted_is_to_be_quoted() {
-    let found = problems::<EnvVar>(&json!({"name": "A", "value": 5}));
+    let found = problems(ENV_VAR, &json!({"name": "A", "value": 5}));
     assert_eq!(found[0].1, ProblemKind::Unquoted);
     assert_eq!(found[0].2, "`value` must be a string, this is a number");
     assert_eq!(found[0].3.as_deref(), Some("quote it: \"5\""));
@@ -78,7 +80,10 @@ fn a_number_where_a_string_is_wanted_is_to_be_quoted() {
 #[test]
 fn integers_have_no_fraction_and_fit_their_width() {
     let port = |port: Value| {
-        messages::<Container>(&json!({"name": "a", "ports": [{"containerPort": port}]}))
+        messages(
+            CONTAINER,
+            &json!({"name": "a", "ports": [{"containerPort": port}]}),
+        )
     };
     assert_eq!(
         port(json!(80.5)),
@@ -92,7 +97,7 @@ fn integers_have_no_fraction_and_fit_their_width() {
 
 #[test]
 fn a_key_without_a_value_is_named_as_empty() {
-    let found = problems::<Container>(&json!({"name": "a", "env": null}));
+    let found = problems(CONTAINER, &json!({"name": "a", "env": null}));
     assert_eq!(found[0].2, "`env` must be a list, this is empty");
     assert_eq!(
         found[0].3.as_deref(),
@@ -102,7 +107,7 @@ fn a_key_without_a_value_is_named_as_empty() {
 
 #[test]
 fn a_whole_expression_fits_everywhere_until_values_are_filled_in() {
-    let schema = Schema::of::<Container>();
+    let schema = Schema::kubernetes(CONTAINER);
     let value = |port: &str| json!({"name": "a", "ports": [{"containerPort": port}]});
     assert!(
         schema

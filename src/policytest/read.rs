@@ -1,6 +1,6 @@
 //! The tests of a file.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use super::PolicyTest;
 use super::types::PolicyTestFile;
@@ -9,6 +9,7 @@ use crate::policy::PolicyText;
 use crate::policy::document::{Document, Places};
 use crate::policy::read::{PolicyFile, not_a_value, not_yaml};
 use crate::policy::schema::{Schema, Templates};
+use crate::policy::stored::POLICY_TEST;
 use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, to_value};
@@ -17,7 +18,7 @@ use crate::yaml::value::{Path, to_value};
 pub const KIND: &str = "PolicyTest";
 const API_VERSION: &str = "podgraft.dev/v1alpha1";
 
-static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of::<PolicyTestFile>);
+static SCHEMA: Schema = Schema::Stored(&POLICY_TEST, "PolicyTest");
 
 /// The tests of a file, and all that is wrong with them. Other objects are left alone.
 pub fn read(file: PolicyFile) -> (Vec<PolicyTest>, Vec<Diagnostic>) {

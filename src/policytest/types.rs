@@ -1,11 +1,11 @@
 //! The words of `podgraft.dev/v1alpha1 PolicyTest` as Rust types: its schema is derived from them.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// What policies are expected to do to manifests.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyTestFile {
     /// `podgraft.dev/v1alpha1`.
@@ -19,7 +19,8 @@ pub struct PolicyTestFile {
 }
 
 /// What to run, and what to expect. Paths are from the test's own folder.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Spec {
     /// For people.
@@ -43,7 +44,8 @@ pub struct Spec {
 }
 
 /// What must come of it.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Expect {
     /// A file with what `podgraft apply` prints.
@@ -59,7 +61,8 @@ pub struct Expect {
 }
 
 /// What happens to workloads of a name.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExpectedResult {
     /// The policy's identity; any when it is not stated.
@@ -77,7 +80,8 @@ pub struct ExpectedResult {
 }
 
 /// What a policy does to a workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum Word {
     /// It injects.
     Injected,

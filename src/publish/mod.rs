@@ -4,3 +4,6 @@
 pub mod crd;
 pub mod schema;
 mod structural;
+
+#[cfg(all(test, feature = "schemas"))]
+mod stored_tests;

@@ -1,15 +1,12 @@
 //! JSON Schemas (draft-07, which every editor's language server knows) of podgraft's own kinds.
 
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-use crate::config::types::{ConfigFile, FunctionFile};
 use crate::policy::native::checks::NOT_IN_POD_SPEC;
-use crate::policy::native::types::InjectionPolicy;
-use crate::policy::opentelemetry::InstrumentationFile;
-use crate::policytest::types::PolicyTestFile;
+use crate::policy::stored::{
+    CONFIG, Definitions, FUNCTION, INJECTION_POLICY, INSTRUMENTATION, POLICY_TEST,
+};
 
 /// Where a definition stands.
 const DEFINITIONS: &str = "#/definitions/";
@@ -39,22 +36,22 @@ pub const KINDS: &[Published] = &[
     Published {
         api_version: API_VERSION,
         kind: "Config",
-        make: draft_07::<ConfigFile>,
+        make: || draft_07(&CONFIG),
     },
     Published {
         api_version: API_VERSION,
         kind: "PodgraftFunction",
-        make: draft_07::<FunctionFile>,
+        make: || draft_07(&FUNCTION),
     },
     Published {
         api_version: API_VERSION,
         kind: "PolicyTest",
-        make: draft_07::<PolicyTestFile>,
+        make: || draft_07(&POLICY_TEST),
     },
     Published {
         api_version: "opentelemetry.io/v1alpha1",
         kind: "Instrumentation",
-        make: draft_07::<InstrumentationFile>,
+        make: || draft_07(&INSTRUMENTATION),
     },
 ];
 
@@ -77,17 +74,39 @@ pub fn find(kind: &str) -> Option<&'static Published> {
         .find(|published| published.kind.eq_ignore_ascii_case(kind))
 }
 
-/// The schema of a type, as draft-07.
-pub(super) fn draft_07<T: JsonSchema>() -> Value {
-    SchemaSettings::draft07()
-        .into_generator()
-        .into_root_schema_for::<T>()
-        .to_value()
+/// The first definition with all others of its file, as draft-07.
+pub(super) fn draft_07(definitions: &'static Definitions) -> Value {
+    let mut named = definitions
+        .names()
+        .map(|name| (name.to_owned(), definitions.get(name).clone()));
+    let mut schema = named.next().map(|(_, root)| root).unwrap_or_default();
+    schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+    schema["definitions"] = Value::Object(named.collect());
+    refer_as_draft_07(&mut schema);
+    schema
+}
+
+/// Beside `$ref` no other word counts in draft-07, so that it moves into `allOf`.
+fn refer_as_draft_07(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            map.values_mut().for_each(refer_as_draft_07);
+            if let Some(Value::String(name)) = map.get_mut("$ref") {
+                *name = name.replacen("#/$defs/", DEFINITIONS, 1);
+                if map.len() > 1 {
+                    let reference = map.swap_remove("$ref");
+                    map.insert("allOf".to_owned(), json!([{"$ref": reference}]));
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(refer_as_draft_07),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// The schema of a policy before it is closed, without what `podSpec` does not take.
 pub(super) fn policy_types() -> Value {
-    let mut schema = draft_07::<InjectionPolicy>();
+    let mut schema = draft_07(&INJECTION_POLICY);
     if let Some(fields) = schema
         .pointer_mut("/definitions/PartOfPodSpec/properties")
         .and_then(Value::as_object_mut)

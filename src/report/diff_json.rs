@@ -1,6 +1,5 @@
 //! The diff for machines: `kind: DiffReport`. Its schema is made from these types (`schemas/diff.schema.json`).
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::head::Head;
@@ -10,9 +9,10 @@ use super::text::{Fate, fate};
 use super::{Change, ReportedFile, shown};
 
 /// What `podgraft apply` would change.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(title = "podgraft DiffReport")]
+#[cfg_attr(feature = "schemas", schemars(title = "podgraft DiffReport"))]
 struct DiffReport<'a> {
     /// `podgraft.dev/v1alpha1`. Fields may be added within a version; none is renamed or taken away.
     api_version: &'static str,
@@ -29,7 +29,8 @@ struct DiffReport<'a> {
 }
 
 /// Counts.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct Totals {
     /// All workloads that were seen.
@@ -49,7 +50,8 @@ struct Totals {
 }
 
 /// Workloads that belong together.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct Group<'a> {
     /// The namespace, the folder, or the owners separated by blanks.
@@ -59,7 +61,8 @@ struct Group<'a> {
 }
 
 /// A workload that changes.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct Workload<'a> {
     /// Which it is.
@@ -78,7 +81,8 @@ struct Workload<'a> {
 }
 
 /// A policy that changes a workload.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct Policy<'a> {
     /// Its identity.
@@ -88,7 +92,8 @@ struct Policy<'a> {
 }
 
 /// One thing that a policy does.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 enum Done<'a> {
     /// It was not there.
@@ -102,9 +107,10 @@ enum Done<'a> {
 }
 
 /// Changes that are shown together.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Hunk")]
+#[cfg_attr(feature = "schemas", schemars(rename = "Hunk"))]
 struct HunkView<'a> {
     /// 1-based first line in the file as it is; the line before where there is none.
     old_start: usize,
@@ -121,9 +127,10 @@ struct HunkView<'a> {
 }
 
 /// A line of a hunk.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Line")]
+#[cfg_attr(feature = "schemas", schemars(rename = "Line"))]
 struct LineView<'a> {
     /// Whether the line stays, comes or goes.
     sign: SignView,
@@ -134,13 +141,14 @@ struct LineView<'a> {
     policies: Option<&'a [&'a str]>,
     /// A secret is masked in it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[schemars(default)]
+    #[cfg_attr(feature = "schemas", schemars(default))]
     masked: bool,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Sign")]
+#[cfg_attr(feature = "schemas", schemars(rename = "Sign"))]
 enum SignView {
     Context,
     Added,
@@ -168,12 +176,6 @@ pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
     let text = serde_json::to_string_pretty(&report)
         .expect("strings, numbers and lists of these are always JSON");
     shown::json(text) + "\n"
-}
-
-/// The JSON Schema of the report.
-pub fn schema() -> String {
-    let schema = schemars::schema_for!(DiffReport<'_>);
-    serde_json::to_string_pretty(&schema).expect("a schema is always JSON") + "\n"
 }
 
 fn totals(files: &[ReportedFile<'_>], all: &[Reviewed<'_>]) -> Totals {
@@ -250,4 +252,20 @@ fn line<'a>(line: &'a Line<'a>, hunk: &'a Hunk<'a>) -> LineView<'a> {
         policies: (!is_told).then_some(line.policies.as_slice()),
         masked: line.is_masked,
     }
+}
+
+#[cfg(test)]
+#[cfg(feature = "schemas")]
+#[test]
+fn the_schema_in_the_repository_is_that_of_the_types() {
+    let schema = schemars::schema_for!(DiffReport<'_>);
+    let schema = serde_json::to_string_pretty(&schema).expect("a schema is always JSON") + "\n";
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write("schemas/diff.schema.json", &schema).expect("the file can be written");
+    }
+    assert_eq!(
+        include_str!("../../schemas/diff.schema.json"),
+        schema,
+        "BLESS=1 writes it"
+    );
 }

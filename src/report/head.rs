@@ -1,12 +1,12 @@
 //! Which workload it is, as every form for machines says it.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::WorkloadReport;
 
 /// A workload's name and place.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Head<'a> {
     /// As in the manifest.

@@ -1,24 +1,24 @@
 //! An `inject` with expressions, and what it comes to for one workload: the same checks as for one without, each time.
 
 use serde_json::{Map, Value};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use super::Reader;
 use super::fill::{Unfilled, write_as_text};
 use super::patches;
-use super::types;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
 use crate::policy::expression::{Evaluator, Outcome};
 use crate::policy::parts::Part;
 use crate::policy::places::KeptPlaces;
 use crate::policy::schema::{Problem, Schema, Templates};
+use crate::policy::stored::INJECTION_POLICY;
 use crate::policy::template::{Fault, Template, evaluate_all};
 use crate::policy::vocabulary::Vocabulary;
 use crate::policy::{Inject, PatchScope, PolicyText};
 use crate::yaml::value::{Path, Step};
 
-static INJECT: LazyLock<Schema> = LazyLock::new(Schema::of::<types::Inject>);
+static INJECT: Schema = Schema::Stored(&INJECTION_POLICY, "Inject");
 
 /// Keys whose items go into each chosen container; of `defaults`, not `podSecurityContext`.
 const IN_CONTAINERS: [&str; 5] = ["volumeMounts", "env", "envFrom", "ports", DEFAULTS];

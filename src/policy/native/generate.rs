@@ -1,8 +1,7 @@
 //! `generate`: whole objects that are written behind a workload.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use super::expressions::compile;
 use super::fill::write_as_text;
@@ -18,7 +17,7 @@ use crate::policy::template::{Template, evaluate_all, has_expression};
 use crate::policy::{Generate, PolicyText, names};
 use crate::yaml::value::Path;
 
-static METADATA: LazyLock<Schema> = LazyLock::new(Schema::of::<ObjectMeta>);
+static METADATA: Schema = Schema::kubernetes("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
 
 /// An object of which something may depend on the workload.
 #[derive(Debug)]
@@ -223,7 +222,7 @@ impl ResourceTemplate {
         let (api_version, kind) = self.type_of();
         let (schema, of) = match schema_of(api_version, kind) {
             Some(schema) => (schema, self.at.clone()),
-            None => (&*METADATA, self.at.key("metadata")),
+            None => (&METADATA, self.at.key("metadata")),
         };
         let evaluated: Vec<Path> = self
             .evaluated

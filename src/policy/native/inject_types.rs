@@ -4,14 +4,13 @@ use k8s_openapi::api::core::v1::{
     Container, ContainerPort, EnvFromSource, EnvVar, EphemeralContainer, PodSecurityContext,
     PodSpec, ResourceRequirements, SecurityContext, Volume, VolumeMount,
 };
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::Value;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// What to inject.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Inject {
     /// Init containers.
@@ -66,7 +65,8 @@ pub struct Inject {
 }
 
 /// A container and where it goes among the init containers.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct InitContainer {
     /// The container.
     #[serde(flatten)]
@@ -77,7 +77,8 @@ pub struct InitContainer {
 }
 
 /// A volume and where it goes.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct VolumeEntry {
     /// The volume; without a source it is an `emptyDir`.
     #[serde(flatten)]
@@ -88,7 +89,8 @@ pub struct VolumeEntry {
 }
 
 /// A container that runs beside the app.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Sidecar {
     /// The container.
     #[serde(flatten)]
@@ -101,7 +103,8 @@ pub struct Sidecar {
 }
 
 /// How a sidecar stands in the pod.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum SidecarType {
     /// An init container with `restartPolicy: Always` (Kubernetes 1.29).
     Native,
@@ -110,7 +113,8 @@ pub enum SidecarType {
 }
 
 /// Where an item goes.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum Position {
     /// Before all others.
     First,
@@ -126,7 +130,8 @@ pub enum Position {
 }
 
 /// A variable and what to do with it.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct EnvEntry {
     /// The variable.
     #[serde(flatten)]
@@ -142,7 +147,8 @@ pub struct EnvEntry {
 }
 
 /// Labels or annotations.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Texts {
     /// Key and value each.
@@ -158,7 +164,8 @@ impl Default for Texts {
 }
 
 /// A label or annotation and what to do with it.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct TextEntry {
     /// The key.
     pub key: String,
@@ -172,7 +179,8 @@ pub struct TextEntry {
 }
 
 /// What to do with a label or annotation.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum TextOp {
     /// Another value there is a conflict.
     #[default]
@@ -186,7 +194,8 @@ pub enum TextOp {
 }
 
 /// What to do with a variable.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum EnvOp {
     /// Another value there is a conflict.
     #[default]
@@ -204,7 +213,8 @@ pub enum EnvOp {
 }
 
 /// What is filled in where it is absent.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Defaults {
     /// Of each chosen container.
@@ -218,7 +228,8 @@ pub struct Defaults {
 }
 
 /// A Secret to pull images with.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct PullSecret {
     /// The Secret's name.
     pub name: String,
@@ -228,12 +239,13 @@ pub struct PullSecret {
 #[derive(Debug, Deserialize)]
 pub struct PartOfPodSpec(pub PodSpec);
 
-impl JsonSchema for PartOfPodSpec {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schemas")]
+impl schemars::JsonSchema for PartOfPodSpec {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "PartOfPodSpec".into()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let mut schema = PodSpec::json_schema(generator);
         schema.remove("required");
         schema
@@ -241,7 +253,8 @@ impl JsonSchema for PartOfPodSpec {
 }
 
 /// An annotation with the checksum of ConfigMaps and Secrets.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Checksum {
     /// The annotation's key.
@@ -264,7 +277,8 @@ pub struct Checksum {
 }
 
 /// What a pod template refers to.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum ReferenceKind {
     /// ConfigMaps.
     ConfigMap,
@@ -273,7 +287,8 @@ pub enum ReferenceKind {
 }
 
 /// What an object that is not there means.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum OnMissing {
     /// An error.
     #[default]
@@ -283,7 +298,8 @@ pub enum OnMissing {
 }
 
 /// A JSON patch.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Patch {
     /// `JSONPatch`.
@@ -295,7 +311,8 @@ pub struct Patch {
 }
 
 /// An operation of RFC 6902.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Operation {
     /// What to do.
     pub op: OperationKind,
@@ -308,7 +325,8 @@ pub struct Operation {
 }
 
 /// The operations of RFC 6902.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum OperationKind {
     /// Put a value there; missing parents are made.
@@ -326,7 +344,8 @@ pub enum OperationKind {
 }
 
 /// The kinds of patch.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum PatchType {
     /// RFC 6902.
     #[serde(rename = "JSONPatch")]
@@ -334,7 +353,8 @@ pub enum PatchType {
 }
 
 /// What a patch's paths begin at.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum PatchScope {
     /// The whole object.
     Workload,

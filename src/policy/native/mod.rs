@@ -19,7 +19,7 @@ mod validations;
 mod words;
 
 use serde_json::Value;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use super::Policy;
 use super::conversion::Given;
@@ -28,6 +28,7 @@ use super::expression::Variable;
 use super::names;
 use super::params;
 use super::schema::{Schema, Templates};
+use super::stored::INJECTION_POLICY;
 use super::template;
 use super::vocabulary::{SourceKnown, Vocabulary};
 use crate::diagnostic::{Code, Diagnostic};
@@ -37,7 +38,7 @@ use source::Instance;
 use types::{InjectionPolicy, Param};
 
 /// The schema of a whole policy.
-pub static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of::<InjectionPolicy>);
+pub static SCHEMA: Schema = Schema::Stored(&INJECTION_POLICY, "InjectionPolicy");
 
 /// The names of the parameters that a policy declares, whatever else is wrong with it.
 pub fn declared(document: &Document<'_>) -> Vec<String> {

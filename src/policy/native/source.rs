@@ -47,7 +47,7 @@ impl<'i, 't> Instance<'i, 't> {
             .filter(|schema| schema.is_object());
         if let Some(schema) = schema {
             fill_defaults(schema, &mut value);
-            let checked = Schema::from(with_metadata(schema));
+            let checked = Schema::Written(with_metadata(schema));
             let mut problems = checked.check(&value, Templates::Filled);
             check_bounds(schema, &value, &Path::default(), &mut problems);
             if !problems.is_empty() {

@@ -2,7 +2,6 @@
 //! them. The first sentence of a field's text is shown where the field is missing.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -10,7 +9,8 @@ use std::collections::BTreeMap;
 pub use super::inject_types::*;
 
 /// Injects agents, sidecars and settings into pod templates.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InjectionPolicy {
     /// `podgraft.dev/v1alpha1`.
@@ -24,7 +24,8 @@ pub struct InjectionPolicy {
 }
 
 /// What to inject, and where.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Spec {
     /// For people.
@@ -84,7 +85,8 @@ pub struct Spec {
 }
 
 /// A value that a user may set with `--param`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Param {
     /// The name, as in `${params.NAME}`.
@@ -107,7 +109,8 @@ pub struct Param {
 }
 
 /// The resources of which each is one instance of the policy.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Source {
     /// Group and version of the resources; every version of the group is read.
@@ -122,7 +125,8 @@ pub struct Source {
 }
 
 /// Which workloads a resource may touch.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum Scope {
     /// Those of its own namespace.
     #[default]
@@ -132,7 +136,8 @@ pub enum Scope {
 }
 
 /// What resources look like, as a CustomResourceDefinition says it.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct SourceSchema {
     /// A structural schema: types, defaults and bounds.
     #[serde(rename = "openAPIV3Schema")]
@@ -140,7 +145,8 @@ pub struct SourceSchema {
 }
 
 /// What must hold of the resource and the parameters.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Validation {
     /// A CEL condition.
     pub expression: String,
@@ -154,7 +160,8 @@ pub struct Validation {
 }
 
 /// What a validation that does not hold means.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum Severity {
     /// Nothing is written.
     #[default]
@@ -166,7 +173,8 @@ pub enum Severity {
 }
 
 /// A string; numbers and booleans are taken as they are written.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Scalar {
     /// A string.
@@ -178,7 +186,8 @@ pub enum Scalar {
 }
 
 /// Which workloads: all given fields must hold.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Filter {
     /// `Deployment`, `apps/v1/Deployment`, `*`.
@@ -212,7 +221,8 @@ pub struct Filter {
 }
 
 /// Objects annotated `helm.sh/hook` or `argocd.argoproj.io/hook`.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum Hooks {
     /// Not these.
     Exclude,
@@ -223,7 +233,8 @@ pub enum Hooks {
 }
 
 /// A stable share of the workloads.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Sample {
     /// 0 to 100.
@@ -234,7 +245,8 @@ pub struct Sample {
 }
 
 /// A CEL expression with a name.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Named {
     /// Its name.
     pub name: String,
@@ -243,7 +255,8 @@ pub struct Named {
 }
 
 /// A value with a name, made once a workload.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Variable {
     /// Its name.
     pub name: String,
@@ -254,7 +267,8 @@ pub struct Variable {
 }
 
 /// How a workload opts in or out.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Opt {
     /// An annotation's key.
@@ -273,7 +287,8 @@ pub struct Opt {
 }
 
 /// An annotation, a label or a container that another injector leaves; asked of the input as it is.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct LeaveAlone {
     /// An annotation's key, on the pod template or the workload.
     pub annotation: Option<String>,
@@ -287,7 +302,8 @@ pub struct LeaveAlone {
 }
 
 /// Where an opt-in or opt-out stands.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum OptFrom {
     /// On the pod template.
     Pod,
@@ -298,7 +314,8 @@ pub enum OptFrom {
 }
 
 /// Which containers get the container-level parts.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Containers {
     /// Globs on the name.
@@ -333,7 +350,8 @@ pub struct Containers {
 }
 
 /// The lists of containers of a pod.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ContainerList {
     /// `spec.containers`.
@@ -345,7 +363,8 @@ pub enum ContainerList {
 }
 
 /// All that fit, or the first.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum ContainerMode {
     /// Every container that fits.
     #[default]
@@ -355,7 +374,8 @@ pub enum ContainerMode {
 }
 
 /// What other content of the same identity means.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum OnConflict {
     /// An error.
     #[default]
@@ -367,7 +387,8 @@ pub enum OnConflict {
 }
 
 /// What a problem with one workload does.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum FailurePolicy {
     /// The run fails.
     #[default]
@@ -377,7 +398,8 @@ pub enum FailurePolicy {
 }
 
 /// All rules, or the first that fits a container.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum ApplyRules {
     /// All rules.
     #[default]
@@ -387,7 +409,8 @@ pub enum ApplyRules {
 }
 
 /// One of several injections.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RuleEntry {
     /// For messages.
@@ -411,7 +434,8 @@ pub struct RuleEntry {
 }
 
 /// An object that is written behind the workload.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Companion {
     /// A CEL condition.
     pub when: Option<String>,

@@ -19,6 +19,7 @@ mod parts;
 mod pod;
 pub mod release;
 mod resource;
+#[cfg(feature = "schemas")]
 mod schema;
 mod web;
 
@@ -32,6 +33,7 @@ use crate::diagnostic::{Code, Diagnostic};
 pub use conversion::convert;
 use operator::{Catalog, Operator};
 use resource::Instrumentation;
+#[cfg(feature = "schemas")]
 pub use schema::InstrumentationFile;
 
 /// The policies that all resources of a run are, since a pod may take any of them.

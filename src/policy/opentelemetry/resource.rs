@@ -7,11 +7,13 @@ use std::ops::Range;
 use super::env::{plain, text_of};
 use super::language::Language;
 use super::release::Settings;
-use super::schema::SCHEMA;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::policy::document::Document;
-use crate::policy::schema::{ProblemKind, Templates};
+use crate::policy::schema::{ProblemKind, Schema, Templates};
+use crate::policy::stored::INSTRUMENTATION;
 use crate::yaml::value::Path;
+
+static SCHEMA: Schema = Schema::Stored(&INSTRUMENTATION, "Instrumentation");
 
 /// A resource.
 #[derive(Debug, Clone)]

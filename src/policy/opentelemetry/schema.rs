@@ -11,12 +11,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::JsonSchema;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
-
-use crate::policy::schema::Schema;
-
-/// The schema of a whole resource.
-pub static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of::<InstrumentationFile>);
 
 /// How pods are instrumented, for the OpenTelemetry Operator.
 #[derive(JsonSchema)]

@@ -1,0 +1,163 @@
+//! Compares the stored schemas with the types, or with `BLESS=1` writes them:
+//! `BLESS=1 cargo test --features schemas --lib schema`.
+
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::{CronJob, Job};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, Pod, PodTemplate, PodTemplateSpec, ReplicationController, Secret, Service,
+    ServiceAccount,
+};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fs;
+
+use super::schema::draft_07;
+use crate::config::types::{ConfigFile, FunctionFile};
+use crate::policy::config_monitor::ConfigMonitor;
+use crate::policy::jmx_exporter::PrometheusJmxExporter;
+use crate::policy::native::types::InjectionPolicy;
+use crate::policy::opentelemetry::InstrumentationFile;
+use crate::policy::podbuggertool::Podbuggertool;
+use crate::policy::rookout::Rookout;
+use crate::policy::stored::{
+    CONFIG, Definitions, FUNCTION, INJECTION_POLICY, INSTRUMENTATION, POLICY_TEST,
+};
+use crate::policytest::types::PolicyTestFile;
+
+/// What stands in the files.
+#[derive(Default)]
+struct Files {
+    /// The definitions of each file but that of Kubernetes, in their order.
+    own: BTreeMap<&'static str, Vec<(String, Value)>>,
+    kubernetes: BTreeMap<String, Value>,
+}
+
+impl Files {
+    fn add<T: JsonSchema>(&mut self, file: &'static str) {
+        let (root, definitions) = schema::<T>();
+        let mut own = vec![(file.to_owned(), root)];
+        for (name, definition) in definitions {
+            let stored = if name.starts_with("io.k8s.") {
+                self.add_kubernetes(&name, definition);
+                Value::Null
+            } else {
+                definition
+            };
+            own.push((name, stored));
+        }
+        self.own.insert(file, own);
+    }
+
+    fn add_root<T: JsonSchema>(&mut self) {
+        let (mut root, definitions) = schema::<T>();
+        root.as_object_mut()
+            .expect("a type is an object")
+            .shift_remove("title");
+        self.add_kubernetes(&T::schema_name(), root);
+        for (name, definition) in definitions {
+            self.add_kubernetes(&name, definition);
+        }
+    }
+
+    fn add_kubernetes(&mut self, name: &str, definition: Value) {
+        let before = self.kubernetes.insert(name.to_owned(), definition);
+        if let Some(before) = before {
+            assert_eq!(
+                before, self.kubernetes[name],
+                "{name} is not the same everywhere"
+            );
+        }
+    }
+
+    fn texts(&self) -> Vec<(&str, String)> {
+        let own = self
+            .own
+            .iter()
+            .map(|(file, lines)| (*file, text(lines.iter().map(|(name, value)| (name, value)))));
+        own.chain([("Kubernetes", text(self.kubernetes.iter()))])
+            .collect()
+    }
+}
+
+/// A type's schema without its definitions, and these.
+fn schema<T: JsonSchema>() -> (Value, Map<String, Value>) {
+    let mut root = SchemaGenerator::default()
+        .into_root_schema_for::<T>()
+        .to_value();
+    let rules = root.as_object_mut().expect("a type is an object");
+    rules.shift_remove("$schema");
+    let definitions = rules.shift_remove("$defs").unwrap_or_default();
+    let Value::Object(definitions) = definitions else {
+        return (root, Map::new());
+    };
+    (root, definitions)
+}
+
+/// JSON with a definition on each line.
+fn text<'v>(lines: impl Iterator<Item = (&'v String, &'v Value)>) -> String {
+    let lines: Vec<String> = lines
+        .map(|(name, value)| format!("\"{name}\": {value}"))
+        .collect();
+    format!("{{\n{}\n}}\n", lines.join(",\n"))
+}
+
+#[test]
+fn each_stored_schema_is_that_of_its_type() {
+    let mut files = Files::default();
+    files.add::<ConfigFile>("Config");
+    files.add::<ConfigMonitor>("ConfigMonitor");
+    files.add::<FunctionFile>("PodgraftFunction");
+    files.add::<InjectionPolicy>("InjectionPolicy");
+    files.add::<InstrumentationFile>("Instrumentation");
+    files.add::<Podbuggertool>("Podbuggertool");
+    files.add::<PolicyTestFile>("PolicyTest");
+    files.add::<PrometheusJmxExporter>("PrometheusJmxExporter");
+    files.add::<Rookout>("Rookout");
+    files.add_root::<ConfigMap>();
+    files.add_root::<CronJob>();
+    files.add_root::<DaemonSet>();
+    files.add_root::<Deployment>();
+    files.add_root::<Job>();
+    files.add_root::<ObjectMeta>();
+    files.add_root::<Pod>();
+    files.add_root::<PodTemplate>();
+    files.add_root::<PodTemplateSpec>();
+    files.add_root::<ReplicaSet>();
+    files.add_root::<ReplicationController>();
+    files.add_root::<Role>();
+    files.add_root::<RoleBinding>();
+    files.add_root::<Secret>();
+    files.add_root::<Service>();
+    files.add_root::<ServiceAccount>();
+    files.add_root::<StatefulSet>();
+    for (name, text) in files.texts() {
+        let path = format!("src/policy/stored/{name}.json");
+        if std::env::var_os("BLESS").is_some() {
+            fs::write(&path, &text).expect("the file can be written");
+        }
+        let stored = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            stored == text,
+            "{path} is not what the types give; BLESS=1 writes it"
+        );
+    }
+}
+
+#[test]
+fn each_schema_is_published_as_schemars_would() {
+    fn same<T: JsonSchema>(definitions: &'static Definitions) {
+        let settings = SchemaSettings::draft07().into_generator();
+        let derived = settings.into_root_schema_for::<T>().to_value();
+        let published = draft_07(definitions).to_string();
+        assert!(published == derived.to_string(), "{}", T::schema_name());
+    }
+    same::<ConfigFile>(&CONFIG);
+    same::<FunctionFile>(&FUNCTION);
+    same::<InjectionPolicy>(&INJECTION_POLICY);
+    same::<InstrumentationFile>(&INSTRUMENTATION);
+    same::<PolicyTestFile>(&POLICY_TEST);
+}
