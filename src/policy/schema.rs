@@ -280,33 +280,59 @@ impl Walk {
     }
 
     fn check_object(&mut self, rules: &Map<String, Value>, map: &Map<String, Value>) {
-        let no_fields = Map::new();
         let fields = rules.get("properties").and_then(Value::as_object);
         let others = rules
             .get("additionalProperties")
             .filter(|others| !others.is_boolean());
+        let field_of = |key: &str| fields.and_then(|fields| fields.get(key)).or(others);
+        // A slip is rather in the name of a field that is not there.
+        let near = |key: &str| {
+            let all = || fields.into_iter().flat_map(Map::keys).map(String::as_str);
+            nearest(key, all().filter(|field| !map.contains_key(*field)))
+                .or_else(|| nearest(key, all()))
+        };
+        let is_unknown = |key: &&String| field_of(key).is_none() && !is_open(rules);
+        let unknown: Vec<&str> = map.keys().filter(is_unknown).map(String::as_str).collect();
+        let required = list(rules, "required").iter().filter_map(Value::as_str);
+        // A name with a slip is one mistake, and so is what stands beside the mapping that it belongs into.
+        let missing: Vec<&str> = required
+            .filter(|required| !map.contains_key(*required))
+            .filter(|required| unknown.iter().all(|key| near(key) != Some(required)))
+            .collect();
+        let takes_objects = |required: &&str| {
+            let field = field_of(required).map(|field| self.resolve(field));
+            let is_any = |field: &Value| {
+                let narrows = |key| field.get(key).is_some();
+                !["anyOf", "oneOf", "enum", "const"].into_iter().any(narrows)
+            };
+            field.is_some_and(|field| match field.get("type") {
+                Some(kind) => kind == "object",
+                None => is_any(field),
+            })
+        };
+        let is_beside = !unknown.is_empty() && unknown.iter().all(|key| near(key).is_none());
+        let wrapper = missing.iter().copied().find(takes_objects);
+        let wrapper = wrapper.filter(|_| is_beside);
         for (key, value) in map {
-            let field = fields.and_then(|fields| fields.get(key)).or(others);
             self.path.push(Step::Key(key.clone()));
-            match field {
+            match field_of(key) {
                 Some(field) => self.check(field, value),
-                None if is_open(rules) => {}
-                None => self.unknown_field(key, fields.unwrap_or(&no_fields)),
+                None if is_open(rules) || wrapper.is_some() => {}
+                None => self.unknown_field(key, near(key), fields),
             }
             self.path.pop();
         }
-        for required in list(rules, "required").iter().filter_map(Value::as_str) {
-            if !map.contains_key(required) {
-                let text = fields
-                    .and_then(|fields| fields.get(required))
-                    .and_then(|field| self.first_sentence(field));
-                let help = text.map(|text| format!("`{required}`: {text}"));
-                self.report(
-                    ProblemKind::Missing,
-                    format!("{} must have `{required}`", self.name()),
-                    help,
-                );
-            }
+        for required in missing {
+            let text = field_of(required).and_then(|field| self.first_sentence(field));
+            let help = match wrapper == Some(required) {
+                true => Some(format!(
+                    "write `{}` below `{required}`",
+                    unknown.join("`, `")
+                )),
+                false => text.map(|text| format!("`{required}`: {text}")),
+            };
+            let message = format!("{} must have `{required}`", self.name());
+            self.report(ProblemKind::Missing, message, help);
         }
     }
 
@@ -319,19 +345,24 @@ impl Walk {
         Some(sentence.trim_end_matches('.').replace('\n', " "))
     }
 
-    fn unknown_field(&mut self, key: &str, fields: &Map<String, Value>) {
+    fn unknown_field(
+        &mut self,
+        key: &str,
+        near: Option<&str>,
+        fields: Option<&Map<String, Value>>,
+    ) {
         let parent = Path(self.path[..self.path.len() - 1].to_vec()).name();
         let owner = if parent.is_empty() {
             "the object".to_owned()
         } else {
             format!("`{parent}`")
         };
-        let names = || fields.keys().map(String::as_str);
-        let help = match nearest(key, names()) {
+        let names = fields.into_iter().flat_map(Map::keys);
+        let help = match near {
             Some(near) => did_you_mean(near),
             None => format!(
                 "the fields here are {}",
-                names().collect::<Vec<_>>().join(", ")
+                names.map(String::as_str).collect::<Vec<_>>().join(", ")
             ),
         };
         self.report(
