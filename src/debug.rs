@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::edit::emit;
 use crate::policy::functions::default_pull_policy;
-use crate::report::{FileReport, WorkloadReport, one_line, shown};
+use crate::report::shown::{self, shell_word};
+use crate::report::{FileReport, WorkloadReport, one_line};
 
 /// What `kubectl debug` has a flag for, or does by itself.
 const SAID_IN_THE_LINE: [&str; 8] = [
@@ -176,15 +177,6 @@ fn left_out(container: &Value) -> Vec<&str> {
         .filter(is_unsaid)
         .map(|(key, _)| key.as_str())
         .collect()
-}
-
-/// A word as a POSIX shell has to read it.
-fn shell_word(word: &str) -> String {
-    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_=./:,@%+".contains(char);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", one_line(word).replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

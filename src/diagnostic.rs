@@ -109,8 +109,7 @@ impl Diagnostic {
     /// Whether it speaks of many places alike, so that saying it once is enough.
     pub fn is_said_once(&self) -> bool {
         match self.code {
-            Code::HiddenEnv | Code::NothingToWrite => true,
-            Code::MissingObject => !self.is_error(),
+            Code::NothingToWrite => true,
             Code::UnknownNamespace | Code::PartIgnored => self.severity == Severity::Note,
             _ => false,
         }

@@ -5,6 +5,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::options::Options;
 use crate::plan::recording::is_dropped;
+use crate::record::words::undo_command;
 use crate::record::{MARKER, PolicyRecord};
 use crate::undo::read_record;
 
@@ -56,12 +57,9 @@ pub(super) fn orphans(workload: &Workload<'_>, options: &Options) -> Vec<Diagnos
 
 fn way_out(workload: &Workload<'_>, name: &str, has_record: bool) -> String {
     match has_record {
-        true if &*workload.source.name == "<stdin>" => format!(
-            "give the policy, too, or take it out with `podgraft undo --only {name}`"
-        ),
         true => format!(
-            "give the policy, too, or take it out with `podgraft undo --only {name} --in-place {}`",
-            workload.source.name
+            "give the policy, too, or take it out with `{}`",
+            undo_command(name, &workload.source.name, false)
         ),
         false => "give the policy, too, or start from the manifest without it: without a record nothing takes it out"
             .to_owned(),

@@ -5,7 +5,7 @@ use crate::edit::CannotWrite;
 use crate::manifest::pod::Workload;
 use crate::options::{Options, TakeOut};
 use crate::plan::explain_refusal;
-use crate::record::words::words_of;
+use crate::record::words::{undo_command, words_of};
 use crate::record::{MARKER, Unreadable};
 use crate::source::{Place, Source};
 use crate::undo::{Obstacle, Recorded};
@@ -21,7 +21,8 @@ pub(super) fn changed_since(workload: &Workload<'_>, policy: &str, path: &str) -
     let problem =
         Diagnostic::error(Code::ChangedSince, message).at(workload.own_place(), "this workload");
     problem.help(format!(
-        "to take it out all the same: podgraft undo --only {policy} --force"
+        "to take it out all the same: {}",
+        undo_command(policy, &workload.source.name, true)
     ))
 }
 

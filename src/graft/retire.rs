@@ -18,6 +18,7 @@ use crate::options::Options;
 use crate::plan::companions::MANAGED_BY;
 use crate::plan::draft::{Draft, Opened, Part};
 use crate::record::live::as_created;
+use crate::record::words::undo_command;
 use crate::record::{RECORD, Record, digest};
 use crate::report::{
     Change, Edit, FileReport, Generated, Outcome, PolicyReport, Room, WorkloadReport, splice,
@@ -165,7 +166,7 @@ impl Retiring<'_> {
                 let place = Source::new(Arc::clone(name), &whole).place(at..at);
                 report
                     .diagnostics
-                    .push(changed_since(one).at(place, "this object"));
+                    .push(changed_since(one, name).at(place, "this object"));
             }
             if self.options.details {
                 described.extend(objects.iter().map(|(object, value, one)| {
@@ -329,14 +330,14 @@ pub fn not_taken_out(one: &Generated) -> Diagnostic {
     Diagnostic::error(Code::TooLate, message).help("leave out --stream")
 }
 
-fn changed_since(one: &Generated) -> Diagnostic {
+fn changed_since(one: &Generated, file: &str) -> Diagnostic {
     let message = format!(
         "the {} was changed since policy `{}` generated it",
         one.name, one.policy
     );
     let help = format!(
-        "to take it out all the same: podgraft undo --only {} --force",
-        one.policy
+        "to take it out all the same: {}, with the file of its workload if that is another",
+        undo_command(&one.policy, file, true)
     );
     Diagnostic::error(Code::ChangedSince, message).help(help)
 }

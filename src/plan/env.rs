@@ -157,7 +157,7 @@ impl<'t> Planner<'_, 't> {
         let warning = Diagnostic::warning(Code::HiddenEnv, message)
             .at(
                 self.workload.place(container.node),
-                format!("container `{}`, for example", container.name),
+                format!("container `{}`", container.name),
             )
             .at(
                 self.policy.text.place(change.item.at.clone()),

@@ -141,7 +141,7 @@ impl Planner<'_, '_> {
             let warning = Diagnostic::warning(Code::HiddenEnv, message)
                 .at(
                     self.workload.place(container.node),
-                    format!("container `{}`, for example", container.name),
+                    format!("container `{}`", container.name),
                 )
                 .at(
                     self.policy.text.place(change.item.at.clone()),

@@ -10,6 +10,7 @@ use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, ListKey, Workload};
 use crate::options::Options;
 use crate::policy::{EnvChange, EnvOp, Inject, Item, OnConflict, Policy, Position, Rule};
+use crate::record::words::undo_command;
 use crate::record::{JoinHint, Joined, Paths, RECORD, identities};
 use crate::report::Change;
 
@@ -536,10 +537,8 @@ impl<'c, 't> Planner<'c, 't> {
         // Resources of other operators have no word for it.
         let help = match self.policy.kind() {
             _ if kept.is_some() => format!(
-                "take out what it injected with `podgraft undo --only {} --in-place {}`, or give it, too, and make both \
-                 the same",
-                kept.unwrap_or_default(),
-                self.workload.source.name
+                "take out what it injected with `{}`, or give it, too, and make both the same",
+                undo_command(&kept.unwrap_or_default(), &self.workload.source.name, false)
             ),
             _ if was_injected => "start again from the manifest as it was before the injection; `apply --in-place` and \
                                   `apply --record` write a record, with which a policy changes what it injected"

@@ -9,7 +9,7 @@ use crate::manifest::pod::Workload;
 use crate::options::{Options, TakeOut};
 use crate::policy::Policy;
 use crate::record::fold::Redo;
-use crate::record::words::words_of;
+use crate::record::words::{undo_command, words_of};
 use crate::record::{
     Effects, JoinHint, Joined, MARKER, Paths, PolicyRecord, RECORD, Record, Replaced, Taken,
     VERSION, digest, effects_of,
@@ -150,7 +150,8 @@ impl Recording {
                 found.policy
             );
             let problem = Diagnostic::error(Code::Conflict, message).at(workload.own_place(), "this workload");
-            Box::new(problem.help(format!("give `{}`, too, or take it out: podgraft undo --only {0}", found.policy)))
+            let command = undo_command(&found.policy, &workload.source.name, false);
+            Box::new(problem.help(format!("give `{}`, too, or take it out: {command}", found.policy)))
         })?;
         reconcile(draft, &self.value, &value)
             .map_err(|refusal| Box::new(super::refusal_diagnostic(&refusal, workload)))?;

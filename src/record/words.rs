@@ -1,4 +1,6 @@
-//! Paths of a record in words, as reports name what a policy does.
+//! Paths of a record in words, as reports name what a policy does, and the command that takes its work out.
+
+use crate::report::shown::shell_word;
 
 /// `pod/spec/containers/app/env/X` as `app: env X`, `pod/spec/volumes/agent` as `volume agent`.
 pub fn words_of(path: &str) -> String {
@@ -25,6 +27,20 @@ pub fn words_of(path: &str) -> String {
         ["pod", "metadata", field, key] => format!("pod {} {key}", field.trim_end_matches('s')),
         ["metadata", field, key] => format!("{} {key}", field.trim_end_matches('s')),
         other => other.join("."),
+    }
+}
+
+/// The command that takes out what a policy injected into the workloads of a file, as a shell reads it; forced: what was
+/// changed since, too.
+pub fn undo_command(policy: &str, file: &str, is_forced: bool) -> String {
+    let policy = shell_word(policy);
+    let force = if is_forced { " --force" } else { "" };
+    match file {
+        "<stdin>" => format!("podgraft undo --only {policy}{force}"),
+        _ => format!(
+            "podgraft undo --only {policy}{force} --in-place {}",
+            shell_word(file)
+        ),
     }
 }
 

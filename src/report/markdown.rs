@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::alike::{alike, and_more};
 use super::hunks::Hunk;
 use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
 use super::text::{Fate, fate};
@@ -70,15 +71,17 @@ fn warnings(problems: &[Diagnostic]) -> String {
         return String::new();
     }
     let mut list = format!("\n**{}**\n\n", count(warnings.len(), "warning"));
-    for warning in warnings.iter().take(MOST_MISSES) {
+    let folded = alike(&warnings);
+    for (warning, others) in folded.iter().take(MOST_MISSES) {
         let place = warning.labels.first().map_or(String::new(), |label| {
             format!(" ({})", code(&one_line(&label.place.link())))
         });
         let message = plain(&shown::brief(&warning.message));
-        let _ = writeln!(list, "- `{}`{place}: {message}", warning.code.name());
+        let more = and_more(warning, others);
+        let _ = writeln!(list, "- `{}`{place}: {message}{more}", warning.code.name());
     }
-    if warnings.len() > MOST_MISSES {
-        let more = warnings.len() - MOST_MISSES;
+    if folded.len() > MOST_MISSES {
+        let more = folded.len() - MOST_MISSES;
         let _ = writeln!(list, "- and {more} more: `podgraft check` lists all");
     }
     list

@@ -1,5 +1,6 @@
 //! What a run did and why, as data. Each file of this folder renders it to text; nothing here prints.
 
+pub mod alike;
 pub mod check;
 pub mod codeowners;
 mod companion;
@@ -255,8 +256,7 @@ pub(crate) fn count(number: usize, thing: &str) -> String {
     format!("{number} {thing}{plural}")
 }
 
-/// Says once what holds for many workloads: of the warnings about hidden variables that say the same, the first stays
-/// and counts the others.
+/// Says once what holds for many workloads: of the notes that say the same, the first stays and counts the others.
 pub fn say_once(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut once: Vec<(Diagnostic, usize)> = Vec::new();
     for diagnostic in diagnostics {

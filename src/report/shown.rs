@@ -84,6 +84,15 @@ pub fn lines(text: &str) -> String {
     escaped(text, |c| is_unsafe(c) && !matches!(c, '\n' | '\t'))
 }
 
+/// A word as a POSIX shell has to read it.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_=./:,@%+".contains(char);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", one_line(word).replace('\'', r"'\''"))
+}
+
 fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
     if !text.contains(&is_unsafe) {
         return without_marks(text.to_owned(), as_escape);

@@ -12,6 +12,7 @@ use miette::{
 };
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
 use podgraft::report::Paint;
+use podgraft::report::alike::{self, alike};
 use podgraft::report::json::render_diagnostic;
 use podgraft::report::shown::{brief, for_log, is_unsafe, lines, one_line};
 use podgraft::report::unified::folded;
@@ -284,7 +285,7 @@ fn tally(diagnostics: &[Diagnostic]) -> String {
 fn render_text(diagnostics: &[&Diagnostic], renderer: &GraphicalReportHandler) -> String {
     let mut shown = String::new();
     let mut counts: BTreeMap<Code, usize> = BTreeMap::new();
-    for (diagnostic, others) in folded_alike(diagnostics) {
+    for (diagnostic, others) in alike(diagnostics) {
         let number = counts.entry(diagnostic.code).or_default();
         *number += 1;
         if *number <= MOST_OF_A_CODE {
@@ -305,49 +306,8 @@ fn render_text(diagnostics: &[&Diagnostic], renderer: &GraphicalReportHandler) -
     shown
 }
 
-/// The first of all that say the same of other workloads, with the others.
-fn folded_alike<'d>(diagnostics: &[&'d Diagnostic]) -> Vec<(&'d Diagnostic, Vec<&'d Diagnostic>)> {
-    let mut folded: Vec<(&Diagnostic, Vec<&Diagnostic>)> = Vec::new();
-    let mut known: BTreeMap<(Code, Severity, String, String), usize> = BTreeMap::new();
-    for diagnostic in diagnostics {
-        // Each error has to be mended by itself.
-        let Some(title) = diagnostic
-            .workload
-            .as_ref()
-            .filter(|_| !diagnostic.is_error())
-        else {
-            folded.push((diagnostic, Vec::new()));
-            continue;
-        };
-        let of_any = |text: &str| text.replace(&**title, "");
-        let help = diagnostic.help.as_deref().unwrap_or_default();
-        let key = (
-            diagnostic.code,
-            diagnostic.severity,
-            of_any(&diagnostic.message),
-            without_file(diagnostic, help),
-        );
-        match known.get(&key) {
-            Some(at) => folded[*at].1.push(diagnostic),
-            None => {
-                known.insert(key, folded.len());
-                folded.push((diagnostic, Vec::new()));
-            }
-        }
-    }
-    folded
-}
-
-/// Advice names the file at hand.
-fn without_file(diagnostic: &Diagnostic, help: &str) -> String {
-    match diagnostic.labels.first() {
-        Some(label) => help.replace(&*label.place.source, ""),
-        None => help.to_owned(),
-    }
-}
-
 /// `the same of 86 more workloads: Deployment shop/a (a.yaml:3), ...`.
-fn named_alike(others: &[&Diagnostic]) -> String {
+fn named_alike(diagnostic: &Diagnostic, others: &[&Diagnostic]) -> String {
     let name = |other: &&Diagnostic| {
         let title = other.workload.as_deref().unwrap_or_default();
         let place = other.labels.first().map_or(String::new(), |label| {
@@ -356,16 +316,12 @@ fn named_alike(others: &[&Diagnostic]) -> String {
         one_line(&format!("{title}{place}"))
     };
     let named: Vec<String> = others.iter().take(MOST_ALIKE).map(name).collect();
-    let (plural, rest) = match others.len() {
-        1 => ("", ""),
-        number if number > MOST_ALIKE => ("s", ", ...; --diagnostics json lists all"),
-        _ => ("s", ""),
+    let rest = match others.len() > MOST_ALIKE {
+        true => ", ...; --diagnostics json lists all",
+        false => "",
     };
-    let number = others.len();
-    format!(
-        "  the same of {number} more workload{plural}: {}{rest}\n",
-        named.join(", ")
-    )
+    let more = alike::more(diagnostic, others);
+    format!("  {more}: {}{rest}\n", named.join(", "))
 }
 
 fn render_one(
@@ -381,7 +337,7 @@ fn render_one(
     }
     shown.push_str(&for_log(rendered));
     if !others.is_empty() {
-        shown.push_str(&named_alike(others));
+        shown.push_str(&named_alike(diagnostic, others));
     }
     let _ = writeln!(
         shown,

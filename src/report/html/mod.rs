@@ -5,6 +5,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use super::alike::{alike, and_more};
 use super::hunks::{Hunk, Sign};
 use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
 use super::view::WorkloadView;
@@ -77,15 +78,16 @@ fn warnings(problems: &[Diagnostic], page: &mut String) {
         page,
         "<details class=\"warnings\"><summary>{number}</summary><ul>"
     );
-    for warning in warnings {
+    for (warning, others) in alike(&warnings) {
         let place = warning.labels.first().map_or(String::new(), |label| {
             format!(" <small>{}</small>", escape(&one_line(&label.place.link())))
         });
         let message = escape(&one_line(&shown::brief(&warning.message)));
         let _ = writeln!(
             page,
-            "<li><code>{}</code> {message}{place}</li>",
-            warning.code.name()
+            "<li><code>{}</code> {message}{}{place}</li>",
+            warning.code.name(),
+            and_more(warning, &others)
         );
     }
     page.push_str("</ul></details>\n");
