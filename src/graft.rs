@@ -49,6 +49,7 @@ use authors::authors;
 use check::check;
 use companions::Pending;
 use outlined::Outlines;
+pub use refusals::RENDER_FIRST;
 use refusals::{not_rendered, parse_problem, refuse_encoding, refuse_root, untyped};
 pub use runs::Run;
 use runs::on_threads;

@@ -87,14 +87,21 @@ pub(super) fn refuse_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
             problem.help("write them as a list: `- name: NAME` and the other fields below it"),
         );
     }
-    if let Some(node) = workload.untyped_label() {
-        let text = workload.tree.scalar(node).unwrap_or_default();
+    if let Some((key, node)) = workload.untyped_text() {
+        let what = match key {
+            "labels" => "a label",
+            _ => "an annotation",
+        };
         let message = format!(
-            "a label of {} is no string, and an API server refuses it",
+            "{what} of {} is no string, and an API server refuses it",
             workload.title()
         );
         let problem = Diagnostic::error(Code::Invalid, message).at(workload.place(node), "here");
-        return Some(problem.help(format!("quote it: \"{text}\"")));
+        let help = match workload.tree.scalar(workload.tree.follow(node)) {
+            Some(text) => format!("quote it: \"{text}\""),
+            None => "write it as one string, in quotes or behind `|`".to_owned(),
+        };
+        return Some(problem.help(help));
     }
     let key = workload.duplicate_key_in_pod()?;
     Some(duplicate(
@@ -132,10 +139,16 @@ pub(super) fn untyped(list_kind: &str, place: Place) -> Diagnostic {
         .help("state apiVersion and kind in every item, as `kubectl get -o yaml` does in its `kind: List`")
 }
 
+/// What to do with a template of a chart that nobody knows.
+pub const RENDER_FIRST: &str = "render it first, and give podgraft the result: helm template RELEASE CHART | podgraft apply -p POLICY -";
+
 pub(super) fn not_rendered(place: Place) -> Diagnostic {
-    Diagnostic::error(Code::NotRendered, "this is a template that has not been rendered")
-        .at(place, "`{{` stands where a value or a line begins")
-        .help("render it first, and give podgraft the result: helm template RELEASE CHART | podgraft apply -p POLICY -")
+    Diagnostic::error(
+        Code::NotRendered,
+        "this is a template that has not been rendered",
+    )
+    .at(place, "`{{` stands where a value or a line begins")
+    .help(RENDER_FIRST)
 }
 
 pub(super) fn parse_problem(error: &ParseError, source: &Source<'_>) -> Diagnostic {

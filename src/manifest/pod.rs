@@ -181,17 +181,28 @@ impl<'t> Workload<'t> {
         annotations.any(|annotations| self.tree.get(annotations, key).is_some())
     }
 
-    /// A label, of the workload or its pod template, whose value is a boolean or a number.
-    pub fn untyped_label(&self) -> Option<NodeId> {
-        let is_other = |node: &NodeId| {
-            let value = scalar_value(self.tree, self.tree.follow(*node));
-            matches!(value, Ok(Value::Bool(_) | Value::Number(_)))
+    /// A label or annotation, of the workload or its pod template, whose value is neither a string nor null; and in which
+    /// of the two it is.
+    pub fn untyped_text(&self) -> Option<(&'static str, NodeId)> {
+        let is_other = |node: NodeId| match self.tree.scalar(node) {
+            Some(_) => matches!(
+                scalar_value(self.tree, node),
+                Ok(Value::Bool(_) | Value::Number(_))
+            ),
+            None => true,
         };
         let holders = [self.metadata(), self.pod_metadata()].into_iter().flatten();
-        let labels = holders.filter_map(|metadata| self.tree.get(metadata, "labels"));
-        let mut values =
-            labels.flat_map(|labels| self.tree.entries(labels).map(|(_, value)| value));
-        values.find(is_other)
+        let mut texts = holders.flat_map(|metadata| {
+            ["labels", "annotations"]
+                .into_iter()
+                .flat_map(move |field| {
+                    let texts = self.tree.get(metadata, field).into_iter();
+                    let entries = texts.flat_map(|texts| self.tree.entries(texts));
+                    let own = entries.filter(|(key, _)| !self.tree.is_merge_key(*key));
+                    own.map(move |(_, value)| (field, value))
+                })
+        });
+        texts.find(|(_, value)| is_other(self.tree.follow(*value)))
     }
 
     /// The containers in the order in which they stand: init containers, then app containers.

@@ -4,6 +4,7 @@ mod against;
 mod apply;
 mod args;
 mod blocks;
+mod charts;
 mod edits;
 mod explain;
 mod facts;

@@ -22,6 +22,7 @@ use podgraft::report::{Outcome, one_line, say_once};
 use podgraft::select::kinds::unknown_kinds;
 
 use crate::args::{self, DebugFormat, fit};
+use crate::charts;
 use crate::facts::{Sources, gather};
 use crate::grafting::{graft_texts, pipe_text};
 use crate::output::{GraftedFile, Target, check_apart, print, release_piped, write_result};
@@ -457,6 +458,7 @@ fn finish(
         problems.extend(across::notes(policies, &reports));
     }
     problems = say_once(problems);
+    charts::advise(&mut problems, &run.paths);
     if run.manifests.shard.is_none() {
         problems.extend(unmet_workloads(options, &files));
     }

@@ -14,6 +14,7 @@ use podgraft::glob::{self, Of};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::args;
+use crate::charts::command_with_chart;
 use crate::kustomization;
 
 /// Files that kustomize, kpt and Helm keep beside manifests.
@@ -323,7 +324,7 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
     let wanted = |path: &PathBuf| {
         fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) || is_manifest_name(path)
     };
-    problems.extend(passed_over(&templates));
+    problems.extend(passed_over(&templates, folder));
     problems.extend(
         left_out
             .into_iter()
@@ -404,7 +405,7 @@ fn is_templates_of_chart(entry: &DirEntry) -> bool {
         && entry.path().with_file_name("Chart.yaml").is_file()
 }
 
-fn passed_over(templates: &[PathBuf]) -> Option<Diagnostic> {
+fn passed_over(templates: &[PathBuf], folder: &Path) -> Option<Diagnostic> {
     let first = templates.first()?;
     let more = match templates.len() - 1 {
         0 => String::new(),
@@ -417,8 +418,8 @@ fn passed_over(templates: &[PathBuf]) -> Option<Diagnostic> {
     );
     let chart = first.parent().unwrap_or(first);
     let help = format!(
-        "a chart is rendered first: helm template RELEASE {} | podgraft ...",
-        chart.display()
+        "a chart is rendered first: {}",
+        command_with_chart(Some(chart), &[folder.to_path_buf()])
     );
     Some(Diagnostic::note(Code::NotRendered, message).help(help))
 }

@@ -1,0 +1,59 @@
+//! The templates of charts, and the command that renders them first.
+
+use std::path::{Path, PathBuf};
+
+use podgraft::diagnostic::Diagnostic;
+use podgraft::graft::RENDER_FIRST;
+use podgraft::report::shown::shell_word;
+
+/// Names the chart and the command that was run where it is known that a template was read.
+pub fn advise(problems: &mut [Diagnostic], paths: &[PathBuf]) {
+    for problem in problems {
+        if problem.help.as_deref() != Some(RENDER_FIRST) {
+            continue;
+        }
+        let template = problem.labels.first().map(|label| &*label.place.source);
+        let chart = template.and_then(|file| {
+            let mut folders = Path::new(file).ancestors().skip(1);
+            folders.find(|folder| folder.join("Chart.yaml").is_file())
+        });
+        let command = command_with_chart(chart, paths);
+        problem.help = Some(format!(
+            "render it first, and give podgraft the result: {command}"
+        ));
+    }
+}
+
+/// `helm template orders charts/orders | podgraft diff -p policies`: the command that runs, given the chart's objects in
+/// the place of its paths.
+pub fn command_with_chart(chart: Option<&Path>, paths: &[PathBuf]) -> String {
+    let (release, folder) = match chart {
+        Some(chart) => {
+            let folder = match chart.as_os_str().is_empty() {
+                true => Path::new("."),
+                false => chart,
+            };
+            let absolute = folder.canonicalize().unwrap_or_default();
+            let name = absolute.file_name().unwrap_or_default().to_string_lossy();
+            (shell_word(&name), shell_word(&folder.to_string_lossy()))
+        }
+        None => ("RELEASE".to_owned(), "CHART".to_owned()),
+    };
+    let mut words: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .filter(|word| word != "-i" && word != "--in-place")
+        .collect();
+    for path in paths {
+        let path = path.to_string_lossy();
+        // What a flag names comes before.
+        if let Some(at) = words.iter().rposition(|word| *word == path) {
+            words.remove(at);
+        }
+    }
+    let words: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
+    format!(
+        "helm template {release} {folder} | podgraft {} -",
+        words.join(" ")
+    )
+}
