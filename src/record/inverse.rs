@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::fold::Redo;
 use super::live::{fits, is_live};
-use super::path::{Paths, split_last};
+use super::path::{Paths, split_last, twin_of};
 use super::{Effects, Joined, Record, Removed, digest};
 
 /// What happens to what somebody changed since it was put there.
@@ -114,8 +114,15 @@ impl Inverse<'_> {
                 false => self.joined(path, joined),
             }
         }
-        for (path, now) in &effects.added {
-            self.added(path, now);
+        let mut added: Vec<(&String, &String)> = effects.added.iter().collect();
+        added.sort_by_cached_key(|(path, _)| twin_of(path));
+        // From behind, so that of items of one name the others keep theirs, and put back in order.
+        let mut back = Vec::new();
+        for (path, now) in added.into_iter().rev() {
+            back.extend(self.added(path, now).map(|item| (path, item, now)));
+        }
+        for (path, (value, after), now) in back.into_iter().rev() {
+            self.redo.insert(path, value, now, after);
         }
         for (path, replaced) in &effects.replaced {
             let Some(value) = self.paths.get(&self.taken.value, path).cloned() else {
@@ -166,16 +173,15 @@ impl Inverse<'_> {
         is_as_it_was || self.leniency == Leniency::Force
     }
 
-    fn added(&mut self, path: &str, now: &str) {
-        // Somebody took it out already.
-        let Some(value) = self.paths.get(&self.taken.value, path).cloned() else {
-            return;
-        };
-        if self.may_change(path, self.is_as_recorded(&value, now)) {
-            let after = self.paths.predecessor(&mut self.taken.value, path);
-            self.paths.remove(&mut self.taken.value, path);
-            self.redo.insert(path, value, now, after);
+    /// Takes an item out: what it was, and what it stood behind. `None` where somebody took it out already, or it stays.
+    fn added(&mut self, path: &str, now: &str) -> Option<(Value, Option<String>)> {
+        let value = self.paths.get(&self.taken.value, path).cloned()?;
+        if !self.may_change(path, self.is_as_recorded(&value, now)) {
+            return None;
         }
+        let after = self.paths.predecessor(&mut self.taken.value, path);
+        self.paths.remove(&mut self.taken.value, path);
+        Some((value, after))
     }
 
     fn joined(&mut self, path: &str, joined: &Joined) {

@@ -63,6 +63,15 @@ fn numbered(plain: &str, number: usize) -> String {
     }
 }
 
+/// A path without the number of its last item, and the number: what sorts items of one name as they stand.
+pub(super) fn twin_of(path: &str) -> (String, usize) {
+    let (plain, number) = path.rsplit_once("~#").unwrap_or((path, "1"));
+    match number.parse() {
+        Ok(number) => (plain.to_owned(), number),
+        Err(_) => (path.to_owned(), 1),
+    }
+}
+
 /// The place of the item of an identity. Those of the others are not written down for it: lists have thousands of items,
 /// and records thousands of paths.
 fn index_in(key: &str, items: &[Value], identity: &str) -> Option<usize> {

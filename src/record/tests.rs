@@ -36,6 +36,24 @@ fn appended(name: &str) -> JoinHint {
 }
 
 #[test]
+fn items_of_one_name_go_and_come_back() {
+    let container =
+        |env: Vec<Value>| workload(json!({"containers": [{"name": "app", "env": env}]}));
+    let item = |at: usize| json!({"name": "X", "value": at.to_string()});
+    let before = container(vec![item(0), json!({"name": "Y"})]);
+    let all = (0..12).map(item);
+    let after = container(all.chain([json!({"name": "Y"})]).collect());
+    let record = record(&before, &after, &[]);
+    assert_eq!(record.policies[0].effects.added.len(), 11);
+    let taken = take_out(&record, &after, |_| Leniency::Leave);
+    assert_eq!((&taken.value, taken.changed.len()), (&before, 0));
+    let mut again = taken.value.clone();
+    let done = taken.redo[0].apply(&mut again, &paths()).unwrap();
+    assert_eq!(again, after);
+    assert_eq!(done.effects, record.policies[0].effects);
+}
+
+#[test]
 fn what_was_added_goes_with_what_was_made_for_it() {
     let before = workload(json!({"containers": [{"name": "app", "env": []}], "volumes": null}));
     let after = workload(json!({
