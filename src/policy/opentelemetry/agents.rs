@@ -7,6 +7,8 @@ use super::injector::Injector;
 use super::language::{Language, annotation};
 use super::pod::At;
 use super::resource::{Agent, Instrumentation};
+use crate::diagnostic::Code;
+use crate::policy::mutation::Remark;
 
 /// The size of an agent's volume where the resource states none.
 const VOLUME_SIZE: &str = "200Mi";
@@ -199,7 +201,11 @@ impl Injector<'_> {
             &resource.pull_policy,
             json!(command),
         );
-        self.insert_init(&own, &before);
+        let is_within = self.insert_init(&own, &before);
+        // Java's is given the context before it is put there, the others' afterwards.
+        if is_within && language != Language::Java && context != resource.init_security_context {
+            self.lose_context(&name, resource);
+        }
         for (index, (image, folder)) in agent.extensions.iter().enumerate() {
             let name = format!("opentelemetry-auto-instrumentation-extension-{index}");
             let command = json!([
@@ -211,6 +217,21 @@ impl Injector<'_> {
             let extension = container(&name, self.image(image), "", command);
             self.insert_init(&extension, &before);
         }
+    }
+
+    /// The operator looks for the context of the first container where the new one stands by now.
+    fn lose_context(&mut self, name: &str, resource: &Instrumentation) {
+        if let Some(at) = self.pod.find_init(name) {
+            self.pod.init[at].set("securityContext", resource.init_security_context.clone());
+        }
+        let message = format!(
+            "init container `{name}` of {{}} gets no security context, though the container that it is for has one: so \
+             does the operator where its list of init containers has room for one more"
+        );
+        self.remarks.push(
+            Remark::warning(Code::OddResult, message)
+                .help("state `initContainerSecurityContext` in the Instrumentation"),
+        );
     }
 }
 

@@ -5,6 +5,8 @@ use serde_json::{Map, Value, json};
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::slice;
+
 /// The variables of an init container that was made from another container.
 pub type Shared = Rc<RefCell<Vec<Value>>>;
 
@@ -19,13 +21,9 @@ pub struct Env {
 impl Env {
     /// As decoded from JSON, entry by entry.
     pub fn of(items: Vec<Value>) -> Self {
-        let mut capacity = 0;
-        for length in 1..=items.len() {
-            capacity = grown(capacity, length);
-        }
         Env {
+            capacity: slice::decoded(SIZE, items.len()),
             items,
-            capacity,
             shared: None,
         }
     }
@@ -167,44 +165,14 @@ pub fn plain(item: &Value) -> Value {
 
 /// Bytes of Go's `corev1.EnvVar`.
 const SIZE: usize = 40;
-/// Blocks above this size have a header.
-const HEADER_FROM: usize = 512;
-const HEADER: usize = 8;
-/// The sizes of blocks of Go's allocator, as far as lists of variables go.
-const BLOCKS: &[usize] = &[
-    8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 288, 320, 352,
-    384, 416, 448, 480, 512, 576, 640, 704, 768, 896, 1024, 1152, 1280, 1408, 1536, 1792, 2048,
-    2304, 2688, 3072, 3200, 3456, 4096, 4864, 5120, 5376, 6144, 6528, 6784, 6912, 8192,
-];
 
-/// The room of a slice that has to grow to a length (`growslice` of Go's runtime).
 fn grown(capacity: usize, length: usize) -> usize {
-    if length <= capacity {
-        return capacity;
-    }
-    let wanted = length.max(2 * capacity);
-    let header = if wanted * SIZE > HEADER_FROM {
-        HEADER
-    } else {
-        0
-    };
-    let bytes = wanted * SIZE + header;
-    let block = BLOCKS.iter().find(|&&block| block >= bytes);
-    block.map_or(wanted, |block| (block - header) / SIZE)
+    slice::grown(SIZE, capacity, length)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_slice_grows_as_in_go() {
-        assert_eq!(
-            [1, 2, 3, 5, 9].map(|length| Env::of(vec![json!({}); length]).capacity),
-            [1, 2, 4, 8, 17]
-        );
-        assert_eq!(grown(1, 7), 7);
-    }
 
     #[test]
     fn who_shares_a_slice_sees_changes_until_it_grows() {

@@ -336,12 +336,10 @@ impl Injector<'_> {
         );
     }
 
-    /// Puts an init container before another, or behind all.
-    pub fn insert_init(&mut self, container: &Value, before: &str) {
-        if let Some(container) = Container::read(container) {
-            let at = self.pod.find_init(before).unwrap_or(self.pod.init.len());
-            self.pod.init.insert(at, container);
-        }
+    /// Puts an init container before another, or behind all; gives what [`Pod::insert_init`] does.
+    pub fn insert_init(&mut self, container: &Value, before: &str) -> bool {
+        let at = self.pod.find_init(before).unwrap_or(self.pod.init.len());
+        Container::read(container).is_some_and(|container| self.pod.insert_init(at, container))
     }
 }
 

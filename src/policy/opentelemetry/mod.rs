@@ -21,6 +21,7 @@ pub mod release;
 mod resource;
 #[cfg(feature = "schemas")]
 mod schema;
+mod slice;
 mod web;
 
 use std::sync::Arc;

@@ -3,6 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::env::{Env, Shared};
+use super::slice;
+
+/// Bytes of Go's `corev1.Container`.
+const SIZE: usize = 408;
 
 /// A pod spec.
 #[derive(Debug, Clone)]
@@ -10,6 +14,8 @@ pub struct Pod {
     fields: Map<String, Value>,
     /// `initContainers`.
     pub init: Vec<Container>,
+    /// The room of their list in the operator's code.
+    init_room: usize,
     /// `containers`.
     pub apps: Vec<Container>,
     /// `volumes`.
@@ -44,8 +50,10 @@ impl Pod {
         let containers = |key: &str| -> Option<Vec<Container>> {
             list(&fields, key).iter().map(Container::read).collect()
         };
+        let init = containers("initContainers")?;
         Some(Pod {
-            init: containers("initContainers")?,
+            init_room: slice::decoded(SIZE, init.len()),
+            init,
             apps: containers("containers")?,
             volumes: list(&fields, "volumes").to_vec(),
             fields,
@@ -98,6 +106,16 @@ impl Pod {
     /// The place of the init container of a name.
     pub fn find_init(&self, name: &str) -> Option<usize> {
         self.init.iter().position(|one| one.name() == name)
+    }
+
+    /// Puts an init container at a place, and gives whether the others moved within their list: a reference of the
+    /// operator's code to what stood there is then one to the new container.
+    pub fn insert_init(&mut self, at: usize, container: Container) -> bool {
+        let room = slice::grown(SIZE, self.init_room, self.init.len() + 1);
+        let is_within = at < self.init.len() && room == self.init_room;
+        self.init_room = room;
+        self.init.insert(at, container);
+        is_within
     }
 
     /// Whether a volume has a name.

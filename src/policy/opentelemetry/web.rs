@@ -173,7 +173,7 @@ impl Injector<'_> {
         });
         let conf = self.configuration(server, resource, agent, &service);
         let attach = self.attach(server, resource, agent, conf);
-        self.pod.init.extend(Container::read(&attach));
+        self.insert_init(&attach, "");
         if server.language == Language::Nginx {
             if let (Some(context), Some(last)) = (context, self.pod.init.last_mut()) {
                 last.set("securityContext", Some(context));
@@ -249,7 +249,7 @@ impl Injector<'_> {
                 copy.set("env", None);
             }
             copy.shared = Some(shared);
-            self.pod.init.push(copy);
+            self.pod.insert_init(self.pod.init.len(), copy);
         }
     }
 
