@@ -4,7 +4,7 @@
 //! <https://github.com/open-telemetry/opentelemetry-operator>. JSON names that surprise are the operator's.
 
 use k8s_openapi::api::core::v1::{
-    EnvVar, PersistentVolumeClaimTemplate, ResourceRequirements, SecurityContext,
+    EnvVar, PersistentVolumeClaimSpec, ResourceRequirements, SecurityContext,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -87,13 +87,21 @@ struct Defaults {
     use_labels_for_resource_attributes: Option<bool>,
 }
 
+/// As the operator reads it: one that says nothing is none.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "fields that stand there for the schema alone")]
+struct ClaimTemplate {
+    metadata: Option<ObjectMeta>,
+    spec: Option<PersistentVolumeClaimSpec>,
+}
+
 /// What the agents of Node.js, Python and .NET have.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 #[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct Agent {
     image: Option<String>,
-    volume_claim_template: Option<PersistentVolumeClaimTemplate>,
+    volume_claim_template: Option<ClaimTemplate>,
     volume_limit_size: Option<Quantity>,
     env: Option<Vec<EnvVar>>,
     resource_requirements: Option<ResourceRequirements>,
@@ -104,7 +112,7 @@ struct Agent {
 #[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct Java {
     image: Option<String>,
-    volume_claim_template: Option<PersistentVolumeClaimTemplate>,
+    volume_claim_template: Option<ClaimTemplate>,
     volume_limit_size: Option<Quantity>,
     env: Option<Vec<EnvVar>>,
     resources: Option<ResourceRequirements>,
@@ -123,7 +131,7 @@ struct Extension {
 #[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct Go {
     image: Option<String>,
-    volume_claim_template: Option<PersistentVolumeClaimTemplate>,
+    volume_claim_template: Option<ClaimTemplate>,
     volume_limit_size: Option<Quantity>,
     env: Option<Vec<EnvVar>>,
     resource_requirements: Option<ResourceRequirements>,
@@ -135,7 +143,7 @@ struct Go {
 #[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct ApacheHttpd {
     image: Option<String>,
-    volume_claim_template: Option<PersistentVolumeClaimTemplate>,
+    volume_claim_template: Option<ClaimTemplate>,
     volume_limit_size: Option<Quantity>,
     env: Option<Vec<EnvVar>>,
     attrs: Option<Vec<EnvVar>>,
@@ -149,7 +157,7 @@ struct ApacheHttpd {
 #[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct Nginx {
     image: Option<String>,
-    volume_claim_template: Option<PersistentVolumeClaimTemplate>,
+    volume_claim_template: Option<ClaimTemplate>,
     volume_limit_size: Option<Quantity>,
     env: Option<Vec<EnvVar>>,
     attrs: Option<Vec<EnvVar>>,
