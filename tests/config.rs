@@ -230,3 +230,46 @@ fn image_mirrors_are_for_injected_images_only() {
         "a second run changes nothing"
     );
 }
+
+#[test]
+fn the_opentelemetry_operator_is_set_up_once_and_flags_win() {
+    let config = "policies: [instrumentation.yaml]\nnamespace: shop\n\
+                  openTelemetry: {enable: [go], images: {java: 'registry.example.com/java:1'}}\n";
+    let repository = Repository::new(config);
+    repository.write(
+        "instrumentation.yaml",
+        "apiVersion: opentelemetry.io/v1alpha1\nkind: Instrumentation\nmetadata: {name: agents, namespace: shop}\nspec: {}\n",
+    );
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  annotations:\n    \
+               instrumentation.opentelemetry.io/inject-java: 'true'\nspec:\n  containers:\n  - {name: app, image: a}\n";
+    repository.write("pod.yaml", pod);
+    let apply = |args: &[&str]| repository.0.run(&[&["apply", "pod.yaml"], args].concat());
+    let configured = apply(&[]);
+    assert!(
+        given(&configured).contains("image: registry.example.com/java:1")
+            && said(&configured).contains("OpenTelemetry Operator 0.158.0, go on"),
+        "{configured:?}"
+    );
+    let flags = apply(&[
+        "--otel-disable",
+        "go",
+        "--otel-image",
+        "java=other.example.com/java:2",
+    ]);
+    assert!(
+        given(&flags).contains("image: other.example.com/java:2")
+            && !said(&flags).contains("go on"),
+        "{flags:?}"
+    );
+    let none = apply(&[
+        "--no-config",
+        "-p",
+        "instrumentation.yaml",
+        "--namespace",
+        "shop",
+    ]);
+    assert!(
+        given(&none).contains("autoinstrumentation-java:2.30.0"),
+        "{none:?}"
+    );
+}

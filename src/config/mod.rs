@@ -13,6 +13,7 @@ use globset::GlobMatcher;
 use crate::dangers::Danger;
 use crate::options::{Acknowledgement, ImageEnv, PodTemplatePath};
 use crate::policy::images::ImageMirror;
+use crate::policy::opentelemetry::release;
 use crate::policy::params::ParamSetting;
 use crate::source::Place;
 
@@ -51,6 +52,8 @@ pub struct Config {
     pub kube_minor: Option<u32>,
     /// Other places for the images that are injected.
     pub image_mirrors: Vec<ImageMirror>,
+    /// How the OpenTelemetry Operator is set up.
+    pub opentelemetry: release::Settings,
     /// Globs of folders and the namespace of what states none there; the first that fits counts.
     pub namespaces: Vec<(GlobMatcher, String)>,
     /// The namespace of objects that state none.

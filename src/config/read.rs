@@ -4,7 +4,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
 
-use super::types::{ChangedPolicy, ConfigFile, FunctionFile, Mode, PolicyEntry, Settings};
+use super::types::{
+    ChangedPolicy, ConfigFile, FunctionFile, Mode, OpenTelemetry, PolicyEntry, Settings,
+};
 use super::{Config, ConfigParam, PolicyUse};
 use crate::dangers::Danger;
 use crate::diagnostic::{Code, Diagnostic};
@@ -12,6 +14,8 @@ use crate::glob::{self, Of};
 use crate::options::{ImageEnv, PodTemplatePath, parse_kube_version};
 use crate::policy::document::{Document, Places};
 use crate::policy::images::ImageMirror;
+use crate::policy::opentelemetry::language::Language;
+use crate::policy::opentelemetry::release::{self, Feature, Release};
 use crate::policy::params::ParamSetting;
 use crate::policy::read::{PolicyFile, not_a_value, not_yaml};
 use crate::policy::schema::{Schema, Templates, did_you_mean, nearest};
@@ -211,6 +215,7 @@ fn settings(
             .as_ref()
             .and_then(|_| reader.kube_version(&at.key("kubeVersion"))),
         image_mirrors: reader.image_mirrors(&settings, &at.key("imageMirrors")),
+        opentelemetry: reader.opentelemetry(&settings.open_telemetry, &at.key("openTelemetry")),
         policies: reader.policies(&settings.policies, &at.key("policies")),
         context: settings.context,
         set: settings.set,
@@ -405,6 +410,34 @@ impl Reader<'_, '_> {
             digest: image.digest.clone(),
         };
         settings.image_mirrors.iter().map(mirror).collect()
+    }
+
+    fn opentelemetry(&mut self, stated: &OpenTelemetry, at: &Path) -> release::Settings {
+        let mut settings = release::Settings::default();
+        if let Some(version) = &stated.operator_release {
+            match Release::parse(version) {
+                Ok(release) => settings.set_release(release),
+                Err(message) => self.bad(&at.key("operatorRelease"), message),
+            }
+        }
+        for (key, words, is_on) in [
+            ("enable", &stated.enable, true),
+            ("disable", &stated.disable, false),
+        ] {
+            for (index, word) in words.iter().enumerate() {
+                match Feature::parse(word) {
+                    Ok(feature) => settings.switch(feature, is_on),
+                    Err(message) => self.bad(&at.key(key).index(index), message),
+                }
+            }
+        }
+        for (word, image) in &stated.images {
+            match Language::with_image(word) {
+                Ok(language) => settings.set_image(language, image),
+                Err(message) => self.bad(&at.key("images").key(word), message),
+            }
+        }
+        settings
     }
 
     /// A value is text: an expression in it would be read by nobody.

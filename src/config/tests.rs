@@ -1,5 +1,6 @@
 use super::*;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::opentelemetry::language::Language;
 use crate::policy::params::Declared;
 use crate::policy::read::PolicyFile;
 
@@ -63,6 +64,27 @@ fn all_words_are_read() {
         (1, Some(30), 1)
     );
     assert!(config.allow_application_config);
+}
+
+#[test]
+fn the_opentelemetry_operator_is_set_up() {
+    let text = "openTelemetry:\n  operatorRelease: v0.158.0\n  enable: [go]\n  disable: [java, multi-instrumentation]\n  \
+                images: {python: 'registry.example.com/python:1'}\n";
+    let settings = config(text).unwrap().opentelemetry;
+    assert_eq!(
+        settings.title(),
+        "OpenTelemetry Operator 0.158.0, go on, java off, multi-instrumentation off"
+    );
+    assert_eq!(
+        settings.image(Language::Python),
+        "registry.example.com/python:1"
+    );
+    let wrong =
+        "openTelemetry:\n  operatorRelease: 0.1.0\n  enable: [sdk, nginy]\n  images:\n    sdk: a\n";
+    let found = problems(config(wrong));
+    let places: Vec<usize> = found.iter().map(|(.., line)| *line).collect();
+    assert_eq!(places, [4, 5, 5, 7], "{found:?}");
+    assert!(found[2].1.contains("`nginx`"), "{found:?}");
 }
 
 #[test]

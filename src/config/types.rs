@@ -172,6 +172,27 @@ pub struct Settings {
     /// Other places for the images that policies inject.
     #[serde(default)]
     pub image_mirrors: Vec<Image>,
+    /// How the OpenTelemetry Operator is set up, whose work an Instrumentation asks for.
+    #[serde(default)]
+    pub open_telemetry: OpenTelemetry,
+}
+
+/// How the OpenTelemetry Operator is set up.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct OpenTelemetry {
+    /// Its release, such as `0.158.0`.
+    pub operator_release: Option<String>,
+    /// What is on beside its defaults: `go`, `nginx`.
+    #[serde(default)]
+    pub enable: Vec<String>,
+    /// What is off: languages, `multi-instrumentation`.
+    #[serde(default)]
+    pub disable: Vec<String>,
+    /// The images of languages whose Instrumentation states none.
+    #[serde(default)]
+    pub images: BTreeMap<String, String>,
 }
 
 /// When the record is written.

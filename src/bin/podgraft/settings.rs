@@ -73,6 +73,7 @@ pub fn add(run: &mut args::Run, config: Config, folder: &Path) {
         run.policies.record = config.record == Some(Record::Always);
         run.policies.no_record = config.record == Some(Record::Never);
     }
+    run.policies.opentelemetry.configured = config.opentelemetry;
     let configured = &mut run.policies.configured;
     // Of two values for a parameter the last counts.
     configured

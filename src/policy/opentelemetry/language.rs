@@ -57,6 +57,23 @@ impl Language {
             .find(|language| language.word() == word)
     }
 
+    /// The language of a word, of those that have an image.
+    ///
+    /// # Errors
+    /// The words that there are.
+    pub fn with_image(word: &str) -> Result<Self, String> {
+        let mut all = Self::ALL.into_iter().filter(|&one| one != Language::Sdk);
+        all.clone()
+            .find(|language| language.word() == word)
+            .ok_or_else(|| {
+                let words: Vec<&str> = all.by_ref().map(Language::word).collect();
+                format!(
+                    "there is no image for `{word}`: the words are {}",
+                    words.join(", ")
+                )
+            })
+    }
+
     /// The field of the resource's spec; the SDK has none.
     pub fn field(self) -> Option<&'static str> {
         match self {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::language::Language;
+use crate::policy::schema::{did_you_mean, nearest};
 
 /// A release and its images, in the order of [`Language::ALL`] without the SDK.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,10 +35,14 @@ impl Release {
         RELEASES.iter().find(|release| release.version == version)
     }
 
-    /// The versions that are known.
-    pub fn known() -> String {
+    /// As [`Release::find`].
+    ///
+    /// # Errors
+    /// The versions that there are.
+    pub fn parse(version: &str) -> Result<&'static Self, String> {
         let versions: Vec<&str> = RELEASES.iter().map(|release| release.version).collect();
-        versions.join(", ")
+        Self::find(version)
+            .ok_or_else(|| format!("the releases that are known are {}", versions.join(", ")))
     }
 }
 
@@ -58,6 +63,18 @@ impl Feature {
             "sdk" => None,
             _ => Language::find(word).map(Feature::Language),
         }
+    }
+
+    /// As [`Feature::find`].
+    ///
+    /// # Errors
+    /// The word that was meant, or all there are.
+    pub fn parse(word: &str) -> Result<Self, String> {
+        let all = || Self::words().collect::<Vec<_>>().join(", ");
+        Self::find(word).ok_or_else(|| match nearest(word, Self::words()) {
+            Some(near) => format!("there is no `{word}`: {}", did_you_mean(near)),
+            None => format!("there is no `{word}`: the words are {}", all()),
+        })
     }
 
     /// All words.
