@@ -1,4 +1,5 @@
-//! Which built-in policies manifests ask for: the annotations, labels and resources by which injectors are told what to do.
+//! Which policies manifests ask for, built-in ones and resources of operators: by the annotations, labels and resources by
+//! which injectors are told what to do.
 
 use memchr::memmem;
 use serde_json::Value;
@@ -20,6 +21,8 @@ pub enum Mark {
     /// A label or annotation of this key, on the object or its pod template, with one of these values, in small letters;
     /// none: any.
     Key(&'static str, &'static [&'static str]),
+    /// An annotation of this key, on a pod template or a Namespace, with any value but `false`.
+    OnPod(&'static str),
     /// A resource of this group and kind.
     Resource(&'static str, &'static str),
 }
@@ -27,7 +30,10 @@ pub enum Mark {
 const YES: &[&str] = &["1", "on", "t", "true", "y", "yes"];
 const ANY: &[&str] = &[];
 
-/// The built-in policies that something asks for, by name, each with its marks.
+/// The kind that asks the OpenTelemetry Operator for its work.
+pub const INSTRUMENTATION: &str = "Instrumentation";
+
+/// The policies that something asks for, each with its marks: built-in ones by name, resources of operators by kind.
 pub const MARKS: &[(&str, &[Mark])] = &[
     ("aws-irsa", &[Mark::Key("eks.amazonaws.com/role-arn", ANY)]),
     (
@@ -70,10 +76,39 @@ pub const MARKS: &[(&str, &[Mark])] = &[
         &[Mark::Key("vault.hashicorp.com/agent-inject", YES)],
     ),
     (
+        INSTRUMENTATION,
+        &[
+            Mark::Resource("opentelemetry.io", INSTRUMENTATION),
+            Mark::OnPod("instrumentation.opentelemetry.io/inject-java"),
+            Mark::OnPod("instrumentation.opentelemetry.io/inject-nodejs"),
+            Mark::OnPod("instrumentation.opentelemetry.io/inject-python"),
+            Mark::OnPod("instrumentation.opentelemetry.io/inject-dotnet"),
+            Mark::OnPod("instrumentation.opentelemetry.io/inject-go"),
+            Mark::OnPod("instrumentation.opentelemetry.io/inject-apache-httpd"),
+            Mark::OnPod("instrumentation.opentelemetry.io/inject-nginx"),
+            Mark::OnPod("instrumentation.opentelemetry.io/inject-sdk"),
+        ],
+    ),
+    (
         "opentelemetry-java",
-        &[Mark::Key(
-            "instrumentation.opentelemetry.io/inject-java",
-            ANY,
+        &[Mark::OnPod("instrumentation.opentelemetry.io/inject-java")],
+    ),
+    (
+        "opentelemetry-nodejs",
+        &[Mark::OnPod(
+            "instrumentation.opentelemetry.io/inject-nodejs",
+        )],
+    ),
+    (
+        "opentelemetry-python",
+        &[Mark::OnPod(
+            "instrumentation.opentelemetry.io/inject-python",
+        )],
+    ),
+    (
+        "opentelemetry-dotnet",
+        &[Mark::OnPod(
+            "instrumentation.opentelemetry.io/inject-dotnet",
         )],
     ),
     (
@@ -96,7 +131,7 @@ pub const MARKS: &[(&str, &[Mark])] = &[
 /// What asks for a policy, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wish {
-    /// The built-in policy.
+    /// The built-in policy's name, or the kind of the operator's resource.
     pub policy: &'static str,
     /// `Deployment shop/orders`.
     pub object: String,
@@ -139,7 +174,7 @@ fn has_word(text: &[u8]) -> bool {
     let words = MARKS.iter().flat_map(|(_, marks)| *marks);
     words
         .map(|mark| match mark {
-            Mark::Key(key, _) => key,
+            Mark::Key(key, _) | Mark::OnPod(key) => key,
             Mark::Resource(_, kind) => kind,
         })
         .any(|word| memmem::find(text, word.as_bytes()).is_some())
@@ -160,7 +195,7 @@ fn wishes_of(object: &Object, tree: &Tree<'_>, source: &Source<'_>, wishes: &mut
             policy,
             object: written_name(&value),
             key: match mark {
-                Mark::Key(key, _) => Some(key),
+                Mark::Key(key, _) | Mark::OnPod(key) => Some(key),
                 Mark::Resource(..) => None,
             },
             place: source.place(tree.span(name.unwrap_or(object.node))),
@@ -173,23 +208,34 @@ fn has(object: &Object, value: &Value, mark: &Mark) -> bool {
         Mark::Resource(group, kind) => {
             object.kind == *kind && group_of(&object.api_version) == *group
         }
-        Mark::Key(key, values) => [
-            "/metadata",
-            "/spec/template/metadata",
-            "/spec/jobTemplate/spec/template/metadata",
-        ]
-        .iter()
-        .filter_map(|place| value.pointer(place))
-        .flat_map(|metadata| [&metadata["annotations"], &metadata["labels"]])
-        .filter_map(|keys| keys.get(key)?.as_str())
-        .any(|found| values.is_empty() || values.contains(&found.to_lowercase().as_str())),
+        Mark::Key(key, values) => metadata_of(value, true)
+            .flat_map(|metadata| [&metadata["annotations"], &metadata["labels"]])
+            .filter_map(|keys| keys.get(key)?.as_str())
+            .any(|found| values.is_empty() || values.contains(&found.to_lowercase().as_str())),
+        Mark::OnPod(key) => metadata_of(value, matches!(object.kind.as_str(), "Pod" | "Namespace"))
+            .filter_map(|metadata| metadata["annotations"].get(key)?.as_str())
+            .any(|found| !found.is_empty() && !found.eq_ignore_ascii_case("false")),
     }
+}
+
+/// The metadata of an object's pod template, and its own where that counts.
+fn metadata_of(value: &Value, own_counts: bool) -> impl Iterator<Item = &Value> {
+    [
+        "/metadata",
+        "/spec/template/metadata",
+        "/spec/jobTemplate/spec/template/metadata",
+    ]
+    .into_iter()
+    .skip(usize::from(!own_counts))
+    .filter_map(|place| value.pointer(place))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::policy::builtin::{BUILTINS, Group, find};
+    use crate::policy::format::FORMATS;
+    use crate::policy::opentelemetry::language::Language;
 
     #[test]
     fn every_policy_that_follows_a_webhook_is_asked_for_by_something() {
@@ -202,7 +248,24 @@ mod tests {
             );
         }
         for (policy, _) in MARKS {
-            assert!(find(policy).is_ok(), "{policy}");
+            assert!(
+                find(policy).is_ok() || FORMATS.iter().any(|format| format.kind == *policy),
+                "{policy}"
+            );
+        }
+        for language in Language::ALL {
+            let key = language.inject_key();
+            let of = |policy: &str| {
+                let mut marks = MARKS.iter().filter(|(name, _)| *name == policy);
+                marks.any(|(_, marks)| {
+                    marks
+                        .iter()
+                        .any(|mark| matches!(mark, Mark::OnPod(own) if *own == key))
+                })
+            };
+            assert!(of(INSTRUMENTATION), "{language}");
+            let builtin = format!("opentelemetry-{language}");
+            assert_eq!(of(&builtin), find(&builtin).is_ok(), "{language}");
         }
     }
 
@@ -236,6 +299,34 @@ data: {{note: dapr.io/enabled}}
         let policies: Vec<&str> = asked.iter().map(|(policy, _)| *policy).collect();
         assert_eq!(policies, ["dapr", "aws-irsa"], "{asked:?}");
         assert!(asked[1].1.contains("shop"), "{asked:?}");
+    }
+
+    #[test]
+    fn the_opentelemetry_operator_is_asked_for_by_pods_and_namespaces() {
+        let asks = "annotations: {instrumentation.opentelemetry.io/inject-python: agents}";
+        let text = format!(
+            "{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: a, {asks}}}, spec: {{template: {{}}}}}}
+---
+{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: b}}, spec: {{template: {{metadata: {{{asks}}}}}}}}}
+---
+{{apiVersion: v1, kind: Namespace, metadata: {{name: c, {asks}}}}}
+---
+{{apiVersion: opentelemetry.io/v1alpha1, kind: Instrumentation, metadata: {{name: agents}}}}
+---
+{{apiVersion: v1, kind: Pod, metadata: {{name: d, annotations: {{instrumentation.opentelemetry.io/inject-go: 'False'}}}}}}
+"
+        );
+        let asked = asked(&text);
+        let of = |policy: &str| {
+            let mut names = asked.iter().filter(|(name, _)| *name == policy);
+            names
+                .by_ref()
+                .map(|(_, object)| object.as_str())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of("opentelemetry-python").len(), 2, "{asked:?}");
+        assert_eq!(of(INSTRUMENTATION).len(), 3, "{asked:?}");
+        assert_eq!(asked.len(), 5, "{asked:?}");
     }
 
     #[test]

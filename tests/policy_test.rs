@@ -230,5 +230,16 @@ fn manifests_say_which_built_in_policies_they_ask_for() {
     let (code, said) = suggest("testdata/builtins/input.yaml");
     assert_eq!(code, Some(0), "{said}");
     assert!(said.starts_with("nothing asks for"), "{said}");
+    let (_, said) = suggest("testdata/cases/opentelemetry/java");
+    assert!(
+        said.contains("  podgraft diff -p testdata/cases/opentelemetry/java/policy.yaml ...\n"),
+        "{said}"
+    );
+    assert!(said.contains("builtin:opentelemetry-java  "), "{said}");
+    let (_, said) = suggest("testdata/cases/opentelemetry/java/input.yaml");
+    assert!(
+        said.contains("  podgraft diff -p instrumentation.yaml ...\n"),
+        "{said}"
+    );
     assert_eq!(suggest("no-such-file.yaml").0, Some(2));
 }

@@ -14,6 +14,8 @@ pub struct Format {
     pub api_version: &'static str,
     /// The kind.
     pub kind: &'static str,
+    /// What a policy of this kind does.
+    pub summary: &'static str,
     /// What reads it.
     pub translator: Translator,
 }
@@ -97,11 +99,13 @@ pub const FORMATS: [Format; 6] = [
     Format {
         api_version: "podgraft.dev/v1alpha1",
         kind: "InjectionPolicy",
+        summary: "What its rules say",
         translator: Translator::Native,
     },
     Format {
         api_version: "rookout.rookout.com/*",
         kind: "Rookout",
+        summary: "Live debugging of Java applications: what the Rookout operator does to Deployments",
         translator: Translator::Converting {
             params: &[],
             convert: rookout::convert,
@@ -110,6 +114,7 @@ pub const FORMATS: [Format; 6] = [
     Format {
         api_version: "banzaicloud.com/*",
         kind: "PrometheusJmxExporter",
+        summary: "JVM metrics for Prometheus: what the JMX exporter's operator does to pods",
         translator: Translator::Converting {
             params: jmx_exporter::PARAMS,
             convert: jmx_exporter::convert,
@@ -118,6 +123,7 @@ pub const FORMATS: [Format; 6] = [
     Format {
         api_version: "ualter.com/*",
         kind: "Podbuggertool",
+        summary: "A shell beside the application: what the Podbuggertool operator does to pods",
         translator: Translator::Converting {
             params: &[],
             convert: podbuggertool::convert,
@@ -126,6 +132,7 @@ pub const FORMATS: [Format; 6] = [
     Format {
         api_version: "magalix.com/*",
         kind: "ConfigMonitor",
+        summary: "Pods roll when a ConfigMap changes: what Magalix' operator does to pods",
         translator: Translator::Converting {
             params: config_monitor::PARAMS,
             convert: config_monitor::convert,
@@ -134,6 +141,7 @@ pub const FORMATS: [Format; 6] = [
     Format {
         api_version: "opentelemetry.io/*",
         kind: "Instrumentation",
+        summary: "Traces, metrics and logs: what the OpenTelemetry Operator does to pods, for all its languages",
         translator: Translator::Joint {
             convert: opentelemetry::convert,
             join: opentelemetry::join,

@@ -3,6 +3,7 @@
 use clap_mangen::Man;
 use podgraft::diagnostic::Diagnostic;
 use podgraft::policy::builtin::{BUILTINS, Group, find};
+use podgraft::policy::format::{FORMATS, Translator};
 use podgraft::policy::reference;
 
 use crate::args::{Convert, Policy, fit};
@@ -81,8 +82,25 @@ fn list() -> String {
             .map(|builtin| format!("  builtin:{:width$}  {}\n", builtin.name, builtin.summary()));
         format!("{}\n{}", group.title(), lines.collect::<String>())
     };
-    let groups: Vec<String> = Group::ALL.iter().map(|&group| of(group)).collect();
+    let groups: Vec<String> = Group::ALL
+        .iter()
+        .map(|&group| of(group))
+        .chain([resources(width)])
+        .collect();
     groups.join("\n")
+}
+
+/// The resources of operators that are policies themselves.
+fn resources(width: usize) -> String {
+    let formats = FORMATS
+        .iter()
+        .filter(|format| !matches!(format.translator, Translator::Native));
+    let width = width + "builtin:".len();
+    let lines = formats.map(|format| format!("  {:width$}  {}\n", format.kind, format.summary));
+    format!(
+        "Resources of operators, given with -p FILE\n{}",
+        lines.collect::<String>()
+    )
 }
 
 /// `podgraft completions SHELL`.

@@ -1,11 +1,12 @@
-//! `podgraft policy suggest`: manifests in, the built-in policies that they ask for out.
+//! `podgraft policy suggest`: manifests in, the policies that they ask for out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use podgraft::diagnostic::Diagnostic;
 use podgraft::policy::builtin::{Builtin, find};
 use podgraft::policy::conversion::Reading;
+use podgraft::policy::format::FORMATS;
 use podgraft::policy::read::read_as;
 use podgraft::report::shown::lines;
 use podgraft::suggest::{Wish, read};
@@ -35,10 +36,10 @@ pub fn suggest(args: &Suggest) -> Exit {
     }
     let mut text: String = wishes
         .iter()
-        .filter_map(|(policy, wishes)| Some(paragraph(find(policy).ok()?, wishes)))
+        .filter_map(|(policy, wishes)| paragraph(policy, wishes))
         .collect();
     if text.is_empty() {
-        text = "nothing asks for a built-in policy; `podgraft policy list` shows them\n".into();
+        text = "nothing asks for a policy; `podgraft policy list` shows them\n".into();
     }
     if let Err(problem) = print(lines(&text).as_bytes()) {
         problems.push(problem);
@@ -50,8 +51,23 @@ pub fn suggest(args: &Suggest) -> Exit {
     }
 }
 
-fn paragraph(builtin: &Builtin, wishes: &[Wish]) -> String {
-    let mut text = format!("builtin:{}  {}\n", builtin.name, builtin.summary());
+fn paragraph(policy: &str, wishes: &[Wish]) -> Option<String> {
+    let (title, how) = match (find(policy), FORMATS.iter().find(|one| one.kind == policy)) {
+        (Ok(builtin), _) => (
+            format!("builtin:{}  {}", builtin.name, builtin.summary()),
+            format!(
+                "podgraft diff -p builtin:{}{} ...",
+                builtin.name,
+                params(builtin)
+            ),
+        ),
+        (Err(_), Some(format)) => (
+            format!("{}  {}", format.kind, format.summary),
+            with_resource(format.kind, wishes),
+        ),
+        (Err(_), None) => return None,
+    };
+    let mut text = format!("{title}\n");
     for wish in wishes.iter().take(SHOWN) {
         let asks = match wish.key {
             Some(key) => format!("has {key}"),
@@ -64,20 +80,40 @@ fn paragraph(builtin: &Builtin, wishes: &[Wish]) -> String {
     if wishes.len() > SHOWN {
         let _ = writeln!(text, "  and {} more", wishes.len() - SHOWN);
     }
+    let _ = writeln!(text, "  {how}\n");
+    Some(text)
+}
+
+/// The files that hold resources of a kind are given themselves; where there is none, a cluster has them.
+fn with_resource(kind: &str, wishes: &[Wish]) -> String {
+    let files: BTreeSet<&str> = wishes
+        .iter()
+        .filter(|wish| wish.key.is_none())
+        .map(|wish| &*wish.place.source)
+        .collect();
+    let kind = kind.to_lowercase();
+    if files.is_empty() {
+        return format!(
+            "kubectl get {kind} --all-namespaces -o yaml > {kind}.yaml\n  podgraft diff -p {kind}.yaml ..."
+        );
+    }
+    let given: Vec<String> = files.iter().map(|file| format!("-p {file}")).collect();
+    format!(
+        "podgraft diff {} ...",
+        given[..given.len().min(SHOWN)].join(" ")
+    )
+}
+
+/// The parameters that have to be given.
+fn params(builtin: &Builtin) -> String {
     let looking = Reading {
         params_stay_open: true,
         ..Reading::default()
     };
     let (policies, _) = read_as(vec![builtin.file()], &[], looking);
-    let params: String = policies
+    policies
         .iter()
         .flat_map(|policy| &policy.open_params)
         .map(|name| format!(" --param {}:{name}=...", builtin.name))
-        .collect();
-    let _ = writeln!(
-        text,
-        "  podgraft diff -p builtin:{}{params} ...\n",
-        builtin.name
-    );
-    text
+        .collect()
 }
