@@ -137,7 +137,7 @@ impl Injector<'_> {
         let env = &mut self.pod.get_mut(at).env;
         match env.find(name) {
             None => env.append(variable(name, text)),
-            Some(_) if env.is_from_elsewhere(name) => {}
+            Some(_) if env.is_from_elsewhere(name) => self.tell_unwired(at, name),
             Some(place) => {
                 let own = env.text(name).unwrap_or_default();
                 env.set_text(place, format!("{own}{separator}{text}"));
@@ -217,6 +217,20 @@ impl Injector<'_> {
             let extension = container(&name, self.image(image), "", command);
             self.insert_init(&extension, &before);
         }
+    }
+
+    /// Of the container itself it is a refusal; of the resource it is silence.
+    fn tell_unwired(&mut self, at: At, name: &str) {
+        let message = format!(
+            "container `{}` of {{}} gets the agent and does not load it: the Instrumentation takes {name} from `valueFrom`, \
+             which the operator leaves as it is",
+            self.pod.get(at).name()
+        );
+        self.remarks.push(
+            Remark::warning(Code::NotInstrumented, message)
+                .at(self.place(at))
+                .help(format!("state {name} with `value` in the Instrumentation")),
+        );
     }
 
     /// The operator looks for the context of the first container where the new one stands by now.

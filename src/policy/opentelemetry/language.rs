@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::policy::schema::nearest;
+
 /// In the order in which the operator resolves and applies them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Language {
@@ -118,7 +120,52 @@ impl fmt::Display for Language {
     }
 }
 
+const PREFIX: &str = "instrumentation.opentelemetry.io/";
+
 /// An annotation of the operator's prefix.
 pub fn annotation(word: &str) -> String {
-    format!("instrumentation.opentelemetry.io/{word}")
+    format!("{PREFIX}{word}")
+}
+
+/// An annotation of the prefix that the operator does not know, and the one that was meant.
+pub fn is_unknown(key: &str) -> Option<Option<String>> {
+    key.strip_prefix(PREFIX)?;
+    let others = [
+        "container-names",
+        "otel-python-platform",
+        "otel-dotnet-auto-runtime",
+        "otel-go-auto-target-exe",
+    ];
+    let known: Vec<String> = Language::ALL
+        .into_iter()
+        .flat_map(|language| [language.inject_key(), language.containers_key()])
+        .chain(others.map(annotation))
+        .collect();
+    let word = key.strip_suffix("-container-names").unwrap_or(key);
+    let of_nginx = (word == annotation("nginx")).then(|| Language::Nginx.containers_key());
+    let near = || nearest(key, known.iter().map(String::as_str)).map(str::to_owned);
+    (!known.iter().any(|one| one == key)).then(|| of_nginx.or_else(near))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn annotations_that_the_operator_does_not_know_are_found() {
+        let meant = |word: &str| is_unknown(&annotation(word));
+        assert_eq!(meant("inject-nginx-container-names"), None);
+        assert_eq!(meant("inject-java"), None);
+        assert_eq!(is_unknown("sidecar.opentelemetry.io/inject"), None);
+        for (word, wanted) in [
+            (
+                "nginx-container-names",
+                Some("inject-nginx-container-names"),
+            ),
+            ("inject-node", Some("inject-nodejs")),
+            ("java-containers-names", Some("java-container-names")),
+        ] {
+            assert_eq!(meant(word), Some(wanted.map(annotation)), "{word}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::annotations::{Annotations, common_containers};
 use super::injector::Injector;
-use super::language::{Language, annotation};
+use super::language::{Language, annotation, is_unknown};
 use super::pod::Pod;
 use super::release::Settings;
 use super::resource::Instrumentation;
@@ -16,6 +16,7 @@ use crate::diagnostic::Code;
 use crate::policy::images::ImageMirror;
 use crate::policy::mutation::{Mutated, Mutation, PodFacts, Remark};
 use crate::policy::parts::Part;
+use crate::policy::schema::did_you_mean;
 use crate::report::Skip;
 use crate::yaml::value::Path;
 
@@ -271,7 +272,7 @@ impl Operator {
         before: Pod,
         spec: &Value,
     ) -> Mutated {
-        let mut remarks = Vec::new();
+        let mut remarks = unknown_annotations(annotations);
         let (chosen, off): (Chosen, Chosen) = chosen
             .into_iter()
             .partition(|(language, _)| self.catalog.settings.is_on(*language));
@@ -309,9 +310,17 @@ impl Operator {
             ..
         } = injector;
         let mut remarks = remarks;
+        let is_seen = injected_already(&after).is_some();
         let after = after.into_value();
         if after == *spec {
             return Mutated::LeftAlone(remarks);
+        }
+        if !is_seen {
+            let message = "an operator in the cluster does not see that {} is instrumented, and adds its variables again";
+            remarks.push(
+                Remark::warning(Code::OddResult, message)
+                    .help("do not install this one where the operator's webhook runs"),
+            );
         }
         remarks.extend(self.beside(pod, &chosen));
         remarks.extend(oddities::find(spec, &after));
@@ -485,11 +494,33 @@ fn nobody_asks(pod: &PodFacts<'_>) -> Skip {
             "move the annotation to the pod template: the operator reads it there alone".to_owned(),
         ));
     }
+    let mut unknown = pod.annotations.keys();
+    if let Some((key, meant)) = unknown.find_map(|key| Some((key, is_unknown(key)?))) {
+        let hint = meant.map(|meant| did_you_mean(&meant));
+        return Skip::because(format!("the operator knows no annotation `{key}`")).hint(hint);
+    }
     let place = match pod.namespace_annotations {
         Some(_) => "neither the pod template nor its Namespace",
         None => "the pod template has no annotation that",
     };
     Skip::because(format!("{place} asks for an instrumentation"))
+}
+
+/// What the operator passes over without a word.
+fn unknown_annotations(annotations: &Annotations<'_>) -> Vec<Remark> {
+    let unknown = annotations
+        .pod
+        .keys()
+        .filter_map(|key| Some((key, is_unknown(key)?)));
+    let tell = |(key, meant): (&String, Option<String>)| {
+        let message = format!("the operator knows no annotation `{key}`, which {{}} has");
+        let remark = Remark::warning(Code::PartIgnored, message);
+        remark.at(place_of(annotations, key)).help(match meant {
+            Some(meant) => did_you_mean(&meant),
+            None => "take it out".to_owned(),
+        })
+    };
+    unknown.map(tell).collect()
 }
 
 /// What shows that the operator has been here.
