@@ -1,8 +1,12 @@
 //! `policy convert`: what a resource of another operator becomes does what the resource does.
 
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use crate::program::{Place, given, said};
 
 /// The areas of `testdata/cases` whose policies are such resources.
 const AREAS: [&str; 5] = [
@@ -172,4 +176,98 @@ fn resources_among_the_manifests_are_policies_too() {
         printed.starts_with(&both[0]) && printed.contains("-javaagent:/rookout/rook.jar"),
         "{printed}"
     );
+}
+
+/// What the pod of a workload has, without what the operator writes in its own way: its path for Java, the space in front
+/// of options, and attributes that only it knows.
+fn injected(text: &str, language: &str) -> BTreeMap<String, Value> {
+    let found: Value = serde_yaml::from_str(text).expect("it is YAML");
+    let spec = &found["spec"]["template"]["spec"];
+    let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
+    let app = &spec["containers"][0];
+    let mut parts = BTreeMap::new();
+    for (part, items) in [
+        ("volume", list(spec, "volumes")),
+        ("init container", list(spec, "initContainers")),
+        ("env", list(app, "env")),
+    ] {
+        for item in items {
+            let name = item["name"].as_str().expect("it has a name");
+            parts.insert(format!("{part} {name}"), item.clone());
+        }
+    }
+    let mounts = list(app, "volumeMounts");
+    parts.insert("mounts".to_owned(), mounts.len().into());
+    for (name, item) in &mut parts {
+        let text = item["value"].as_str().unwrap_or_default();
+        let text = text.trim_start().replace("-java-app/", "-java/");
+        if name.ends_with("OTEL_RESOURCE_ATTRIBUTES") {
+            for pair in [
+                "k8s.pod.name=$(OTEL_RESOURCE_ATTRIBUTES_POD_NAME)",
+                "k8s.node.name=$(OTEL_RESOURCE_ATTRIBUTES_NODE_NAME)",
+                "team=shop",
+            ] {
+                assert!(text.contains(pair), "{language}: {text}");
+            }
+            *item = Value::Null;
+        } else if !text.is_empty() {
+            item["value"] = text.into();
+        }
+    }
+    parts
+}
+
+#[test]
+fn an_instrumentation_becomes_what_rules_can_say_of_it() {
+    let place = Place::new();
+    let resource = "\
+apiVersion: opentelemetry.io/v1alpha1
+kind: Instrumentation
+metadata: {name: agents, namespace: shop}
+spec:
+  exporter: {endpoint: 'http://collector:4318', tls: {secretName: certs}}
+  propagators: [tracecontext, baggage]
+  sampler: {type: traceidratio, argument: '0.5'}
+  env: [{name: NOTE, value: 'costs ${money}'}]
+  resource: {addK8sUIDAttributes: true, resourceAttributes: {team: shop, list: 'a,b'}}
+  imagePullPolicy: Always
+  java: {env: [{name: OF_JAVA, value: '1'}], resources: {limits: {cpu: '2'}}}
+  python: {volumeLimitSize: 1Gi}
+  dotnet: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce]}}}
+";
+    place.write("instrumentation.yaml", resource);
+    let converted = place.run(&["policy", "convert", "-p", "instrumentation.yaml"]);
+    let (text, said) = (given(&converted), said(&converted));
+    assert_eq!(converted.status.code(), Some(0), "{said}");
+    let head = text.replace("\n#  ", "");
+    for what in [
+        "Go, Apache HTTPD and nginx are left out",
+        "UIDs (`addK8sUIDAttributes`), the files of `exporter.tls`.",
+        "The attribute `list` is left out",
+    ] {
+        assert!(head.contains(what), "{head}");
+    }
+    place.write("converted.yaml", &text);
+    // The files of TLS are what no rule says.
+    let plain = resource.replace(", tls: {secretName: certs}", "");
+    place.write(
+        "plain.yaml",
+        plain.replace("addK8sUIDAttributes: true", "addK8sUIDAttributes: false"),
+    );
+    for language in ["java", "nodejs", "python", "dotnet", "sdk"] {
+        let input = format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: orders, namespace: shop}}\nspec:\n  template:\n    \
+             metadata:\n      annotations: {{instrumentation.opentelemetry.io/inject-{language}: 'true'}}\n    spec:\n      \
+             containers:\n      - {{name: app, image: app}}\n"
+        );
+        place.write("input.yaml", input);
+        let apply = |policy: &str| {
+            let output = place.run(&["apply", "-q", "--no-marker", "-p", policy, "input.yaml"]);
+            assert_eq!(output.status.code(), Some(0), "{output:?}");
+            injected(&given(&output), language)
+        };
+        let (wanted, found) = (apply("plain.yaml"), apply("converted.yaml"));
+        assert!(wanted.len() > 10, "{language}: {wanted:?}");
+        assert_eq!(found, wanted, "{language}");
+    }
 }

@@ -8,15 +8,49 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::conversion::{Conversion, Given, literal, literals};
 use crate::policy::document::Document;
 
-/// What an InjectionPolicy has no words for.
+/// What an InjectionPolicy has no words for, whatever the resource says.
 const REMARKS: [&str; 6] = [
     "An InjectionPolicy sees annotations of workloads, not those of their Namespace, and no resource is chosen by `true`.",
     "One resource is one policy: a pod whose languages take several resources gets what each says.",
+    "Annotations that name containers or a platform do not count: the first container gets the agent for glibc.",
     "Go, Apache HTTPD and nginx are left out: they copy a container, or speak in one container of another.",
     "The agent has the same path in every container, where the operator has one for each with Java.",
-    "Attributes of pod annotations (resource.opentelemetry.io/...), labels, UIDs and the files of `exporter.tls` are left out.",
     "The order of variables and what the operator does twice are not kept; a container's own variables win here, too.",
 ];
+
+/// What is left out of this resource.
+fn left_out(resource: &Instrumentation) -> Vec<String> {
+    let mut out = vec!["attributes of pod annotations (resource.opentelemetry.io/...)"];
+    let says = [
+        (resource.uses_labels, "attributes of labels"),
+        (resource.adds_uids, "UIDs (`addK8sUIDAttributes`)"),
+        (resource.tls.is_some(), "the files of `exporter.tls`"),
+        (
+            resource
+                .agent(Language::Java)
+                .is_some_and(|agent| !agent.extensions.is_empty()),
+            "`java.extensions`",
+        ),
+    ];
+    out.extend(
+        says.into_iter()
+            .filter(|(is_said, _)| *is_said)
+            .map(|(_, what)| what),
+    );
+    let unsaid = resource.attributes.iter().filter(|pair| !is_plain(pair));
+    let mut remarks = vec![format!("Left out: {}.", out.join(", "))];
+    remarks.extend(unsaid.map(|(key, value)| {
+        format!(
+            "The attribute `{key}` is left out: `{value}` does not fit into a list with commas."
+        )
+    }));
+    remarks
+}
+
+/// Whether an attribute fits into a list with commas.
+fn is_plain((key, value): &(&String, &String)) -> bool {
+    !key.is_empty() && !value.is_empty() && !value.contains(',')
+}
 
 /// What the resource becomes.
 ///
@@ -43,6 +77,7 @@ pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion,
         .collect();
     conversion.set("rules", Value::Array(rules));
     conversion.remarks = REMARKS.iter().map(|&remark| remark.to_owned()).collect();
+    conversion.remarks.extend(left_out(&resource));
     if resource.name.is_empty() {
         let message = "`metadata` must have `name`";
         let at = crate::yaml::value::Path::of(&["metadata"]);
@@ -186,9 +221,7 @@ fn common(resource: &Instrumentation) -> Vec<Value> {
             &resource.sampler_argument,
         ));
     }
-    let own = resource.attributes.iter();
-    let own =
-        own.filter(|(key, value)| !key.is_empty() && !value.contains(',') && !value.is_empty());
+    let own = resource.attributes.iter().filter(is_plain);
     let mut pairs: Vec<String> = own.map(|(key, value)| format!("{key}={value}")).collect();
     pairs.push(format!("k8s.node.name=$({node})"));
     pairs.push(format!("k8s.pod.name=$({pod})"));
