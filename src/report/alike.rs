@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
 
-use super::count;
+use super::{count, one_line};
 
 /// The first of all that say the same of other workloads, with the others.
 pub fn alike<'d>(diagnostics: &[&'d Diagnostic]) -> Vec<(&'d Diagnostic, Vec<&'d Diagnostic>)> {
@@ -49,8 +49,29 @@ fn without_file(diagnostic: &Diagnostic, help: &str) -> String {
     }
 }
 
+/// So many workloads of which the same is said are named.
+const MOST_NAMED: usize = 5;
+
+/// `the same of 86 more workloads: Deployment shop/a (a.yaml:3), ...`, and which flag lists them all.
+pub fn named(diagnostic: &Diagnostic, others: &[&Diagnostic], all_with: &str) -> String {
+    let name = |other: &&Diagnostic| {
+        let title = other.workload.as_deref().unwrap_or_default();
+        let place = other.labels.first().map_or(String::new(), |label| {
+            format!(" ({}:{})", label.place.source, label.place.line)
+        });
+        one_line(&format!("{title}{place}"))
+    };
+    let named: Vec<String> = others.iter().take(MOST_NAMED).map(name).collect();
+    let rest = match others.len() > MOST_NAMED {
+        true => format!(", ...; {all_with} lists all"),
+        false => String::new(),
+    };
+    let more = more(diagnostic, others);
+    format!("{more}: {}{rest}", named.join(", "))
+}
+
 /// `the same of 86 more workloads`, or of places where one workload has several.
-pub fn more(diagnostic: &Diagnostic, others: &[&Diagnostic]) -> String {
+fn more(diagnostic: &Diagnostic, others: &[&Diagnostic]) -> String {
     let mut titles: BTreeSet<_> = others.iter().map(|other| &other.workload).collect();
     titles.insert(&diagnostic.workload);
     let thing = match titles.len() > others.len() {

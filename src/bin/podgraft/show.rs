@@ -23,8 +23,6 @@ use crate::args;
 
 /// So many diagnostics of one code are shown to people; the others are counted.
 const MOST_OF_A_CODE: usize = 100;
-/// So many workloads of which the same is said are named.
-const MOST_ALIKE: usize = 5;
 const WIDTH: usize = 110;
 
 /// Asks the system for the width of a terminal.
@@ -306,24 +304,6 @@ fn render_text(diagnostics: &[&Diagnostic], renderer: &GraphicalReportHandler) -
     shown
 }
 
-/// `the same of 86 more workloads: Deployment shop/a (a.yaml:3), ...`.
-fn named_alike(diagnostic: &Diagnostic, others: &[&Diagnostic]) -> String {
-    let name = |other: &&Diagnostic| {
-        let title = other.workload.as_deref().unwrap_or_default();
-        let place = other.labels.first().map_or(String::new(), |label| {
-            format!(" ({}:{})", label.place.source, label.place.line)
-        });
-        one_line(&format!("{title}{place}"))
-    };
-    let named: Vec<String> = others.iter().take(MOST_ALIKE).map(name).collect();
-    let rest = match others.len() > MOST_ALIKE {
-        true => ", ...; --diagnostics json lists all",
-        false => "",
-    };
-    let more = alike::more(diagnostic, others);
-    format!("  {more}: {}{rest}\n", named.join(", "))
-}
-
 fn render_one(
     diagnostic: &Diagnostic,
     others: &[&Diagnostic],
@@ -337,7 +317,11 @@ fn render_one(
     }
     shown.push_str(&for_log(rendered));
     if !others.is_empty() {
-        shown.push_str(&named_alike(diagnostic, others));
+        let _ = writeln!(
+            shown,
+            "  {}",
+            alike::named(diagnostic, others, "--diagnostics json")
+        );
     }
     let _ = writeln!(
         shown,

@@ -1,22 +1,30 @@
-//! The findings for people, one a line in the form that editors and terminals turn into links, and the totals.
+//! The findings for people, one a line in the form that editors and terminals turn into links, the same of many
+//! workloads once, and the totals.
 
 use std::fmt::Write as _;
 
 use super::Checked;
-use crate::diagnostic::Severity;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::report::alike::{alike, named};
 use crate::report::{Paint, count, one_line, shown};
 
 /// `a.yaml:44: error[out-of-date]: ...`, the help below it, and a line of totals.
 pub fn render(checked: &Checked<'_>, paint: Paint) -> String {
     let mut text = String::new();
-    for finding in &checked.findings {
-        let diagnostic = &finding.diagnostic;
-        let place = finding
-            .place()
-            .map_or(String::new(), |place| match place.excerpt.is_empty() {
-                true => format!("{}:{}: ", place.source, place.line),
-                false => format!("{}: ", place.link()),
-            });
+    let titled = checked.findings.iter().map(|finding| {
+        let diagnostic = finding.diagnostic.clone();
+        match &finding.workload {
+            Some(title) => diagnostic.of_workload(title.as_str()),
+            None => diagnostic,
+        }
+    });
+    let titled: Vec<Diagnostic> = titled.collect();
+    for (diagnostic, others) in alike(&titled.iter().collect::<Vec<_>>()) {
+        let place = diagnostic.labels.first().map(|label| &label.place);
+        let place = place.map_or(String::new(), |place| match place.excerpt.is_empty() {
+            true => format!("{}:{}: ", place.source, place.line),
+            false => format!("{}: ", place.link()),
+        });
         let (word, style) = match diagnostic.severity {
             Severity::Error => ("error", "1;31"),
             Severity::Warning => ("warning", "1;33"),
@@ -36,6 +44,9 @@ pub fn render(checked: &Checked<'_>, paint: Paint) -> String {
                 paint.wrap("36", "help"),
                 one_line(&shown::brief(help))
             );
+        }
+        if !others.is_empty() {
+            let _ = writeln!(text, "    {}", named(diagnostic, &others, "-o json"));
         }
     }
     text + &totals(checked)
