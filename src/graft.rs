@@ -50,7 +50,7 @@ use check::check;
 use companions::Pending;
 use outlined::Outlines;
 pub use refusals::RENDER_FIRST;
-use refusals::{not_rendered, parse_problem, refuse_encoding, refuse_root, untyped};
+use refusals::{is_other_json, not_rendered, parse_problem, refuse_encoding, refuse_root, untyped};
 pub use runs::Run;
 use runs::on_threads;
 use settle::Settling;
@@ -352,6 +352,7 @@ impl<'a> Chunk<'a, '_> {
                 self.objects(&tree, &source);
             }
             Err(_) if is_strict && self.is_right_in_outline(&source) => {}
+            Err(_) if is_other_json(text) => self.report.documents += 1,
             Err(error) => {
                 self.report.documents += 1;
                 self.report.objects += 1;

@@ -1,5 +1,6 @@
 //! Documents that are refused, in words.
 
+use serde_json::{Map, Value};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -180,6 +181,15 @@ pub(super) fn parse_problem(error: &ParseError, source: &Source<'_>) -> Diagnost
             Diagnostic::error(Code::TooLong, "this document is larger than 4 GiB").at(place, "here")
         }
     }
+}
+
+/// JSON objects one after the other that are nothing of Kubernetes: kubectl reads them, YAML parsers do not.
+pub(super) fn is_other_json(text: &str) -> bool {
+    let mut objects = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
+    let is_other = |object: serde_json::Result<Map<String, Value>>| {
+        object.is_ok_and(|object| !object.contains_key("kind"))
+    };
+    text.trim_start().starts_with('{') && objects.all(is_other)
 }
 
 /// The first `{{` that begins a line or a value.
