@@ -4,6 +4,9 @@ mod acknowledge;
 mod namespaces;
 mod workloads;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::dangers::Danger;
 
 pub use acknowledge::Acknowledgement;
@@ -207,12 +210,26 @@ impl ImageEnv {
             container: container.to_owned(),
             name: name.to_owned(),
             value: value.to_owned(),
+            is_configured: false,
+            is_met: Arc::default(),
         })
+    }
+
+    /// Whether it is about a container of this name; then it is met.
+    pub fn meet(&self, container: &str) {
+        if self.container == container {
+            self.is_met.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a workload that a policy was asked about has the container.
+    pub fn is_met(&self) -> bool {
+        self.is_met.load(Ordering::Relaxed)
     }
 }
 
 /// A variable that a container's image sets.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ImageEnv {
     /// The container's name.
     pub container: String,
@@ -220,6 +237,10 @@ pub struct ImageEnv {
     pub name: String,
     /// Its value in the image.
     pub value: String,
+    /// It is from `podgraft.yaml`, which may be for more manifests than those of a run.
+    pub is_configured: bool,
+    /// Shared by the threads of a run.
+    is_met: Arc<AtomicBool>,
 }
 
 #[cfg(test)]

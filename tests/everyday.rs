@@ -445,3 +445,73 @@ fn another_file_than_the_one_whose_digest_is_named_is_refused_before_the_run() {
     place.write("policy.yaml", POLICY.replace("'on'", "'off'"));
     refused(&place, &["apply", "apps"], &["digest-mismatch"]);
 }
+
+#[test]
+fn an_image_env_for_no_container_is_said() {
+    let place = shop();
+    for (container, is_said) in [("ap", true), ("app", false)] {
+        let given = format!("{container}:JAVA_TOOL_OPTIONS=-Xmx1g");
+        let args = ["diff", "-p", "policy.yaml", "--image-env", &given, "apps"];
+        let said = said(&place.run(&args));
+        let words = "`--image-env ap:JAVA_TOOL_OPTIONS=...` fits no container";
+        assert_eq!(said.contains(words), is_said, "{said}");
+    }
+    // What stands in podgraft.yaml may be for other folders.
+    place.write(
+        "podgraft.yaml",
+        "apiVersion: podgraft.dev/v1alpha1\nkind: Config\npolicies: [policy.yaml]\nimageEnv: [\"ap:A=b\"]\n",
+    );
+    let said = said(&place.run(&["diff", "apps"]));
+    assert!(!said.contains("no-match"), "{said}");
+}
+
+#[test]
+fn the_same_of_many_workloads_is_one_finding_and_json_has_all() {
+    let place = Place::new();
+    place.write(
+        "policy.yaml",
+        "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {name: agent}\nspec:\n  inject:\n    \
+         env: [{name: JAVA_TOOL_OPTIONS, op: Append, value: -javaagent:/a.jar}]\n",
+    );
+    for number in 0..9 {
+        let name = format!("w{number}");
+        place.write(
+            format!("apps/{name}.yaml"),
+            deployment("shop", &name, "java"),
+        );
+    }
+    let said_once = |text: &str| {
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(text.matches("hidden-env").count(), 1, "{text}");
+        assert!(flat.contains("the same of 8 more workloads"), "{text}");
+    };
+    let check = ["check", "-p", "policy.yaml", "apps"];
+    said_once(&given(&place.run(&check)));
+    let markdown = ["diff", "-o", "markdown", "-p", "policy.yaml", "apps"];
+    said_once(&given(&place.run(&markdown)));
+    let html = ["diff", "-o", "html", "-p", "policy.yaml", "apps"];
+    said_once(&given(&place.run(&html)));
+    let json = given(&place.run(&[&check[..], &["-o", "json"]].concat()));
+    assert_eq!(json.matches("\"hidden-env\"").count(), 9, "{json}");
+    let lines = said(&place.run(&[&markdown[..], &["--diagnostics", "json"]].concat()));
+    assert_eq!(lines.matches("\"hidden-env\"").count(), 9, "{lines}");
+}
+
+#[test]
+fn json_lines_of_another_program_in_a_folder_stop_nothing() {
+    let place = shop();
+    let events = "{\"event\": \"a\"}\n{\"event\": \"b\", \"items\": [1]}\n";
+    place.write("apps/events.json", events);
+    succeeded(&place.run(&["apply", "-i", "-p", "policy.yaml", "apps"]));
+    assert_eq!(place.read("apps/events.json"), events);
+    // What is meant for a cluster is not passed over.
+    place.write(
+        "apps/events.json",
+        "{\"kind\": \"Pod\"}\n{\"kind\": \"Pod\"}\n",
+    );
+    refused(
+        &place,
+        &["apply", "-i", "-p", "policy.yaml", "apps"],
+        &["not-yaml"],
+    );
+}

@@ -355,7 +355,10 @@ impl Reader<'_, '_> {
         let mut found = Vec::new();
         for (index, text) in entries.iter().enumerate() {
             match ImageEnv::parse(text) {
-                Ok(one) => found.push(one),
+                Ok(mut one) => {
+                    one.is_configured = true;
+                    found.push(one);
+                }
                 Err(message) => self.bad(&at.index(index), message),
             }
         }

@@ -86,6 +86,10 @@ pub fn plan<'t>(
     inventory: &Inventory,
     earlier: Option<&Earlier>,
 ) -> Planned<'t> {
+    for env in options.image_env.iter().filter(|env| !env.is_met()) {
+        let containers = workload.containers().iter();
+        containers.for_each(|container| env.meet(container.name));
+    }
     let base = base::base_of(workload, policies, inventory);
     // A record that is there is kept true.
     let is_recording = options.marker && options.record || earlier.is_some();

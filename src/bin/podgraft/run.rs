@@ -13,7 +13,7 @@ use podgraft::graft::settle::Settling;
 use podgraft::inventory::Needs;
 use podgraft::manifest::workload::PodKinds;
 use podgraft::options::TakeOut;
-use podgraft::options::{Acknowledgement, WorkloadPattern};
+use podgraft::options::{Acknowledgement, ImageEnv, WorkloadPattern};
 use podgraft::policy::Policy;
 use podgraft::policy::schema::nearest;
 use podgraft::report::json::Verdict;
@@ -461,6 +461,7 @@ fn finish(
     charts::advise(&mut problems, &run.paths);
     if run.manifests.shard.is_none() {
         problems.extend(unmet_workloads(options, &files));
+        problems.extend(unmet_image_env(options, &problems));
     }
     if !problems.iter().any(Diagnostic::is_error) {
         // What one shard has nothing of, another may have.
@@ -514,6 +515,24 @@ fn unmet_workloads(options: &Options, files: &[GraftedFile]) -> Vec<Diagnostic> 
         Diagnostic::error(Code::NoMatch, message).help(help)
     };
     unmet.iter().map(problem).collect()
+}
+
+/// `--image-env` for a container that no workload has, of those that a policy was asked about.
+fn unmet_image_env(options: &Options, problems: &[Diagnostic]) -> Vec<Diagnostic> {
+    if problems.iter().any(Diagnostic::is_error) {
+        return Vec::new();
+    }
+    let of_flags = options.image_env.iter().filter(|env| !env.is_configured);
+    let warning = |env: &ImageEnv| {
+        let message = format!(
+            "`--image-env {}:{}=...` fits no container of a workload that a policy is for",
+            env.container, env.name
+        );
+        Diagnostic::warning(Code::NoMatch, message).help(
+            "`podgraft inspect -o yaml` shows the names of the containers; init containers and sidecars have one, too",
+        )
+    };
+    of_flags.filter(|env| !env.is_met()).map(warning).collect()
 }
 
 /// Bytes of a text, which may not be read yet.
