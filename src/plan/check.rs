@@ -38,6 +38,12 @@ impl<'c> Planner<'c, '_> {
         if let Some(item) = &inject.pod_spec {
             self.attempt(|planner| planner.check_namespaces(item));
         }
+        for item in injects.iter().flat_map(|inject| &inject.volume_mounts) {
+            self.attempt(|planner| planner.check_devices(item));
+        }
+        if let Some(item) = self.doubtful_annotation() {
+            self.check_annotations(item);
+        }
         if let Some(item) = self.item_with_wide_effect() {
             self.attempt(|planner| planner.check_together(item));
         }
@@ -97,6 +103,55 @@ impl<'c> Planner<'c, '_> {
             self.problems.push(problem);
         }
         Ok(())
+    }
+
+    /// A path holds a volume's files or a device (`ValidateVolumeMounts`).
+    fn check_devices(&self, mount: &Item) -> Step {
+        let path = text_of(mount, "mountPath");
+        for container in &self.chosen {
+            let part = self.container_part(container);
+            let devices = part.and_then(|part| self.draft.get(&part, "volumeDevices"));
+            if self
+                .position_by(devices.as_ref(), "devicePath", path)
+                .is_some()
+            {
+                let message = format!("container `{}` has a device at `{path}`", container.name);
+                return Err(Box::new(self.problem(Code::Invalid, message, mount)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The first annotation of a policy with which there may be too many, or a profile that a field contradicts.
+    fn doubtful_annotation(&self) -> Option<&'c Item> {
+        let own = &self.inject.pod_annotations;
+        let length =
+            |(key, item): &(String, Item)| key.len() + item.value.as_str().map_or(0, str::len);
+        let most = self.workload.tree.text().len() + own.iter().map(length).sum::<usize>();
+        let names_profile = own
+            .iter()
+            .any(|(key, _)| key.starts_with(together::APP_ARMOR));
+        let (_, first) = own.first()?;
+        (names_profile || most > together::MOST_ANNOTATIONS).then_some(first)
+    }
+
+    fn check_annotations(&mut self, item: &Item) {
+        let found = |draft: &Draft<'_>, template: &Part| {
+            let metadata = draft.get(template, "metadata");
+            let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
+            let value = |part: Option<Part>| part.and_then(|part| draft.value(&part));
+            let spec = value(draft.get(template, "spec")).unwrap_or_default();
+            together::annotations(&value(annotations).unwrap_or_default(), &spec)
+        };
+        let input = Draft::new(self.workload.tree, self.workload.object.node);
+        let before = found(&input, &Part::Node(self.workload.template));
+        for (_, sentence) in found(&self.draft, &self.template_part()) {
+            if !before.iter().any(|(_, other)| *other == sentence) {
+                let message = format!("{}: {sentence}", self.workload.title());
+                let problem = self.problem(Code::Invalid, message, item);
+                self.problems.push(problem);
+            }
+        }
     }
 
     fn has_volume(&self, name: &str) -> bool {

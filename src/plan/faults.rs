@@ -63,6 +63,15 @@ pub(super) fn faults(
     for (at, sentence) in together::refused(kind, &spec) {
         faults.add(at, sentence);
     }
+    let metadata = draft.get(template, "metadata");
+    if let Some(annotations) = metadata
+        .and_then(|metadata| draft.get(&metadata, "annotations"))
+        .and_then(|annotations| draft.value(&annotations))
+    {
+        for (at, sentence) in together::annotations(&annotations, &spec) {
+            faults.add(at, sentence);
+        }
+    }
     if let Some(selector) = object(["spec", "selector"]) {
         let labels = draft
             .get(template, "metadata")
@@ -217,6 +226,16 @@ impl Faults {
             if !volumes.contains(volume) {
                 let what = format!(
                     "container `{owner}` mounts the volume `{volume}`, which the pod does not have"
+                );
+                self.add(at.key("volumeMounts").index(index), what);
+            }
+            let devices = container.get("volumeDevices").and_then(Value::as_array);
+            let mut devices = devices.into_iter().flatten();
+            let path = mount.get("mountPath").filter(|path| path.is_string());
+            if devices.any(|device| path.is_some() && device.get("devicePath") == path) {
+                let what = format!(
+                    "container `{owner}` mounts {} where it has a device",
+                    path.unwrap_or(&Value::Null)
                 );
                 self.add(at.key("volumeMounts").index(index), what);
             }

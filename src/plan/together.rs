@@ -27,6 +27,12 @@ pub(super) const FIELDS: [&str; 8] = [
     "terminationGracePeriodSeconds",
 ];
 
+/// As long as all annotations of an object may be together (`TotalAnnotationSizeLimitB`).
+pub(super) const MOST_ANNOTATIONS: usize = 256 << 10;
+
+/// How the annotation with a container's profile of AppArmor begins.
+pub(super) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+
 /// How long a pod is given to end where it does not say so.
 const GRACE_SECONDS: i64 = 30;
 
@@ -89,6 +95,47 @@ fn long_sleeps(spec: &Value) -> Vec<(Path, String)> {
                     );
                     found.push((path, what));
                 }
+            }
+        }
+    }
+    found
+}
+
+/// What is refused in the annotations of a pod template: more of them than there may be (`ValidateAnnotationsSize`), and
+/// profiles of AppArmor that the container's own field contradicts (`validateAppArmorAnnotationsAndFieldsMatchOnCreate`).
+pub(super) fn annotations(annotations: &Value, spec: &Value) -> Vec<(Path, String)> {
+    let mut found = Vec::new();
+    let texts = annotations.as_object().into_iter().flatten();
+    let length = |(key, text): (&String, &Value)| key.len() + text.as_str().map_or(0, str::len);
+    if texts.map(length).sum::<usize>() > MOST_ANNOTATIONS {
+        let what = format!(
+            "the annotations of the pod template are longer than {MOST_ANNOTATIONS} bytes together"
+        );
+        found.push((Path::default(), what));
+    }
+    for list in ["containers", "initContainers"] {
+        let containers = spec.get(list).and_then(Value::as_array);
+        for (at, container) in containers.into_iter().flatten().enumerate() {
+            let name = container["name"].as_str().unwrap_or_default();
+            let field = &container["securityContext"]["appArmorProfile"];
+            let stated = match field["type"].as_str() {
+                Some("RuntimeDefault") => "runtime/default".to_owned(),
+                Some("Unconfined") => "unconfined".to_owned(),
+                Some("Localhost") => {
+                    format!(
+                        "localhost/{}",
+                        field["localhostProfile"].as_str().unwrap_or_default()
+                    )
+                }
+                _ => continue,
+            };
+            let annotation = annotations[format!("{APP_ARMOR}{name}")].as_str();
+            if let Some(annotation) = annotation.filter(|annotation| *annotation != stated) {
+                let what = format!(
+                    "the annotation `{APP_ARMOR}{name}: {annotation}` is not what container `{name}` says in \
+                     `securityContext.appArmorProfile`"
+                );
+                found.push((Path::of(&[list]).index(at), what));
             }
         }
     }
