@@ -113,7 +113,62 @@ impl<'t> Planner<'_, 't> {
         if !self.options.details || self.done.last().is_none_or(|last| last.what() != what) {
             self.report_change(what);
         }
+        self.warn_of_users(container, change);
         Ok(())
+    }
+
+    /// What uses `$(X)` gets the literal text once X is gone.
+    fn warn_of_users(&mut self, container: &Container<'_>, change: &EnvChange) {
+        let name = &change.name;
+        let is_set_again = |other: &EnvChange| other.name == *name && other.op != EnvOp::Remove;
+        let part = self.container_part(container);
+        let value = part.and_then(|part| self.draft.value(&part));
+        let value = value.unwrap_or_default();
+        if !self.options.details
+            || self.variable(container, name).is_some()
+            || value.get("envFrom").is_some()
+            || self.inject.env.iter().any(is_set_again)
+        {
+            return;
+        }
+        let uses =
+            |text: &Value| references(text.as_str().unwrap_or_default()).contains(&name.as_str());
+        let list = |key: &str| {
+            value
+                .get(key)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+        };
+        let words = ["command", "args"]
+            .into_iter()
+            .filter(|key| list(key).any(uses));
+        let variables = list("env")
+            .filter(|variable| variable.get("value").is_some_and(uses))
+            .filter_map(|variable| variable.get("name")?.as_str());
+        let users: Vec<String> = variables
+            .chain(words)
+            .map(|user| format!("`{user}`"))
+            .collect();
+        if users.is_empty() {
+            return;
+        }
+        let message = format!(
+            "policy `{}` removes `{name}`, and `$({name})` in {} of container `{}` becomes the text itself",
+            self.policy.identity,
+            users.join(", "),
+            container.name
+        );
+        let warning = Diagnostic::warning(Code::OddResult, message)
+            .at(self.workload.place(container.node), "in this container")
+            .at(
+                self.policy.text.place(change.item.at.clone()),
+                "removed by this",
+            )
+            .help(format!(
+                "set `{name}` in the policy, or change what uses it"
+            ));
+        self.problems.push(warning);
     }
 
     /// Appending to a variable that is not there: what the image sets comes first, where the user has said it.
@@ -187,6 +242,7 @@ impl<'t> Planner<'_, 't> {
         if has_source {
             return self.compose(container, change, variable);
         }
+        self.refuse_untyped(container, change, variable)?;
         let old = self
             .draft
             .text_at(&variable.part, "value")
@@ -215,6 +271,38 @@ impl<'t> Planner<'_, 't> {
             container.name, change.name
         ));
         Ok(())
+    }
+
+    /// Nothing can be joined to a number or a boolean: an API server takes strings only.
+    fn refuse_untyped(
+        &self,
+        container: &Container<'_>,
+        change: &EnvChange,
+        variable: &Variable,
+    ) -> Step {
+        let value = self.draft.get(&variable.part, "value");
+        let Some(value) = value.filter(|value| {
+            matches!(
+                self.draft.value(value),
+                Some(Value::Bool(_) | Value::Number(_))
+            )
+        }) else {
+            return Ok(());
+        };
+        let message = format!(
+            "the value of `{}` in container `{}` is no string, and an API server refuses it",
+            change.name, container.name
+        );
+        let text = self.draft.text(&value).unwrap_or_default();
+        let place = match self.draft.origin(&value) {
+            Some(node) => self.workload.place(node),
+            None => self.workload.own_place(),
+        };
+        let wants = format!("policy `{}` adds to it", self.policy.identity);
+        let problem = Diagnostic::error(Code::Invalid, message)
+            .at(place, "here")
+            .at(self.policy.text.place(change.item.at.clone()), wants);
+        Err(Box::new(problem.help(format!("quote it: \"{text}\""))))
     }
 
     fn add_variable(
