@@ -7,11 +7,13 @@ use std::fmt;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, ListKey};
 use crate::policy::{Item, Position, SidecarType};
+use crate::yaml::value::leaves;
 
 use super::draft::Part;
 use super::order;
 use super::planner::{Planner, Step};
 use super::same::is_same;
+use super::together::APP_ARMOR;
 
 /// Kubernetes 1.29 is the first that runs native sidecars by default (KEP-753).
 const NATIVE_SIDECARS_SINCE: u32 = 29;
@@ -307,7 +309,7 @@ impl<'t> Planner<'_, 't> {
     pub(super) fn container_defaults(&mut self, container: &Container<'_>, item: &Item) -> Step {
         let mut missing = Vec::new();
         let part = self.container_part(container);
-        super::pod::leaves(&item.value, &mut Vec::new(), &mut |path, value| {
+        leaves(&item.value, &mut Vec::new(), &mut |path, value| {
             if part.as_ref().is_none_or(|part| self.is_open(part, path))
                 && !self.is_decided_elsewhere(part.as_ref(), path, value)
             {
@@ -331,11 +333,21 @@ impl Planner<'_, '_> {
     /// Whether a default of a container would go against what is stated beside it: the pod's own field of that name, which
     /// the container's would override, or rights that `allowPrivilegeEscalation: false` does not go with.
     fn is_decided_elsewhere(&self, part: Option<&Part>, path: &[String], value: &Value) -> bool {
-        let [first, field, ..] = path else {
+        let [first, field, rest @ ..] = path else {
             return false;
         };
+        // A limit without a request is the request, too: another one would make the pod less than guaranteed.
+        if let ("resources", "requests", [resource]) = (first.as_str(), field.as_str(), rest) {
+            let resources = part.and_then(|part| self.draft.get(part, first));
+            let limits = resources.and_then(|part| self.draft.get(&part, "limits"));
+            return limits.is_some_and(|limits| self.draft.get(&limits, resource).is_some());
+        }
         if first != "securityContext" {
             return false;
+        }
+        // An annotation says it where the field did not exist yet, and the two must agree.
+        if field == "appArmorProfile" && self.has_profile_by_annotation(part) {
+            return true;
         }
         if self.is_for_windows() && LINUX_ONLY.contains(&field.as_str()) {
             return true;
@@ -358,6 +370,16 @@ impl Planner<'_, '_> {
             .into_iter()
             .flatten();
         context["privileged"] == true || added.any(|one| one == "CAP_SYS_ADMIN")
+    }
+}
+
+impl Planner<'_, '_> {
+    fn has_profile_by_annotation(&self, container: Option<&Part>) -> bool {
+        let name = container.and_then(|part| self.draft.text_at(part, "name"));
+        let metadata = self.draft.get(&self.template_part(), "metadata");
+        let annotations = metadata.and_then(|metadata| self.draft.get(&metadata, "annotations"));
+        let key = format!("{APP_ARMOR}{}", name.unwrap_or_default());
+        annotations.is_some_and(|annotations| self.draft.get(&annotations, &key).is_some())
     }
 }
 

@@ -1,12 +1,13 @@
 //! What goes into the pod spec, its metadata and the workload's: volumes, labels, annotations, other fields.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::{EnvOp, Item, Position, TextChange};
+use crate::yaml::value::leaves;
 
 use super::containers::{LINUX_ONLY, text_of};
 use super::draft::{OpenId, Part};
@@ -358,7 +359,12 @@ impl<'t> Planner<'_, 't> {
             fields.push((path.to_vec(), value.clone()))
         });
         for (path, value) in fields {
-            self.attempt(|planner| planner.pod_field(&path, value, item));
+            let at = self.inject.pod_spec_places.get(&path).cloned();
+            let own = Item {
+                value: Arc::clone(&item.value),
+                at: at.unwrap_or_else(|| item.at.clone()),
+            };
+            self.attempt(|planner| planner.pod_field(&path, value, &own));
         }
         Ok(())
     }
@@ -369,6 +375,7 @@ impl<'t> Planner<'_, 't> {
             there = there.and_then(|part| self.draft.get(&part, key));
         }
         let there = there.filter(|part| !self.draft.is_empty(part));
+        let there = there.or_else(|| self.old_account(path));
         let Some(there) = there else {
             let pod_spec = self.open_pod_spec()?;
             self.set_leaf(pod_spec, path, value, order::POD_SPEC)?;
@@ -397,6 +404,13 @@ impl<'t> Planner<'_, 't> {
         self.set_leaf(pod_spec, path, value, order::POD_SPEC)?;
         self.report_change(format_args!("pod {} replaced", path.join(".")));
         Ok(())
+    }
+
+    /// What `serviceAccount`, the old name of the field, says: an API server takes it where the new one is not stated.
+    fn old_account(&self, path: &[String]) -> Option<Part> {
+        let is_account = path == ["serviceAccountName"];
+        let there = self.draft.get(&self.pod_spec_part(), "serviceAccount");
+        there.filter(|part| is_account && !self.draft.is_empty(part))
     }
 
     /// The items of ours that a list lacks; `None` for a list that is one value as a whole.
@@ -463,23 +477,5 @@ impl<'t> Planner<'_, 't> {
         }
         self.report_change(format_args!("pod {} extended", path.join(".")));
         Ok(())
-    }
-}
-
-/// Calls with every leaf of a value: what is no mapping, and empty mappings.
-pub(super) fn leaves(
-    value: &Value,
-    path: &mut Vec<String>,
-    call: &mut dyn FnMut(&[String], &Value),
-) {
-    let inner: Option<&Map<String, Value>> = value.as_object().filter(|map| !map.is_empty());
-    let Some(map) = inner else {
-        call(path, value);
-        return;
-    };
-    for (key, value) in map {
-        path.push(key.clone());
-        leaves(value, path, call);
-        path.pop();
     }
 }

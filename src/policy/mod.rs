@@ -36,7 +36,7 @@ pub mod vocabulary;
 
 use globset::GlobMatcher;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -487,6 +487,8 @@ pub struct Inject {
     pub image_pull_secrets: Vec<Item>,
     /// Other fields of the pod spec, a mapping.
     pub pod_spec: Option<Item>,
+    /// Where each of them is written.
+    pub pod_spec_places: BTreeMap<Vec<String>, Range<usize>>,
     /// Absent leaves of the chosen containers: `resources`, `securityContext`, `imagePullPolicy`, a mapping.
     pub container_defaults: Option<Item>,
     /// Absent leaves of the pod's `securityContext`, a mapping.

@@ -20,7 +20,7 @@ use crate::manifest::workload::group_of;
 use crate::source::Place;
 use crate::yaml::parse::{ParseError, ParseErrorKind, parse};
 use crate::yaml::tree::{NodeId, Tree};
-use crate::yaml::value::{Path, ValueError, ValueErrorKind, find, to_value};
+use crate::yaml::value::{Path, ValueError, ValueErrorKind, boolean_key, find, to_value};
 
 /// A file that `-p` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -472,6 +472,15 @@ fn read_object<'t>(
             None => Ok(None),
         };
     };
+    if format.kind == format::FORMATS[0].kind
+        && let Some(key) = boolean_key(tree, root)
+    {
+        let text = tree.scalar(key).unwrap_or_default();
+        let message = format!("the key `{text}` must be a string, this is a boolean");
+        let problem =
+            Diagnostic::error(Code::WrongType, message).at(file.place(tree.span(key)), "here");
+        return Err(Box::new(problem.help(format!("quote it: \"{text}\""))));
+    }
     found(Role::Policy(format.translator))
 }
 

@@ -553,7 +553,7 @@ pub const FUNCTIONS: &[Function] = &[
     of(
         "imageTag",
         "imageTag(image)",
-        "Its tag; `latest` where there is none",
+        "Its tag; of one by digest alone the digest; else `latest`",
         "imageTag('a/b:1.2')",
         "\"1.2\"",
     ),

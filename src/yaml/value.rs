@@ -204,6 +204,37 @@ fn merge_sources(tree: &Tree<'_>, value: NodeId) -> Vec<NodeId> {
     vec![value]
 }
 
+/// Calls with every leaf of a value: what is no mapping, and empty mappings.
+pub fn leaves(value: &Value, path: &mut Vec<String>, call: &mut dyn FnMut(&[String], &Value)) {
+    let inner: Option<&Map<String, Value>> = value.as_object().filter(|map| !map.is_empty());
+    let Some(map) = inner else {
+        call(path, value);
+        return;
+    };
+    for (key, value) in map {
+        path.push(key.clone());
+        leaves(value, path, call);
+        path.pop();
+    }
+}
+
+/// A key below a node that is a boolean to readers of YAML 1.1, as `n` and `on` are.
+pub fn boolean_key(tree: &Tree<'_>, node: NodeId) -> Option<NodeId> {
+    let is_boolean = |key: NodeId| matches!(scalar_value(tree, key), Ok(Value::Bool(_)));
+    if tree.kind(node).is_mapping() {
+        let mut entries = tree.entries(node);
+        return entries.find_map(|(key, value)| match is_boolean(key) {
+            true => Some(key),
+            false => boolean_key(tree, value),
+        });
+    }
+    let items = tree.kind(node).is_sequence().then(|| tree.items(node));
+    items
+        .into_iter()
+        .flatten()
+        .find_map(|item| boolean_key(tree, item))
+}
+
 /// A key as JSON has it: `8080` and `yes` are the strings "8080" and "true", as for `kubectl`. `None` for what is
 /// no key there.
 pub fn key_text(tree: &Tree<'_>, key: NodeId) -> Option<String> {

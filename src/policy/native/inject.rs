@@ -3,6 +3,8 @@
 use k8s_openapi::api::core::v1::EphemeralContainer;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::types::{self, EnvEntry, EnvOp, SidecarType, TextEntry, TextOp};
@@ -10,7 +12,7 @@ use super::{Reader, checks};
 use crate::diagnostic::Code;
 use crate::policy::validation::{self, Invalid, Role};
 use crate::policy::{self, EnvChange, Inject, Item, Position, TextChange, names};
-use crate::yaml::value::Path;
+use crate::yaml::value::{Path, leaves};
 
 /// What stands beside the Kubernetes fields of an item.
 const OUR_WORDS: [&str; 4] = ["op", "separator", "position", "type"];
@@ -40,6 +42,7 @@ impl Reader<'_, '_> {
             text_changes: self.text_changes(at),
             image_pull_secrets: self.items(&at.key("imagePullSecrets")),
             pod_spec: self.pod_spec(&at.key("podSpec")),
+            pod_spec_places: self.pod_spec_places(&at.key("podSpec")),
             container_defaults: self.container_defaults(&at.key("defaults")),
             pod_security_context: self
                 .pod_security_context(&at.key("defaults").key("podSecurityContext")),
@@ -362,6 +365,18 @@ impl Reader<'_, '_> {
         }
         self.report(at, validation::of_pod_spec);
         Some(item)
+    }
+
+    fn pod_spec_places(&self, at: &Path) -> BTreeMap<Vec<String>, Range<usize>> {
+        let mut places = BTreeMap::new();
+        let Some(fields) = at.get(&self.document.value) else {
+            return places;
+        };
+        leaves(fields, &mut Vec::new(), &mut |path, _| {
+            let field = path.iter().fold(at.clone(), |at, key| at.key(key));
+            places.insert(path.to_vec(), self.document.span(&field));
+        });
+        places
     }
 
     fn container_defaults(&mut self, at: &Path) -> Option<Item> {
