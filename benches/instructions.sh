@@ -27,13 +27,13 @@ printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n' >one.yaml
 declare -A counted
 counted[version]=$(count out.txt --version)
 counted[one-document]=$(apply one.yaml)
-for kind in none mixed changed fallback; do
+for kind in none mixed fleet changed fallback; do
   python3 "$here/streams.py" "$kind" 1 "$kind.yaml"
   counted[$kind]=$(apply "$kind.yaml")
   cmp out.yaml "$kind.yaml.expected"
 done
 
-names=(version one-document none mixed changed fallback)
+names=(version one-document none mixed fleet changed fallback)
 tools="$(rustc --version | cut -d' ' -f1,2), $(getconf GNU_LIBC_VERSION), $(uname -m)"
 if [ "${BLESS:-}" = 1 ]; then
   {

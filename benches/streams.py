@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the four streams that speed is measured with, and what podgraft must make of them.
+"""Writes the five streams that speed is measured with, and what podgraft must make of them.
 
     streams.py KIND MEGABYTES FILE      FILE and FILE.expected
 
 none      objects that are no workloads
 mixed     workloads are a quarter of the bytes, and the policy changes a third of them
+fleet     charts of four documents whose workloads have variables of ConfigMaps; the policy changes a third of them
 changed   every document is a workload that the policy changes
 fallback  the same, each with an anchor, which only the complete parser reads
 
@@ -37,6 +38,14 @@ MOUNT = """\
 VOLUME = """\
         - name: jvm-agent
           emptyDir: {}
+"""
+ENV_FROM = """\
+          envFrom:
+            - configMapRef:
+                name: {name}
+            - secretRef:
+                name: {name}-keys
+                optional: true
 """
 RUNTIMES = ["go", "node", "python", "ruby", "php"]
 
@@ -96,7 +105,7 @@ spec:
 """
 
 
-def deployment(number, runtime, is_changed, anchor=""):
+def deployment(number, runtime, is_changed, anchor="", env_from=""):
     name, team = f"svc-{number:06}", f"team-{number % 23:02}"
     init, annotations, env, mount, volume = (
         (INIT, ANNOTATIONS, ENV, MOUNT, VOLUME) if is_changed else ("", "", "", "", "")
@@ -169,7 +178,7 @@ spec:
                 secretKeyRef:
                   name: {name}-db
                   key: password
-{env}          ports:
+{env}{env_from.format(name=name)}          ports:
             - name: http
               containerPort: {8000 + number % 900}
               protocol: TCP
@@ -228,13 +237,15 @@ def piece(kind, number, is_expected):
         return deployment(number, "java", is_expected, " &metadata")
     is_java = number % 3 == 0
     runtime = "java" if is_java else RUNTIMES[number % len(RUNTIMES)]
+    if kind == "fleet":
+        return others(number) + deployment(number, runtime, is_java and is_expected, env_from=ENV_FROM)
     filler = "".join(others(number * 8 + at) for at in range(8))
     return deployment(number, runtime, is_java and is_expected) + filler
 
 
 def main():
     kind, megabytes, path = sys.argv[1], float(sys.argv[2]), sys.argv[3]
-    if kind not in ("none", "mixed", "changed", "fallback"):
+    if kind not in ("none", "mixed", "fleet", "changed", "fallback"):
         sys.exit(__doc__)
     with open(path, "w") as text, open(path + ".expected", "w") as expected:
         number, size = 0, 0

@@ -19,6 +19,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 STREAMS = {
     "none": "no workload at all",
+    "fleet": "charts of four documents whose workloads have variables of ConfigMaps, a third of the workloads changed",
     "mixed": "workloads are a quarter of the bytes, a third of them changed",
     "changed": "every document changed, verified",
     "fallback": "every document on the complete parser, changed",

@@ -26,12 +26,12 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::{Written, lower};
-use crate::inventory::{self, Inventory, Needs, Standing, has_words_of_env};
+use crate::inventory::{self, DataIndex, InMemory, Inventory, Needs, Standing};
 use crate::manifest::object::{
     Found, Object, find_objects, find_pod_template, find_template_braces,
 };
 use crate::manifest::pod::{NoTemplate, Workload};
-use crate::manifest::prefilter::{Glance, Glances, glance, has_odd_breaks};
+use crate::manifest::prefilter::{Glance, Glanced};
 use crate::manifest::workload::PodKinds;
 pub use crate::options::{ImageEnv, Options, PodTemplatePath};
 use crate::plan::draft::Draft;
@@ -58,9 +58,17 @@ use words::PodWords;
 
 /// Plans and edits one file that is a run by itself. Nothing is changed where a diagnostic of the report is an error.
 pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Options) -> FileReport {
-    let needs = Needs::of(policies).with(std::iter::once(text));
-    let (inventory, problems) = inventory::read(name, text, Standing::Manifest, &needs, options);
-    let mut inventory = inventory;
+    let mut needs = Needs::of(policies);
+    let index = std::mem::take(&mut needs.data).then(|| {
+        let text = InMemory {
+            name: Arc::clone(name),
+            text: Arc::new(text.to_vec()),
+        };
+        DataIndex::of(vec![Arc::new(text)], options)
+    });
+    let (mut inventory, problems) =
+        inventory::read(name, text, Standing::Manifest, &needs, options);
+    inventory.index = index.into();
     for companion in foresee(NonZeroUsize::MIN, name, text, policies, options, &inventory) {
         inventory.add_companion(companion);
     }
@@ -209,31 +217,9 @@ fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
     let mut written = Written::default();
     let mut outlines = Outlines::default();
     let mut pods = PodWords::of(run.text);
-    let mut glances = if has_odd_breaks(run.text) {
-        None
-    } else {
-        Some(Glances::of(run.text))
-    };
-    let mut chunks = chunks(run.text);
-    while !chunks.rest().is_empty() {
-        let first = glances
-            .as_mut()
-            .and_then(|glances| glances.at(chunks.start(), setting.kinds));
-        let (chunk, glance) = match first {
-            Some((glance, end)) => (chunks.cut(end), glance),
-            None => {
-                let Some(chunk) = chunks.next() else { break };
-                (
-                    chunk,
-                    if glances.is_none() {
-                        glance(chunk.text, setting.kinds)
-                    } else {
-                        Glance::Parse
-                    },
-                )
-            }
-        };
-        let has_more = run.has_more || !chunks.rest().is_empty();
+    let mut glanced = Glanced::of(run.text, setting.kinds);
+    while let Some((chunk, glance)) = glanced.next() {
+        let has_more = run.has_more || glanced.has_more();
         let place = ChunkPlace {
             in_run: chunk.start,
             start: run.start + chunk.start,
@@ -311,8 +297,6 @@ impl<'a> Chunk<'a, '_> {
     }
 
     fn read(&mut self, is_strict: bool) {
-        self.report.asks_for_facts |=
-            self.setting.inventory.is_to_ask && has_words_of_env(self.bytes);
         let (text, error) = match std::str::from_utf8(self.bytes) {
             Ok(text) => (text, None),
             Err(error) => (

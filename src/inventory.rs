@@ -2,14 +2,14 @@
 //! The order of files and documents makes no difference.
 
 mod asked;
+mod index;
 mod object;
 mod read;
 mod sum;
 
-use memchr::memmem::Finder;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::group_of;
@@ -19,6 +19,7 @@ use crate::report::{Companion, ObjectName};
 use crate::source::Place;
 use asked::Asked;
 pub use asked::Name;
+pub use index::{DataIndex, InMemory, OptionalIndex, SourceText, TextPart};
 use object::data_of;
 pub use object::{DataKind, DataName, Entries, Entry, NamespaceMeta, name_of, written_name};
 pub use read::{read, read_part};
@@ -31,21 +32,10 @@ pub struct Needs {
     pub namespaces: bool,
     /// What ConfigMaps and Secrets hold.
     pub data: bool,
-    /// The same, where a workload has variables of `envFrom` or optional keys.
-    pub data_of_env: bool,
     /// Objects of these groups and kinds as a whole, which policies generate, too.
     pub generated: BTreeSet<(String, String)>,
     /// Objects of these groups and kinds as a whole, which expressions look up.
     pub looked_up: ObjectKinds,
-}
-
-/// Without one of these words no variable of a workload depends on a ConfigMap or Secret in a way that matters.
-static WORDS_OF_ENV: LazyLock<[Finder<'static>; 2]> =
-    LazyLock::new(|| ["envFrom", "optional"].map(|word| Finder::new(word.as_bytes())));
-
-/// Whether a text has a word because of which the variables of a workload may depend on a ConfigMap or Secret.
-pub fn has_words_of_env(text: &[u8]) -> bool {
-    WORDS_OF_ENV.iter().any(|word| word.find(text).is_some())
 }
 
 impl Needs {
@@ -75,7 +65,6 @@ impl Needs {
                         .as_ref()
                         .is_some_and(|mutation| mutation.asks_data())
             }),
-            data_of_env: active().any(|policy| policy.rules.iter().any(Rule::joins_env)),
             generated: active()
                 .flat_map(|policy| &policy.generate)
                 .map(type_of)
@@ -86,24 +75,11 @@ impl Needs {
         }
     }
 
-    /// What they ask for with these manifests.
-    pub fn with<'t>(self, manifests: impl Iterator<Item = &'t [u8]>) -> Self {
-        let data = self.data || self.data_of_env && manifests.into_iter().any(has_words_of_env);
+    /// What ConfigMaps and Secrets hold, and nothing else.
+    fn of_data() -> Self {
         Needs {
-            data,
-            data_of_env: false,
-            ..self
-        }
-    }
-
-    /// What they may ask for, whatever the manifests are.
-    #[must_use]
-    pub fn at_most(self) -> Self {
-        let data = self.data || self.data_of_env;
-        Needs {
-            data,
-            data_of_env: false,
-            ..self
+            data: true,
+            ..Needs::default()
         }
     }
 
@@ -131,10 +107,9 @@ fn type_of(generate: &Generate) -> (String, String) {
     (group_of(api_version).to_owned(), kind.to_owned())
 }
 
-/// Whatever the manifests say.
+/// A variable that is joined with what is there may come from `envFrom`.
 fn asks_data(rule: &Rule) -> bool {
-    rule.has("checksums", |inject| !inject.checksums.is_empty())
-        || rule.joins_env() && rule.has("envFrom", |inject| !inject.env_from.is_empty())
+    rule.has("checksums", |inject| !inject.checksums.is_empty()) || rule.joins_env()
 }
 
 fn asks_namespace(filter: &Filter) -> bool {
@@ -155,15 +130,18 @@ pub enum Standing {
 /// See the module's text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inventory {
-    /// Facts about variables were not gathered, since no workload may need them: the first that may is to say so.
-    pub is_to_ask: bool,
+    /// Where ConfigMaps and Secrets stand in the manifests, to be read when one is asked for.
+    pub index: OptionalIndex,
     namespaces: BTreeMap<String, Known<NamespaceMeta>>,
-    data: BTreeMap<DataName, Known<Result<Entries, String>>>,
+    data: BTreeMap<DataName, Known<Data>>,
     objects: BTreeMap<ObjectName, Known<Arc<Value>>>,
     /// Objects that records of manifests name, with their digests.
     recorded: BTreeSet<(String, String)>,
     asked: Asked,
 }
+
+/// What a ConfigMap or Secret holds, or why an API server would refuse it.
+type Data = Result<Arc<Entries>, String>;
 
 /// What is known of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -308,7 +286,7 @@ impl Inventory {
                 name,
                 Known {
                     standing,
-                    says,
+                    says: says.map(Arc::new),
                     place: place.clone(),
                     contradiction: None,
                 },
@@ -378,13 +356,23 @@ impl Inventory {
     ///
     /// # Errors
     /// When two texts say different things of it, or it holds what no API server takes.
-    pub fn entries(&self, name: &DataName) -> Result<Option<&Entries>, Doubt> {
+    pub fn entries(&self, name: &DataName) -> Result<Option<Arc<Entries>>, Doubt> {
         self.asked.note(|| Name::Data(name.clone()));
-        let Some(known) = self.data.get(name) else {
-            return Ok(None);
+        let indexed = match &self.index.0 {
+            Some(index) => index.data(name)?,
+            None => None,
+        };
+        let joined;
+        let known = match (indexed.as_deref(), self.data.get(name)) {
+            (Some(indexed), Some(known)) => {
+                joined = known.clone().join(indexed.clone());
+                &joined
+            }
+            (Some(known), None) | (None, Some(known)) => known,
+            (None, None) => return Ok(None),
         };
         match known.agreed(|| format!("the {}", name.title()))? {
-            Ok(entries) => Ok(Some(entries)),
+            Ok(entries) => Ok(Some(Arc::clone(entries))),
             Err(why) => Err(Doubt {
                 message: format!("the {} cannot be read: {why}", name.title()),
                 places: vec![(known.place.clone(), "this object")],
@@ -394,10 +382,12 @@ impl Inventory {
     }
 
     /// Where an object of the same kind and name stands that is in another namespace, or in none.
-    pub fn namesake(&self, name: &DataName) -> Option<(&DataName, &Place)> {
+    pub fn namesake(&self, name: &DataName) -> Option<(DataName, Place)> {
         let is_namesake = |other: &&DataName| other.kind == name.kind && other.name == name.name;
-        let found = self.data.keys().find(is_namesake)?;
-        Some((found, &self.data[found].place))
+        match self.data.keys().find(is_namesake) {
+            Some(found) => Some((found.clone(), self.data[found].place.clone())),
+            None => self.index.0.as_ref()?.namesake(name),
+        }
     }
 }
 

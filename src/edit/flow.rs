@@ -248,11 +248,9 @@ fn indent_of_line(text: &str, at: usize) -> &str {
 
 /// The blanks before an offset that begins its line.
 fn own_indent(text: &str, at: usize) -> Option<&str> {
-    let before = &text[line_start(text, at)..at];
-    before
-        .bytes()
-        .all(|byte| matches!(byte, b' ' | b'\t'))
-        .then_some(before)
+    // A compact text is one long line: it is not looked through to its start.
+    let before = text[..at].trim_end_matches([' ', '\t']);
+    (before.is_empty() || before.ends_with('\n')).then(|| &text[before.len()..at])
 }
 
 /// What stands between two entries.

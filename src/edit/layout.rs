@@ -223,6 +223,9 @@ pub fn flow_style(tree: &Tree<'_>, id: NodeId) -> FlowStyle {
         let end = tree.span(node).end;
         colon_space = colon_space.or_else(|| behind(end, b':'));
         comma_space = comma_space.or_else(|| behind(end, b','));
+        if colon_space.is_some() && comma_space.is_some() {
+            break;
+        }
     }
     FlowStyle {
         is_json,

@@ -1,6 +1,7 @@
 //! From draft to edits: walks what was opened, and writes each new or changed part where it belongs.
 
 use serde_json::Value;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::plan::draft::{Draft, Field, Key, OpenId, Opened, Part};
@@ -469,29 +470,32 @@ impl Lowering<'_, '_> {
         let width = dashes
             .first()
             .map_or(2, |&(dash, node)| self.item_width(dash, node));
-        let kept: Vec<NodeId> = items
-            .iter()
-            .filter_map(|item| self.item_node(item))
-            .collect();
-        for &(dash, node) in &dashes {
-            if !kept.contains(&node) {
+        let kept = items.iter().filter_map(|item| self.item_node(item));
+        // Nearly always all are there, in their order.
+        if !kept.clone().eq(dashes.iter().map(|&(_, node)| node)) {
+            let kept: HashSet<NodeId> = kept.collect();
+            for &(dash, node) in dashes.iter().filter(|(_, node)| !kept.contains(node)) {
                 self.remove_item(dash, node)?;
             }
         }
+        let mut next_dash = 0;
         let mut previous: Option<NodeId> = None;
         let mut pending = Vec::new();
         for item in items {
             match self.item_node(item) {
                 None => pending.push(self.value_of(item, origin)?),
                 Some(node) => {
-                    let dash = dashes
-                        .iter()
-                        .find(|(_, own)| *own == node)
-                        .map(|(dash, _)| *dash);
-                    let dash = dash.ok_or(CannotWrite {
+                    let is_node = |(_, own): &(usize, NodeId)| *own == node;
+                    let behind = dashes[next_dash..].iter().position(is_node);
+                    let found = behind
+                        .map(|steps| next_dash + steps)
+                        .or_else(|| dashes.iter().position(is_node));
+                    let index = found.ok_or(CannotWrite {
                         node,
                         why: "is not an item of this list",
                     })?;
+                    next_dash = index + 1;
+                    let dash = dashes[index].0;
                     if !pending.is_empty() {
                         let lines = Lines::Items(&pending, width);
                         match previous {

@@ -32,7 +32,7 @@ impl<'p> Passing<'p> {
         options: &'p Options,
         inventory: &Inventory,
     ) -> Option<Self> {
-        let needs = Needs::of(policies).at_most();
+        let needs = Needs::of(policies);
         if needs.is_nothing() {
             return None;
         }

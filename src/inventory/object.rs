@@ -19,7 +19,7 @@ pub struct NamespaceMeta {
 }
 
 /// The kinds of object that hold keys and values for pods.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DataKind {
     /// <https://kubernetes.io/docs/concepts/configuration/configmap/>
     ConfigMap,
@@ -33,8 +33,19 @@ impl fmt::Display for DataKind {
     }
 }
 
+impl DataKind {
+    /// The kind of this name.
+    pub fn of(kind: &[u8]) -> Option<Self> {
+        match kind {
+            b"ConfigMap" => Some(DataKind::ConfigMap),
+            b"Secret" => Some(DataKind::Secret),
+            _ => None,
+        }
+    }
+}
+
 /// A ConfigMap's or Secret's name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DataName {
     /// Of which kind.
     pub kind: DataKind,
@@ -148,11 +159,7 @@ pub(super) fn data_of(
     name: &ObjectName,
     object: &Value,
 ) -> Option<(DataName, Result<Entries, String>)> {
-    let kind = match (name.group.as_str(), name.kind.as_str()) {
-        ("", "ConfigMap") => DataKind::ConfigMap,
-        ("", "Secret") => DataKind::Secret,
-        _ => return None,
-    };
+    let kind = DataKind::of(name.kind.as_bytes()).filter(|_| name.group.is_empty())?;
     let own = DataName {
         kind,
         namespace: name.namespace.clone(),

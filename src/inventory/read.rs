@@ -11,7 +11,7 @@ use crate::manifest::prefilter::{Glance, glance};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
 use crate::record::{RECORD, Record};
-use crate::source::Source;
+use crate::source::{Place, Source};
 use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
 use crate::yaml::tree::Tree;
@@ -37,20 +37,13 @@ pub fn read_part(
     needs: &Needs,
     options: &Options,
 ) -> (Inventory, Vec<Diagnostic>) {
-    let mut reader = Reader {
-        name,
-        standing,
-        needs,
-        options,
-        found: Inventory::default(),
-        problems: Vec::new(),
-    };
+    let mut reader = Reader::new(name, standing, needs, options);
     // What is generated may be there because an earlier run wrote it.
     let record = (!needs.generated.is_empty() && standing == Standing::Manifest).then_some(RECORD);
     let words: Vec<Finder<'_>> = needs.kinds().chain(record).map(Finder::new).collect();
     let has_word = |text: &[u8]| words.iter().any(|word| word.find(text).is_some());
     if !has_word(text) {
-        return (reader.found, reader.problems);
+        return (reader.found, Vec::new());
     }
     let kinds = PodKinds::of(options);
     let (mut line, mut counted) = (first_line, 0);
@@ -59,20 +52,48 @@ pub fn read_part(
         counted = chunk.start;
         reader.document(chunk.text, line, &kinds);
     }
-    (reader.found, reader.problems)
+    let problems = reader.unreadable.into_iter().map(|place| {
+        let message = "a policy asks for ConfigMaps, Secrets or Namespaces, and what looks like one cannot be read";
+        let problem = Diagnostic::error(Code::NotYaml, message).at(place, "here");
+        problem.help("mend it, or leave the file out")
+    });
+    (reader.found, problems.collect())
 }
 
-struct Reader<'r> {
-    name: &'r Arc<str>,
+/// Documents to what they say.
+pub(super) struct Reader<'r> {
+    pub name: &'r Arc<str>,
     standing: Standing,
     needs: &'r Needs,
-    options: &'r Options,
+    pub options: &'r Options,
     found: Inventory,
-    problems: Vec<Diagnostic>,
+    /// What may say something, and cannot be read.
+    unreadable: Vec<Place>,
 }
 
-impl Reader<'_> {
-    fn document(&mut self, bytes: &[u8], first_line: usize, kinds: &PodKinds) {
+impl<'r> Reader<'r> {
+    pub fn new(
+        name: &'r Arc<str>,
+        standing: Standing,
+        needs: &'r Needs,
+        options: &'r Options,
+    ) -> Self {
+        Reader {
+            name,
+            standing,
+            needs,
+            options,
+            found: Inventory::default(),
+            unreadable: Vec::new(),
+        }
+    }
+
+    /// What was read, and what may say something and cannot be read.
+    pub fn into_found(self) -> (Inventory, Vec<Place>) {
+        (self.found, self.unreadable)
+    }
+
+    pub fn document(&mut self, bytes: &[u8], first_line: usize, kinds: &PodKinds) {
         let has_record =
             !self.needs.generated.is_empty() && memmem::find(bytes, RECORD.as_bytes()).is_some();
         let (is_asked_for, is_read_elsewhere) = match glance(bytes, kinds) {
@@ -137,10 +158,7 @@ impl Reader<'_> {
 
     /// A policy asks for what may stand there, so it is not passed over.
     fn refuse(&mut self, source: &Source<'_>, at: std::ops::Range<usize>) {
-        let message = "a policy asks for ConfigMaps, Secrets or Namespaces, and what looks like one cannot be read";
-        let problem = Diagnostic::error(Code::NotYaml, message).at(source.place(at), "here");
-        self.problems
-            .push(problem.help("mend it, or leave the file out"));
+        self.unreadable.push(source.place(at));
     }
 
     fn object(&mut self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) {
@@ -172,7 +190,7 @@ impl Reader<'_> {
                 name,
                 Known {
                     standing,
-                    says,
+                    says: says.map(Arc::new),
                     place: place.clone(),
                     contradiction: None,
                 },

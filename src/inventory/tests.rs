@@ -5,7 +5,6 @@ use std::sync::Arc;
 const ALL: &Needs = &Needs {
     namespaces: true,
     data: true,
-    data_of_env: false,
     generated: BTreeSet::new(),
     looked_up: BTreeSet::new(),
 };
@@ -36,7 +35,7 @@ fn sum_of(text: &str, kind: DataKind) -> String {
         namespace: None,
         name: "a".to_owned(),
     };
-    sum(inventory
+    sum(&inventory
         .entries(&name)
         .expect("it is clear")
         .expect("it is there"))

@@ -7,7 +7,7 @@
 
 use super::root_lines::RootLines;
 use super::workload::PodKinds;
-use crate::yaml::stream::is_separator;
+use crate::yaml::stream::{Chunk, Chunks, chunks, is_separator};
 
 /// What a document is without parsing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,6 +178,50 @@ impl<'a> Root<'a> {
             is_object,
             has_content: self.has_content,
         }
+    }
+}
+
+/// The chunks of a text, each with what is seen of it.
+#[derive(Debug)]
+pub struct Glanced<'a, 'k> {
+    chunks: Chunks<'a>,
+    /// `None` where each is looked at by itself.
+    glances: Option<Glances<'a>>,
+    kinds: &'k PodKinds,
+}
+
+impl<'a, 'k> Glanced<'a, 'k> {
+    /// Of all chunks of a text.
+    pub fn of(text: &'a [u8], kinds: &'k PodKinds) -> Self {
+        let glances = (!has_odd_breaks(text)).then(|| Glances::of(text));
+        Glanced {
+            chunks: chunks(text),
+            glances,
+            kinds,
+        }
+    }
+
+    /// Whether there are more.
+    pub fn has_more(&self) -> bool {
+        !self.chunks.rest().is_empty()
+    }
+}
+
+impl<'a> Iterator for Glanced<'a, '_> {
+    type Item = (Chunk<'a>, Glance<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if !self.has_more() {
+            return None;
+        }
+        let Some(glances) = &mut self.glances else {
+            let chunk = self.chunks.next()?;
+            return Some((chunk, glance(chunk.text, self.kinds)));
+        };
+        Some(match glances.at(self.chunks.start(), self.kinds) {
+            Some((glance, end)) => (self.chunks.cut(end), glance),
+            None => (self.chunks.next()?, Glance::Parse),
+        })
     }
 }
 

@@ -234,7 +234,7 @@ impl Summing<'_, '_> {
             return Ok(None);
         };
         if self.checksum.keys.is_empty() {
-            return Ok(Some(sum(entries)));
+            return Ok(Some(sum(&entries)));
         }
         let wanted = self
             .checksum
@@ -249,7 +249,11 @@ impl Summing<'_, '_> {
     fn missing(&self, name: &DataName) -> Diagnostic {
         let inventory = self.subject.inventory;
         let known = inventory.entries(name).ok().flatten();
-        let absent = |key: &&String| known.is_some_and(|entries| !entries.contains_key(*key));
+        let absent = |key: &&String| {
+            known
+                .as_ref()
+                .is_some_and(|entries| !entries.contains_key(*key))
+        };
         let (what, help) = match (
             self.checksum.keys.iter().find(absent),
             inventory.namesake(name),

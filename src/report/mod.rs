@@ -64,8 +64,6 @@ pub struct FileReport {
     pub documents: usize,
     /// Documents that are Kubernetes objects (have an apiVersion and a kind).
     pub objects: usize,
-    /// A workload may need facts that were not gathered: what is said of it may be wrong.
-    pub asks_for_facts: bool,
     /// Workloads that are only counted, where there were too many to list.
     pub unlisted: BTreeMap<Fate, usize>,
     /// What was injected needs from a cluster, where the run's options ask for it.
@@ -118,7 +116,6 @@ impl FileReport {
         self.needs.append(next.needs);
         self.documents += next.documents;
         self.objects += next.objects;
-        self.asks_for_facts |= next.asks_for_facts;
         self.list_metadata = self.list_metadata.take().or(next.list_metadata);
         next.unlisted
             .into_iter()

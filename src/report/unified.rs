@@ -91,7 +91,14 @@ fn render_file(file: &ReportedFile<'_>, (reader, paint): (Reader, Paint), diff: 
     let documents = Documents::of(file, &lines);
     let mut shift = 0;
     for hunk in hunks(&changes, &documents, &lines) {
-        let grown = render_hunk(&hunk, shift, file, &lines, (reader, paint), diff);
+        let grown = render_hunk(
+            &hunk,
+            shift,
+            (file, &documents),
+            &lines,
+            (reader, paint),
+            diff,
+        );
         shift += grown;
     }
 }
@@ -115,20 +122,21 @@ fn heading(workload: &WorkloadReport) -> String {
     ))
 }
 
-/// The lines of the documents that change.
-struct Documents {
+/// The workloads that change, and the lines of their documents.
+struct Documents<'r> {
     ranges: Vec<Range<usize>>,
     total: usize,
+    /// In the order of their edits.
+    workloads: Vec<&'r WorkloadReport>,
 }
 
-impl Documents {
-    fn of(file: &ReportedFile<'_>, lines: &Lines<'_>) -> Self {
-        let changed = file
-            .report
-            .workloads
+impl<'r> Documents<'r> {
+    fn of(file: &ReportedFile<'r>, lines: &Lines<'_>) -> Self {
+        let workloads = file.report.workloads.iter();
+        let mut workloads: Vec<_> = workloads.filter(|workload| workload.is_changed()).collect();
+        workloads.sort_by_key(|workload| workload.edits.start);
+        let mut ranges: Vec<Range<usize>> = workloads
             .iter()
-            .filter(|workload| workload.is_changed());
-        let mut ranges: Vec<Range<usize>> = changed
             .map(|workload| lines.touched(&workload.document))
             .collect();
         ranges.sort_by_key(|range| (range.start, range.end));
@@ -136,14 +144,28 @@ impl Documents {
         Documents {
             ranges,
             total: lines.len(),
+            workloads,
         }
+    }
+
+    /// The workloads that have edits with these numbers.
+    fn with_edits(&self, numbers: Range<usize>) -> impl Iterator<Item = &'r WorkloadReport> {
+        let first = self
+            .workloads
+            .partition_point(|workload| workload.edits.end <= numbers.start);
+        self.workloads[first..]
+            .iter()
+            .copied()
+            .take_while(move |workload| workload.edits.start < numbers.end)
     }
 
     /// The lines that may be context of a change: its document, and the `---` behind it.
     fn around(&self, change: &Change, lines: &Lines<'_>) -> Range<usize> {
-        let holds =
-            |range: &&Range<usize>| range.start <= change.old.start && change.old.end <= range.end;
-        let Some(document) = self.ranges.iter().find(holds) else {
+        let first = self
+            .ranges
+            .partition_point(|range| range.end < change.old.end);
+        let document = self.ranges.get(first);
+        let Some(document) = document.filter(|range| range.start <= change.old.start) else {
             return change.old.clone();
         };
         let is_plain = document.end < self.total && is_plain_separator(lines.get(document.end));
@@ -183,7 +205,7 @@ struct Hunk<'c> {
     old: Range<usize>,
 }
 
-fn hunks<'c>(changes: &'c [Change], documents: &Documents, lines: &Lines<'_>) -> Vec<Hunk<'c>> {
+fn hunks<'c>(changes: &'c [Change], documents: &Documents<'_>, lines: &Lines<'_>) -> Vec<Hunk<'c>> {
     let mut hunks: Vec<Hunk<'c>> = Vec::new();
     for change in changes {
         let around = documents.around(change, lines);
@@ -227,7 +249,7 @@ fn balance(hunk: &mut Hunk<'_>, total: usize) {
 fn render_hunk(
     hunk: &Hunk<'_>,
     shift: isize,
-    file: &ReportedFile<'_>,
+    (file, documents): (&ReportedFile<'_>, &Documents<'_>),
     lines: &Lines<'_>,
     (reader, paint): (Reader, Paint),
     diff: &mut String,
@@ -243,7 +265,7 @@ fn render_hunk(
         range(hunk.old.start, old_len),
         range(new_start, new_len)
     );
-    let title = one_line(&hunk_title(hunk, file, lines));
+    let title = one_line(&hunk_title(hunk, file, documents, lines));
     let _ = writeln!(diff, "{} {title}", paint.wrap("36", &ranges));
     let mut line = hunk.old.start;
     for change in &hunk.changes {
@@ -273,7 +295,12 @@ fn range(start: usize, len: usize) -> String {
 }
 
 /// The workloads whose edits the hunk holds and the policies that made them.
-fn hunk_title(hunk: &Hunk<'_>, file: &ReportedFile<'_>, lines: &Lines<'_>) -> String {
+fn hunk_title(
+    hunk: &Hunk<'_>,
+    file: &ReportedFile<'_>,
+    documents: &Documents<'_>,
+    lines: &Lines<'_>,
+) -> String {
     let touches = |number: usize| {
         let Some(edit) = file.report.edits.get(number) else {
             return false;
@@ -292,7 +319,12 @@ fn hunk_title(hunk: &Hunk<'_>, file: &ReportedFile<'_>, lines: &Lines<'_>) -> St
             })
     };
     let inside = |workload: &&WorkloadReport| workload.edits.clone().any(touches);
-    let titles = file.report.workloads.iter().filter(inside).map(|workload| {
+    let of_hunk = hunk.changes.iter().map(|change| change.edits.clone());
+    let numbers = of_hunk
+        .reduce(|all, next| all.start.min(next.start)..all.end.max(next.end))
+        .unwrap_or_default();
+    let workloads = documents.with_edits(numbers).filter(inside);
+    let titles = workloads.map(|workload| {
         let policies = policies_of(hunk.changes.iter().copied(), workload, workload.edits.start);
         format!("{}: {}", workload.title(), policies.join(", "))
     });

@@ -1,6 +1,7 @@
 //! `diff --against-policy`: the manifests as the old policies leave them, compared with what the new ones make of them.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use podgraft::diagnostic::Diagnostic;
 use podgraft::graft::against::{Versions, against};
@@ -55,10 +56,10 @@ pub fn graft_against(
         return Ok(after);
     }
     let recorded = graft_given(&recording(old_run), texts, wish, Vec::new());
-    let recorded = recorded
-        .files
-        .into_iter()
-        .map(|file| (file.input, splice(&file.text, &file.report.edits)));
+    let recorded = recorded.files.into_iter().map(|file| {
+        let text = splice(&file.text, &file.report.edits);
+        (file.input, Arc::new(text))
+    });
     let upgrade = graft_given(&recording(run), recorded.collect(), wish, Vec::new());
     Ok(compare(&before.files, after, &upgrade.files))
 }
@@ -125,7 +126,7 @@ fn compare(before: &[GraftedFile], mut after: Grafted, upgrade: &[GraftedFile]) 
         };
         let (text, report) = against(&file.text, versions);
         GraftedFile {
-            text,
+            text: Arc::new(text),
             report,
             ..file
         }

@@ -6,18 +6,20 @@ use std::sync::Arc;
 
 use podgraft::diagnostic::Diagnostic;
 use podgraft::graft::{Options, foresee};
-use podgraft::inventory::{Inventory, Needs, Standing, read};
+use podgraft::inventory::{DataIndex, Inventory, Needs, SourceText, Standing, read, read_part};
 use podgraft::policy::Policy;
 use podgraft::policy::read::PolicyFile;
 
 use crate::policies::InputText;
 use crate::threads::map_in_order;
-use crate::walk::{PathFilter, walk};
+use crate::walk::{PathFilter, unreadable, walk};
 
 /// Where facts may stand.
 pub struct Sources<'s> {
     /// The manifests.
-    pub manifests: &'s [InputText<'s>],
+    pub manifests: Vec<Arc<dyn SourceText>>,
+    /// Their texts, beside whose workloads policies generate.
+    pub texts: &'s [InputText<'s>],
     /// The files of the policies.
     pub policy_files: &'s [PolicyFile],
     /// `--context`.
@@ -28,16 +30,13 @@ pub struct Sources<'s> {
 
 /// What all sources say together, as far as the policies ask. Where they ask for nothing, nothing is read.
 pub fn gather(
-    sources: &Sources<'_>,
+    sources: Sources<'_>,
     policies: &[Policy],
     options: &Options,
     threads: Option<NonZeroUsize>,
 ) -> (Inventory, Vec<Diagnostic>) {
     let mut problems = Vec::new();
-    let needs = match sources.is_stream {
-        true => Needs::of(policies).at_most(),
-        false => Needs::of(policies).with(sources.manifests.iter().map(|text| text.text)),
-    };
+    let needs = Needs::of(policies);
     // A path that is not there is wrong, whether or not a policy asks.
     let context = match sources.context {
         [] => Vec::new(),
@@ -54,8 +53,24 @@ pub fn gather(
     let read_text = |name: &Arc<str>, text: &[u8], standing: Standing| {
         read(name, text, standing, &needs, options)
     };
-    let of_manifests = map_in_order(sources.manifests, threads, |text| {
-        read_text(text.name, text.text, Standing::Manifest)
+    // What ConfigMaps and Secrets of the manifests hold is read when a workload asks for it.
+    let needs_at_once = Needs {
+        data: false,
+        ..needs.clone()
+    };
+    let of_manifests = map_in_order(&sources.manifests, threads, |text| {
+        let (mut found, mut problems) = (Inventory::default(), Vec::new());
+        if needs_at_once.is_nothing() {
+            return (found, problems);
+        }
+        let scanned = text.scan(&mut |part| {
+            let (name, part) = (text.name(), (part.text, part.first_line));
+            let (said, wrong) = read_part(name, part, Standing::Manifest, &needs_at_once, options);
+            found.add(said);
+            problems.extend(wrong);
+        });
+        problems.extend(scanned.err().map(|error| unreadable(text.name(), &error)));
+        (found, problems)
     });
     let of_policy_files = sources
         .policy_files
@@ -73,7 +88,10 @@ pub fn gather(
         inventory.add(found);
         problems.extend(wrong);
     }
-    let foreseen = map_in_order(sources.manifests, threads, |text| {
+    if needs.data && !sources.is_stream {
+        inventory.index = Some(DataIndex::of(sources.manifests, options)).into();
+    }
+    let foreseen = map_in_order(sources.texts, threads, |text| {
         foresee(
             NonZeroUsize::MIN,
             text.name,

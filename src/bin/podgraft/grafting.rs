@@ -3,7 +3,7 @@
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use podgraft::diagnostic::Diagnostic;
 use podgraft::graft::passing::Passing;
@@ -14,7 +14,7 @@ use podgraft::policy::Policy;
 use podgraft::report::FileReport;
 
 use crate::manifests::manifests_of;
-use crate::pipeline::{Piped, Release, pipe};
+use crate::pipeline::{Opened, Piped, Release, pipe};
 use crate::progress;
 use crate::texts::Text;
 use crate::threads::{map_in_order, number};
@@ -23,39 +23,35 @@ use crate::walk::Input;
 /// A text of more bytes is worked on by several threads.
 const LARGE: usize = 4 << 20;
 
-/// One text through a pipe. Where more than its edits is to be written, it is read as a whole after all; `None` where it
-/// is to be looked at again with facts of its own.
+/// One text through a pipe. Where more than its edits is to be written, it is read as a whole after all.
 ///
 /// # Errors
 /// When it cannot be read, or its result cannot be kept.
 pub fn pipe_text(
     texts: &mut [Text],
+    opened: Opened,
     threads: Option<NonZeroUsize>,
     release: Release,
     policies: &[Policy],
     options: &Options,
     inventory: &Inventory,
-) -> Result<Option<(GraftedText, Option<Piped>)>, Diagnostic> {
+) -> Result<(GraftedText, Option<Piped>), Diagnostic> {
     let [(input, text)] = texts else {
         unreachable!("a pipe has one text")
     };
     let passing = (release == Release::Immediately)
         .then(|| Passing::new(&input.name, policies, options, inventory));
     let (mut report, piped) = match passing.flatten().map(Mutex::new) {
-        Some(passing) => pipe(input, NonZeroUsize::MIN, release, |run| {
+        Some(passing) => pipe(input, opened, NonZeroUsize::MIN, release, |run| {
             passing
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .graft(run)
         })?,
-        None => pipe(input, number(threads), release, |run| {
+        None => pipe(input, opened, number(threads), release, |run| {
             graft_part(&input.name, run, policies, options, inventory)
         })?,
     };
-    if report.asks_for_facts {
-        *text = piped.read_again(&input.name)?;
-        return Ok(None);
-    }
     let whole = std::iter::once(0..piped.length).collect();
     let done = match report.retired().first() {
         None => ((report, whole), Some(piped)),
@@ -64,12 +60,12 @@ pub fn pipe_text(
             ((report, whole), Some(piped))
         }
         Some(_) => {
-            *text = piped.read_again(&input.name)?;
+            *text = Arc::new(piped.read_again(&input.name)?);
             let grafted = graft_texts(texts, threads, policies, options, inventory).pop();
             (grafted.expect("one text went in"), None)
         }
     };
-    Ok(Some(done))
+    Ok(done)
 }
 
 /// What came of a text, and its parts that belong in a stream.
@@ -77,13 +73,13 @@ pub type GraftedText = (FileReport, Vec<Range<usize>>);
 
 /// Small texts side by side, then each large one on all threads.
 pub fn graft_texts(
-    texts: &[(Input, Vec<u8>)],
+    texts: &[Text],
     threads: Option<NonZeroUsize>,
     policies: &[Policy],
     options: &Options,
     inventory: &Inventory,
 ) -> Vec<GraftedText> {
-    let graft = |(input, text): &(Input, Vec<u8>), threads| {
+    let graft = |(input, text): &Text, threads| {
         let report = graft_on_threads(threads, &input.name, text, policies, options, inventory);
         let parts = parts_of(input, text, &report);
         progress::add(text.len());

@@ -86,6 +86,22 @@ impl Hold {
         }
     }
 
+    /// All of it in one piece, or the file that it is in.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn finish(mut self) -> io::Result<Result<Vec<u8>, File>> {
+        if let Some(file) = self.file.take() {
+            let file = file.into_inner().map_err(io::IntoInnerError::into_error);
+            return file.map(Err).map_err(|error| self.unheld(error));
+        }
+        let mut text = Vec::with_capacity(self.length);
+        for piece in self.pieces {
+            text.extend(piece);
+        }
+        Ok(Ok(text))
+    }
+
     fn unheld(&self, error: io::Error) -> io::Error {
         io::Error::new(
             error.kind(),

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::patches::{Component, GENERATED};
@@ -26,7 +27,7 @@ pub struct GraftedFile {
     /// The bytes by which a patch names it.
     pub path: Vec<u8>,
     /// What was read.
-    pub text: Vec<u8>,
+    pub text: Arc<Vec<u8>>,
     /// What happened to it.
     pub report: FileReport,
     /// The parts that belong in a stream; all of a file that was named.

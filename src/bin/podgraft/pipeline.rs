@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Stdout, Write};
 use std::num::NonZeroUsize;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder};
 
 use podgraft::diagnostic::{Code, Diagnostic};
@@ -22,14 +22,14 @@ use crate::edits::KeptEdits;
 use crate::hold::{Hold, unless_unheld};
 use crate::output::unbuffered;
 use crate::progress;
-use crate::reread::{Original, PIECE, write_edited, write_edited_file};
+use crate::reread::{FromStart, Original, PIECE, write_edited, write_edited_file};
 use crate::walk::{Input, unreadable};
 
 /// As the main thread has it: parsing goes as deep as the text nests.
 const STACK: usize = 8 << 20;
 
 /// So much of a text that can be read only once is kept in memory.
-const IN_MEMORY: usize = 256 << 20;
+pub const IN_MEMORY: usize = 256 << 20;
 
 /// So many finished blocks may wait for one before them.
 const MOST_WAITING: usize = 16;
@@ -56,7 +56,7 @@ pub struct Piped {
 #[derive(Debug)]
 enum Kept {
     /// In its file.
-    InFile(Original),
+    InFile(Arc<Original>),
     /// Here.
     Held(Hold),
     /// Nowhere: its result is on stdout.
@@ -69,11 +69,18 @@ enum Kept {
 /// When it cannot be read, or its result cannot be kept.
 pub fn pipe(
     input: &Input,
+    opened: Opened,
     threads: NonZeroUsize,
     release: Release,
     graft: impl Fn(Run<'_>) -> FileReport + Sync,
 ) -> Result<(FileReport, Piped), Diagnostic> {
-    let (source, original) = open(input).map_err(|error| unreadable(&input.name, &error))?;
+    let (source, original) = match opened {
+        Opened::Original(original) => (
+            Box::new(FromStart::of(Arc::clone(&original))) as Source,
+            Some(original),
+        ),
+        Opened::Once(source) => (source, None),
+    };
     let sink = match (release, original) {
         (Release::Immediately, _) => Sink::Stdout(BufWriter::with_capacity(PIECE, io::stdout())),
         (Release::AtTheEnd, Some(original)) => Sink::Original(original),
@@ -103,13 +110,27 @@ pub fn pipe(
 
 type Source = Box<dyn Read + Send>;
 
-fn open(input: &Input) -> io::Result<(Source, Option<Original>)> {
+/// An input that can be read.
+pub enum Opened {
+    /// As often as is asked.
+    Original(Arc<Original>),
+    /// Once.
+    Once(Source),
+}
+
+/// Opens an input.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn open(input: &Input) -> Result<Opened, Diagnostic> {
     let Some(path) = input.path() else {
-        return Ok((Box::new(io::stdin()), None));
+        return Ok(Opened::Once(Box::new(io::stdin())));
     };
-    let file = File::open(path)?;
-    let original = Original::of(&file)?;
-    Ok((Box::new(file), original))
+    let original = File::open(path).and_then(|file| Original::of(&input.name, file));
+    match original.map_err(|error| unreadable(&input.name, &error))? {
+        Ok(original) => Ok(Opened::Original(Arc::new(original))),
+        Err(file) => Ok(Opened::Once(Box::new(file))),
+    }
 }
 
 impl Piped {
@@ -131,9 +152,7 @@ impl Piped {
                 .and_then(|mut held| held.read_to_end(&mut text)),
             Kept::InFile(original) => {
                 check_unchanged(&original, self.length, name)?;
-                original
-                    .reader()
-                    .and_then(|mut file| file.read_to_end(&mut text))
+                FromStart::of(original).read_to_end(&mut text)
             }
         };
         read.map_err(|error| unless_unheld(&error, || unreadable(name, &error)))?;
@@ -262,8 +281,6 @@ enum Fault {
     Write(io::Error),
     /// With `--stream` nothing goes out behind an error.
     Refused,
-    /// All of it is to be done again, with facts.
-    Unknown,
 }
 
 /// Puts what comes of the blocks together, in their order.
@@ -280,7 +297,7 @@ struct Order {
 }
 
 enum Sink {
-    Original(Original),
+    Original(Arc<Original>),
     Hold(Hold),
     Stdout(BufWriter<Stdout>),
 }
@@ -322,11 +339,6 @@ impl Order {
         self.has_errors |= report.diagnostics.iter().any(Diagnostic::is_error);
         let edits = std::mem::take(&mut report.edits);
         let written = match &mut self.sink {
-            Sink::Original(original) if report.asks_for_facts => {
-                // Nothing of the rest is needed: all of it is read again.
-                (self.length, self.fault) = (original.length(), Some(Fault::Unknown));
-                Ok(())
-            }
             Sink::Original(_) => self.edits.add(&edits),
             Sink::Stdout(_) if self.has_errors => {
                 self.fault = Some(Fault::Refused);
@@ -350,7 +362,7 @@ impl Order {
             Some(Fault::Write(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
                 return Err(not_written(&error));
             }
-            Some(Fault::Write(_) | Fault::Refused | Fault::Unknown) | None => {}
+            Some(Fault::Write(_) | Fault::Refused) | None => {}
         }
         let text = match self.sink {
             Sink::Original(original) => Kept::InFile(original),

@@ -15,10 +15,11 @@ use podgraft::report::{FileReport, say_once, splice};
 use crate::args::tools::{Test, TestFormat, parse_setting};
 use crate::facts::{Sources, gather};
 use crate::output::print;
-use crate::policies::{InputText, files_of};
+use crate::policies::files_of;
 use crate::run::Exit;
 use crate::show::{show_in, stdout_paint, tell};
 use crate::stream::join;
+use crate::texts::{Text, named, source_text};
 use crate::walk::{PathFilter, walk};
 use crate::write::write_whole;
 
@@ -131,29 +132,26 @@ fn run(test: &PolicyTest, is_update: bool) -> Result<(Ran, Option<String>), Vec<
     let texts: Result<Vec<_>, _> = walked
         .inputs
         .iter()
-        .map(|input| Ok((Arc::clone(&input.name), input.read()?)))
+        .map(|input| Ok((input.clone(), Arc::new(input.read()?))))
         .collect();
-    let texts = texts.map_err(|problem: Diagnostic| vec![problem])?;
+    let texts: Vec<Text> = texts.map_err(|problem: Diagnostic| vec![problem])?;
     let (policies, mut problems) = read(files.clone(), &settings);
-    let named: Vec<InputText<'_>> = texts
-        .iter()
-        .map(|(name, text)| InputText { name, text })
-        .collect();
     let context: Vec<PathBuf> = spec.context.iter().map(|path| folder.join(path)).collect();
     let sources = Sources {
-        manifests: &named,
+        manifests: texts.iter().map(source_text).collect(),
+        texts: &named(&texts),
         policy_files: &files,
         context: &context,
         is_stream: false,
     };
-    let (inventory, found) = gather(&sources, &policies, &options, None);
+    let (inventory, found) = gather(sources, &policies, &options, None);
     problems.extend(found);
     let mut ran = Ran::default();
     if !problems.iter().any(Diagnostic::is_error) {
-        let graft = |(name, text): &(Arc<str>, Vec<u8>)| {
+        let graft = |(input, text): &Text| {
             graft_on_threads(
                 NonZeroUsize::MIN,
-                name,
+                &input.name,
                 text,
                 &policies,
                 &options,

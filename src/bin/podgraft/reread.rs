@@ -5,11 +5,14 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::mpsc::{channel, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder};
 use std::time::SystemTime;
 
+use podgraft::inventory::{SourceText, TextPart};
 use podgraft::report::Edit;
 
+use crate::blocks::{Block, Blocks};
 use crate::edits::KeptEdits;
 
 /// A file is read and written in pieces of as many bytes: they stay in the cache in between.
@@ -21,20 +24,23 @@ const AHEAD: usize = 4;
 /// A file to read again, and what tells that it is still the same.
 #[derive(Debug)]
 pub struct Original {
-    file: File,
+    name: Arc<str>,
+    /// Whoever reads says where.
+    file: Mutex<File>,
     length: u64,
     changed: Option<SystemTime>,
 }
 
 impl Original {
-    /// `None` for what can be read only once.
-    pub fn of(file: &File) -> io::Result<Option<Self>> {
+    /// The file itself where it can be read only once.
+    pub fn of(name: &Arc<str>, file: File) -> io::Result<Result<Self, File>> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
-            return Ok(None);
+            return Ok(Err(file));
         }
-        Ok(Some(Original {
-            file: file.try_clone()?,
+        Ok(Ok(Original {
+            name: Arc::clone(name),
+            file: Mutex::new(file),
             length: metadata.len(),
             changed: modified(&metadata),
         }))
@@ -47,16 +53,72 @@ impl Original {
 
     /// Somebody may have edited the file while the result was computed.
     pub fn is_unchanged(&self, read: usize) -> io::Result<bool> {
-        let metadata = self.file.metadata()?;
+        let metadata = self.file().metadata()?;
         Ok(metadata.len() == self.length
             && read as u64 == self.length
             && modified(&metadata) == self.changed)
     }
 
-    /// Reads it from its start.
-    pub fn reader(&self) -> io::Result<&File> {
-        (&self.file).rewind()?;
-        Ok(&self.file)
+    fn file(&self) -> MutexGuard<'_, File> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_at(&self, at: u64, room: &mut [u8]) -> io::Result<usize> {
+        let mut file = self.file();
+        file.seek(SeekFrom::Start(at))?;
+        file.read(room)
+    }
+}
+
+impl SourceText for Original {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    fn scan(&self, each: &mut dyn FnMut(TextPart<'_>)) -> io::Result<()> {
+        let mut blocks = Blocks::new(FromStart::of(self));
+        let mut buffer = Vec::new();
+        while let Some(block) = blocks.next(buffer)? {
+            let Block {
+                start, first_line, ..
+            } = block;
+            each(TextPart {
+                start,
+                first_line,
+                text: &block.text,
+            });
+            buffer = block.text;
+        }
+        Ok(())
+    }
+
+    fn read(&self, range: Range<usize>) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; range.len()];
+        let mut file = self.file();
+        file.seek(SeekFrom::Start(range.start as u64))?;
+        file.read_exact(&mut bytes).map(|()| bytes)
+    }
+}
+
+/// Reads a file from its start, wherever others read it.
+#[derive(Debug)]
+pub struct FromStart<O> {
+    original: O,
+    at: u64,
+}
+
+impl<O> FromStart<O> {
+    /// Nothing is read yet.
+    pub fn of(original: O) -> Self {
+        FromStart { original, at: 0 }
+    }
+}
+
+impl<O: std::ops::Deref<Target = Original>> Read for FromStart<O> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let read = self.original.read_at(self.at, room)?;
+        self.at += read as u64;
+        Ok(read)
     }
 }
 
@@ -71,7 +133,9 @@ pub fn write_edited_file(
     threads: NonZeroUsize,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let (mut file, length) = (original.reader()?, original.length());
+    let (file, length) = (original.file(), original.length());
+    let mut file = &*file;
+    file.rewind()?;
     if edits.is_empty() {
         return copy(file, length, out);
     }
@@ -317,7 +381,7 @@ mod tests {
             .collect();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&text).unwrap();
-        let original = Original::of(&file).unwrap().unwrap();
+        let original = Original::of(&"a".into(), file).unwrap().unwrap();
         let edit = |start: usize, end: usize| Edit {
             at: start..end,
             text: "new".into(),

@@ -1,6 +1,7 @@
 //! `apply` and `diff`: paths and policies in; a result, a report and an exit status out.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::error::ErrorKind;
 use podgraft::config::Requirement;
@@ -10,7 +11,7 @@ use podgraft::graft::Options;
 use podgraft::graft::across;
 use podgraft::graft::prove::retire_proven;
 use podgraft::graft::settle::Settling;
-use podgraft::inventory::Needs;
+use podgraft::inventory::SourceText;
 use podgraft::manifest::workload::PodKinds;
 use podgraft::options::TakeOut;
 use podgraft::options::{Acknowledgement, ImageEnv, WorkloadPattern};
@@ -26,14 +27,14 @@ use crate::charts;
 use crate::facts::{Sources, gather};
 use crate::grafting::{graft_texts, pipe_text};
 use crate::output::{GraftedFile, Target, check_apart, print, release_piped, write_result};
-use crate::pipeline::{Piped, Release};
+use crate::pipeline::{Opened, Piped, Release};
 use crate::policies::{self, Loaded, builtin_names, stdin_readers};
 use crate::progress;
 use crate::reads::Reads;
 use crate::repository::Repository;
 use crate::settings::{self, Role};
 use crate::show::Voice;
-use crate::texts::{Text, keep_for_facts, named, read_texts, texts_of};
+use crate::texts::{Text, named, open_pipe, read_texts, source_text, texts_of};
 use crate::threads::number;
 use crate::walk::{Input, InputPlace, PathFilter, Walk, no_manifest, walk, would_wait_for_typing};
 use crate::write::write_whole;
@@ -315,7 +316,7 @@ pub fn graft_host(run: &args::Run) -> Result<Grafted, clap::Error> {
 pub fn graft_read(run: &args::Run, input: Input, text: Vec<u8>) -> Grafted {
     graft_given(
         run,
-        vec![(input, text)],
+        vec![(input, Arc::new(text))],
         Wish::told(&Purpose::Elsewhere, &run.output),
         Vec::new(),
     )
@@ -324,7 +325,7 @@ pub fn graft_read(run: &args::Run, input: Input, text: Vec<u8>) -> Grafted {
 /// Grafts texts, beside the problems that reading them had.
 pub fn graft_given(
     run: &args::Run,
-    texts: Vec<Text>,
+    mut texts: Vec<Text>,
     wish: Wish<'_>,
     mut problems: Vec<Diagnostic>,
 ) -> Grafted {
@@ -333,47 +334,49 @@ pub fn graft_given(
         Purpose::Elsewhere | Purpose::InPlace => policies::load(&run.policies, &named(&texts)),
     };
     problems.append(&mut loaded.problems);
-    let (texts, pipe) = keep_for_facts(
-        texts,
-        wish.pipe,
-        &loaded.policies,
-        run.output.threads,
-        &mut problems,
-    );
-    graft_loaded(run, texts, Wish { pipe, ..wish }, &loaded, problems)
+    let opened = open_pipe(&mut texts, wish.pipe, &loaded.policies).unwrap_or_else(|problem| {
+        texts.clear();
+        problems.push(problem);
+        None
+    });
+    graft_loaded(run, (texts, opened), wish, &loaded, problems)
 }
 
 fn graft_loaded(
     run: &args::Run,
-    texts: Vec<Text>,
+    (texts, opened): (Vec<Text>, Option<(Release, Opened)>),
     wish: Wish<'_>,
     loaded: &Loaded,
-    before: Vec<Diagnostic>,
+    mut problems: Vec<Diagnostic>,
 ) -> Grafted {
-    let (threads, pipe) = (run.output.threads, wish.pipe);
+    let threads = run.output.threads;
     let Loaded {
         policies,
         given,
         files,
         ..
     } = loaded;
-    let mut problems = before.clone();
     let mut options = Options {
         details: wish.details,
         ..options(run, wish.purpose, given.clone())
     };
     (wish.ask)(&mut options);
     options.given = wish.orphans.then(|| given.clone());
-    let is_stream = pipe == Some(Release::Immediately);
-    let context = &run.manifests.context;
+    let is_stream = matches!(opened, Some((Release::Immediately, _)));
     let sources = Sources {
-        manifests: &named(&texts),
+        manifests: match &opened {
+            _ if is_stream => Vec::new(),
+            Some((_, Opened::Original(original))) => {
+                vec![Arc::clone(original) as Arc<dyn SourceText>]
+            }
+            Some((_, Opened::Once(_))) | None => texts.iter().map(source_text).collect(),
+        },
+        texts: &named(&texts),
         policy_files: files,
-        context,
+        context: &run.manifests.context,
         is_stream,
     };
-    let (mut inventory, fact_problems) = gather(&sources, policies, &options, threads);
-    inventory.is_to_ask = pipe == Some(Release::AtTheEnd) && Needs::of(policies).data_of_env;
+    let (inventory, fact_problems) = gather(sources, policies, &options, threads);
     problems.extend(fact_problems);
     let shard = run.manifests.shard;
     let mut texts = if let Some(shard) = shard {
@@ -387,18 +390,18 @@ fn graft_loaded(
         .iter()
         .any(|problem| problem.is_error() && (is_stream || problem.code != Code::File));
     progress::start(texts.iter().map(length).sum(), &run.output);
-    let (reports, piped) = match pipe {
+    let (reports, piped) = match opened {
         _ if !may_graft => (Vec::new(), None),
         None => (
             graft_texts(&texts, threads, policies, &options, &inventory),
             None,
         ),
-        Some(release) => {
-            match pipe_text(&mut texts, threads, release, policies, &options, &inventory) {
-                Ok(Some((report, piped))) => (vec![report], piped),
-                Ok(None) => {
-                    return graft_loaded(run, texts, Wish { pipe: None, ..wish }, loaded, before);
-                }
+        Some((release, opened)) => {
+            let through = pipe_text(
+                &mut texts, opened, threads, release, policies, &options, &inventory,
+            );
+            match through {
+                Ok((report, piped)) => (vec![report], piped),
                 Err(problem) => {
                     problems.push(problem);
                     (Vec::new(), None)

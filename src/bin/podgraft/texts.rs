@@ -1,21 +1,33 @@
 //! Which texts are read as a whole, and which go through a pipe.
 
+use std::io;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use clap::error::ErrorKind;
 use podgraft::diagnostic::Diagnostic;
-use podgraft::inventory::Needs;
+use podgraft::inventory::{InMemory, Needs, SourceText};
 use podgraft::policy::Policy;
 
 use crate::args;
-use crate::pipeline::Release;
+use crate::hold::{Hold, unless_unheld};
+use crate::pipeline::{IN_MEMORY, Opened, Release, open};
 use crate::policies::InputText;
+use crate::reread::Original;
 use crate::run::usage;
 use crate::threads::map_in_order;
-use crate::walk::Input;
+use crate::walk::{Input, unreadable};
 
 /// An input and its bytes.
-pub type Text = (Input, Vec<u8>);
+pub type Text = (Input, Arc<Vec<u8>>);
+
+/// A text that is read for facts.
+pub fn source_text((input, text): &Text) -> Arc<dyn SourceText> {
+    Arc::new(InMemory {
+        name: Arc::clone(&input.name),
+        text: Arc::clone(text),
+    })
+}
 
 /// Every file with its text; one text that can go through a pipe stays where it is for now.
 pub fn texts_of(
@@ -39,7 +51,7 @@ pub fn texts_of(
         (_, Some(_)) => Ok((
             inputs
                 .into_iter()
-                .map(|input| (input, Vec::new()))
+                .map(|input| (input, Arc::default()))
                 .collect(),
             pipe,
         )),
@@ -47,27 +59,42 @@ pub fn texts_of(
     }
 }
 
-/// Facts may stand anywhere in a text, so where policies ask for some it is read as a whole first. A stream cannot wait.
-pub fn keep_for_facts(
-    texts: Vec<Text>,
+/// Opens the text that goes through a pipe. Facts may stand anywhere in a text, so where policies ask for some, what can
+/// be read only once is kept first, and where they generate objects beside workloads, the text is read as a whole. A
+/// stream cannot wait.
+///
+/// # Errors
+/// When it cannot be read or kept.
+pub fn open_pipe(
+    texts: &mut [Text],
     pipe: Option<Release>,
     policies: &[Policy],
-    threads: Option<NonZeroUsize>,
-    problems: &mut Vec<Diagnostic>,
-) -> (Vec<Text>, Option<Release>) {
-    // What is asked for only because of a few words can wait until one of them is met.
-    let asks_for_nothing = || Needs::of(policies).with(std::iter::empty()).is_nothing();
-    if pipe != Some(Release::AtTheEnd) || asks_for_nothing() {
-        return (texts, pipe);
+) -> Result<Option<(Release, Opened)>, Diagnostic> {
+    let (Some(release), [(input, text)]) = (pipe, texts) else {
+        return Ok(None);
+    };
+    let needs = Needs::of(policies);
+    if release == Release::AtTheEnd && !needs.generated.is_empty() {
+        *text = Arc::new(input.read()?);
+        return Ok(None);
     }
-    (
-        read_texts(
-            texts.into_iter().map(|(input, _)| input).collect(),
-            threads,
-            problems,
-        ),
-        None,
-    )
+    let opened = open(input)?;
+    let Opened::Once(mut source) = opened else {
+        return Ok(Some((release, opened)));
+    };
+    if release == Release::Immediately || needs.is_nothing() {
+        return Ok(Some((release, Opened::Once(source))));
+    }
+    let mut hold = Hold::in_memory_up_to(IN_MEMORY);
+    let kept = io::copy(&mut source, &mut hold).and_then(|_| match hold.finish()? {
+        Ok(whole) => {
+            *text = Arc::new(whole);
+            Ok(None)
+        }
+        Err(file) => Ok(Original::of(&input.name, file)?.ok()),
+    });
+    let kept = kept.map_err(|error| unless_unheld(&error, || unreadable(&input.name, &error)))?;
+    Ok(kept.map(|original| (release, Opened::Original(Arc::new(original)))))
 }
 
 /// The whole of every file.
@@ -80,7 +107,7 @@ pub fn read_texts(
     let mut texts = Vec::new();
     for (input, text) in inputs.into_iter().zip(read) {
         match text {
-            Ok(text) => texts.push((input, text)),
+            Ok(text) => texts.push((input, Arc::new(text))),
             Err(problem) => problems.push(problem),
         }
     }

@@ -1,0 +1,430 @@
+//! Where ConfigMaps and Secrets stand in the manifests, to be read when a workload asks for one. The texts are looked
+//! through when the first is asked for; of plain documents no more than the asked ones are parsed.
+
+use memchr::memmem::Finder;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::{fmt, io};
+
+use super::read::Reader;
+use super::{Data, DataKind, DataName, Doubt, Inventory, Known, Needs, Standing};
+use crate::manifest::prefilter::{Glance, Glanced};
+use crate::manifest::workload::PodKinds;
+use crate::options::Options;
+use crate::source::Place;
+use plain::plain_name;
+
+mod plain;
+
+/// A text of manifests that can be read as often as is asked.
+pub trait SourceText: fmt::Debug + Send + Sync {
+    /// What its places are called by.
+    fn name(&self) -> &Arc<str>;
+
+    /// Gives the whole text away, part by part.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn scan(&self, each: &mut dyn FnMut(TextPart<'_>)) -> io::Result<()>;
+
+    /// The bytes of a range of it.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    fn read(&self, range: Range<usize>) -> io::Result<Vec<u8>>;
+}
+
+/// Documents of a text that follow each other.
+#[derive(Debug, Clone, Copy)]
+pub struct TextPart<'t> {
+    /// Byte offset in the text.
+    pub start: usize,
+    /// The line of the text on which it begins, from 1.
+    pub first_line: usize,
+    /// Its bytes.
+    pub text: &'t [u8],
+}
+
+/// A text that is kept anyway.
+#[derive(Debug)]
+pub struct InMemory {
+    /// What its places are called by.
+    pub name: Arc<str>,
+    /// The whole text.
+    pub text: Arc<Vec<u8>>,
+}
+
+impl SourceText for InMemory {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    fn scan(&self, each: &mut dyn FnMut(TextPart<'_>)) -> io::Result<()> {
+        each(TextPart {
+            start: 0,
+            first_line: 1,
+            text: &self.text,
+        });
+        Ok(())
+    }
+
+    fn read(&self, range: Range<usize>) -> io::Result<Vec<u8>> {
+        Ok(self.text[range].to_vec())
+    }
+}
+
+/// The index of a run, if its policies ask for data. Two runs with the same texts are the same with or without.
+#[derive(Debug, Clone, Default)]
+pub struct OptionalIndex(pub(super) Option<Arc<DataIndex>>);
+
+impl From<Option<DataIndex>> for OptionalIndex {
+    fn from(index: Option<DataIndex>) -> Self {
+        OptionalIndex(index.map(Arc::new))
+    }
+}
+
+impl PartialEq for OptionalIndex {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for OptionalIndex {}
+
+/// So many answers are kept: charts ask for the same objects in a row.
+const KEPT_ANSWERS: usize = 256;
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct DataIndex {
+    texts: Vec<Arc<dyn SourceText>>,
+    options: Options,
+    found: OnceLock<Found>,
+    answers: Mutex<HashMap<DataName, Option<Arc<Known<Data>>>>>,
+}
+
+/// What a look through all texts found.
+#[derive(Debug, Default)]
+struct Found {
+    /// Sorted.
+    documents: Vec<Document>,
+    /// What had to be parsed to find its name.
+    parsed: Inventory,
+    /// Documents that may be of any name: they cannot be read.
+    unreadable: Vec<Place>,
+    /// A text that could not be read.
+    failed: Option<String>,
+}
+
+/// A document that holds one ConfigMap or Secret, and nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Document {
+    /// Of the whole name.
+    hash: u64,
+    /// Of kind and name.
+    hash_in_any_namespace: u64,
+    /// The index of its text.
+    text: usize,
+    start: usize,
+    length: usize,
+    first_line: usize,
+}
+
+fn hash(kind: DataKind, namespace: Option<&str>, name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (kind, namespace, name).hash(&mut hasher);
+    hasher.finish()
+}
+
+impl DataIndex {
+    /// Nothing is read yet.
+    pub fn of(texts: Vec<Arc<dyn SourceText>>, options: &Options) -> Self {
+        DataIndex {
+            texts,
+            options: options.clone(),
+            found: OnceLock::new(),
+            answers: Mutex::default(),
+        }
+    }
+
+    /// What the manifests say of an object; `None` where it is not among them.
+    pub(super) fn data(&self, name: &DataName) -> Result<Option<Arc<Known<Data>>>, Doubt> {
+        let answers = || self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = answers().get(name) {
+            return Ok(known.clone());
+        }
+        let known = self.look_up(name)?.map(Arc::new);
+        let mut answers = answers();
+        if answers.len() == KEPT_ANSWERS {
+            answers.clear();
+        }
+        answers.insert(name.clone(), known.clone());
+        Ok(known)
+    }
+
+    fn look_up(&self, name: &DataName) -> Result<Option<Known<Data>>, Doubt> {
+        let found = self.found()?;
+        let wanted = hash(name.kind, name.namespace.as_deref(), &name.name);
+        let from = found
+            .documents
+            .partition_point(|document| document.hash < wanted);
+        let documents = found.documents[from..]
+            .iter()
+            .take_while(|document| document.hash == wanted);
+        let mut known = found.parsed.data.get(name).cloned();
+        for document in documents {
+            let mut data = self.parse(document, name)?.data;
+            known = match (known, data.remove(name)) {
+                (Some(known), Some(other)) => Some(known.join(other)),
+                (known, other) => known.or(other),
+            };
+        }
+        match (known, found.unreadable.first()) {
+            (None, Some(place)) => Err(unreadable(place, name)),
+            (known, _) => Ok(known),
+        }
+    }
+
+    /// Where an object of the same kind and name stands in another namespace, or in none.
+    pub(super) fn namesake(&self, name: &DataName) -> Option<(DataName, Place)> {
+        let found = self.found().ok()?;
+        let is_namesake = |other: &DataName| other.kind == name.kind && other.name == name.name;
+        let first = |inventory: &Inventory| {
+            let (name, known) = inventory.data.iter().find(|(name, _)| is_namesake(name))?;
+            Some((name.clone(), known.place.clone()))
+        };
+        let wanted = hash(name.kind, None, &name.name);
+        let is_candidate = |document: &&Document| document.hash_in_any_namespace == wanted;
+        let mut documents = found.documents.iter().filter(is_candidate);
+        first(&found.parsed).or_else(|| first(&self.parse(documents.next()?, name).ok()?))
+    }
+
+    fn found(&self) -> Result<&Found, Doubt> {
+        let found = self.found.get_or_init(|| self.scan());
+        match &found.failed {
+            None => Ok(found),
+            Some(message) => Err(not_read(message.clone())),
+        }
+    }
+
+    fn scan(&self) -> Found {
+        let (kinds, needs) = (PodKinds::of(&self.options), Needs::of_data());
+        let mut found = Found::default();
+        for (index, text) in self.texts.iter().enumerate() {
+            let mut scan = Scan {
+                text: index,
+                kinds: &kinds,
+                reader: Reader::new(text.name(), Standing::Manifest, &needs, &self.options),
+                documents: &mut found.documents,
+            };
+            let scanned = text.scan(&mut |part| scan.part(part));
+            let (parsed, unreadable) = scan.reader.into_found();
+            found.parsed.add(parsed);
+            found.unreadable.extend(unreadable);
+            if let Err(error) = scanned {
+                found.failed = Some(format!("`{}` cannot be read again: {error}", text.name()));
+                return found;
+            }
+        }
+        found.documents.sort_unstable();
+        found
+    }
+
+    fn parse(&self, document: &Document, name: &DataName) -> Result<Inventory, Doubt> {
+        let text = &self.texts[document.text];
+        let range = document.start..document.start + document.length;
+        let bytes = text.read(range).map_err(|error| {
+            not_read(format!("`{}` cannot be read again: {error}", text.name()))
+        })?;
+        let (kinds, needs) = (PodKinds::of(&self.options), Needs::of_data());
+        let mut reader = Reader::new(text.name(), Standing::Manifest, &needs, &self.options);
+        reader.document(&bytes, document.first_line, &kinds);
+        match reader.into_found() {
+            (_, unreadable) if !unreadable.is_empty() => Err(Doubt {
+                message: format!("the {} cannot be read", name.title()),
+                places: unreadable
+                    .into_iter()
+                    .map(|place| (place, "here"))
+                    .collect(),
+                help: "mend it, or leave the file out",
+            }),
+            (parsed, _) => Ok(parsed),
+        }
+    }
+}
+
+fn unreadable(place: &Place, name: &DataName) -> Doubt {
+    Doubt {
+        message: format!(
+            "the {} was not found, and may be what cannot be read",
+            name.title()
+        ),
+        places: vec![(place.clone(), "here")],
+        help: "mend it, or leave the file out",
+    }
+}
+
+fn not_read(message: String) -> Doubt {
+    Doubt {
+        message,
+        places: Vec::new(),
+        help: "run podgraft again",
+    }
+}
+
+/// A look through one text.
+struct Scan<'s, 'd> {
+    text: usize,
+    kinds: &'s PodKinds,
+    reader: Reader<'s>,
+    documents: &'d mut Vec<Document>,
+}
+
+impl Scan<'_, '_> {
+    fn part(&mut self, part: TextPart<'_>) {
+        let words = [DataKind::ConfigMap, DataKind::Secret].map(|kind| kind.to_string());
+        let finders = words.each_ref().map(|word| Finder::new(word.as_bytes()));
+        let (mut line, mut counted) = (part.first_line, 0);
+        for (chunk, glance) in Glanced::of(part.text, self.kinds) {
+            let kind = match glance {
+                Glance::LetThrough {
+                    kind: Some(kind),
+                    is_object: true,
+                    ..
+                } => DataKind::of(kind),
+                _ => None,
+            };
+            let may_hold_data = match glance {
+                Glance::LetThrough { .. } => kind.is_some(),
+                Glance::Parse => finders
+                    .iter()
+                    .any(|finder| finder.find(chunk.text).is_some()),
+            };
+            if !may_hold_data {
+                continue;
+            }
+            line += memchr::memchr_iter(b'\n', &part.text[counted..chunk.start]).count();
+            counted = chunk.start;
+            match (kind, plain_name(chunk.text)) {
+                (Some(kind), Some(plain)) => {
+                    let namespace = plain
+                        .namespace
+                        .or(self.reader.options.namespace_in(self.reader.name));
+                    self.documents.push(Document {
+                        hash: hash(kind, namespace, plain.name),
+                        hash_in_any_namespace: hash(kind, None, plain.name),
+                        text: self.text,
+                        start: part.start + chunk.start,
+                        length: chunk.text.len(),
+                        first_line: line,
+                    });
+                }
+                _ => self.reader.document(chunk.text, line, self.kinds),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(text: &str) -> DataIndex {
+        let text = InMemory {
+            name: "a.yaml".into(),
+            text: Arc::new(text.as_bytes().to_vec()),
+        };
+        DataIndex::of(vec![Arc::new(text)], &Options::default())
+    }
+
+    fn name(name: &str) -> DataName {
+        DataName {
+            kind: DataKind::ConfigMap,
+            namespace: Some("shop".to_owned()),
+            name: name.to_owned(),
+        }
+    }
+
+    fn value(index: &DataIndex, object: &str) -> Option<super::super::Entry> {
+        let known = index.data(&name(object)).expect("it is clear")?;
+        known.says.as_ref().expect("it is right").get("k").cloned()
+    }
+
+    #[test]
+    fn each_way_to_write_an_object_is_found() {
+        let text = "\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  labels:
+    name: other
+  name: plain
+  namespace: shop
+data: {k: '1'}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: flow, namespace: shop}
+data: {k: '2'}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: item
+    namespace: shop
+  data: {k: '3'}
+---
+{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"json\", \"namespace\": \"shop\"}, \"data\": {\"k\": \"4\"}}
+";
+        let index = index(text);
+        for (object, wanted) in [("plain", "1"), ("flow", "2"), ("item", "3"), ("json", "4")] {
+            assert_eq!(
+                value(&index, object),
+                Some(super::super::Entry::Text(wanted.to_owned())),
+                "{object}"
+            );
+        }
+        assert_eq!(value(&index, "other"), None);
+        let found = index.found().expect("it was read");
+        assert_eq!((found.documents.len(), found.parsed.data.len()), (1, 3));
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_read_matters_to_those_who_ask_for_it() {
+        let broken = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: broken\n  namespace: shop\ndata: {k: [}\n---\n";
+        let whole = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: whole\n  namespace: shop\ndata: {k: v}\n";
+        let index = index(&format!("{broken}{whole}"));
+        assert!(value(&index, "whole").is_some());
+        assert_eq!(value(&index, "absent"), None);
+        let doubt = index.data(&name("broken")).unwrap_err();
+        assert_eq!(doubt.places[0].0.line, 6);
+    }
+
+    #[test]
+    fn what_may_be_of_any_name_is_a_doubt_where_an_object_is_missing() {
+        let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: [}\n";
+        assert!(index(text).data(&name("a")).is_err());
+    }
+
+    #[test]
+    fn two_that_differ_contradict_each_other() {
+        let text = |value: &str| {
+            format!(
+                "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  namespace: shop\ndata: {{k: {value}}}\n---\n"
+            )
+        };
+        let known = |texts: String| {
+            index(&texts)
+                .data(&name("a"))
+                .expect("it is clear")
+                .expect("it is there")
+        };
+        assert!(known(text("a") + &text("a")).contradiction.is_none());
+        assert!(known(text("a") + &text("b")).contradiction.is_some());
+    }
+}

@@ -1,0 +1,127 @@
+//! The name of an object in a document that is written as usual, without parsing it.
+
+/// `metadata.name` and `metadata.namespace`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlainName<'t> {
+    /// As it is written.
+    pub name: &'t str,
+    /// As it is written, where it is.
+    pub namespace: Option<&'t str>,
+}
+
+/// The name of the object that a document holds, whose root is a block mapping with plain keys. `None` where only the
+/// parser can tell: each line of `metadata` must be one whose meaning does not depend on another.
+pub fn plain_name(document: &[u8]) -> Option<PlainName<'_>> {
+    let text = std::str::from_utf8(document).ok()?;
+    let (before, block) = text.split_once("metadata:\n")?;
+    let is_only = !block.contains("\nmetadata:") && !block.starts_with("metadata:");
+    if !is_only || !(before.is_empty() || before.ends_with('\n')) {
+        return None;
+    }
+    let (mut indent, mut name, mut namespace) = (None, None, None);
+    let mut may_go_on = false;
+    for line in block.split('\n') {
+        let content = line.trim_start_matches(' ');
+        if content.is_empty() {
+            continue;
+        }
+        if content.len() == line.len() {
+            break;
+        }
+        let column = line.len() - content.len();
+        let indent = *indent.get_or_insert(column);
+        if column < indent || !is_of_one_line(content) {
+            return None;
+        }
+        if content.starts_with('#') {
+            continue;
+        }
+        if column > indent {
+            // What is deeper than a plain text goes on with it.
+            if may_go_on {
+                return None;
+            }
+            continue;
+        }
+        let (key, value) = content.split_once(':')?;
+        if !key.starts_with(|first: char| first.is_ascii_alphabetic()) {
+            return None;
+        }
+        let field = match key {
+            "name" => Some(&mut name),
+            "namespace" => Some(&mut namespace),
+            _ => None,
+        };
+        may_go_on = field.is_some();
+        let Some(field) = field else { continue };
+        if field.replace(word(value)?).is_some() {
+            return None;
+        }
+    }
+    Some(PlainName {
+        name: name?,
+        namespace,
+    })
+}
+
+/// Whether quotes and brackets that open in a line close in it.
+fn is_of_one_line(content: &str) -> bool {
+    let count = |quote: u8| memchr::memchr_iter(quote, content.as_bytes()).count();
+    count(b'"') % 2 == 0
+        && count(b'\'') % 2 == 0
+        && memchr::memchr3(b'\\', b'{', b'[', content.as_bytes()).is_none()
+}
+
+/// A plain text that no YAML reader takes for another value, alone on its line.
+fn word(value: &str) -> Option<&str> {
+    let word = value.strip_prefix(' ')?;
+    let is_plain =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    let is_name = word.bytes().all(is_plain)
+        && word.starts_with(|first: char| first.is_ascii_lowercase())
+        && !["null", "true", "false", "yes", "no", "on", "off", "y", "n"].contains(&word);
+    is_name.then_some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_depend_on_nothing_else_are_seen() {
+        let text = "# c\napiVersion: v1\nmetadata:\n  labels:\n    name: \"x\"\n  # c\n  name: a-1\n\n  namespace: shop\nkind: X\n";
+        assert_eq!(
+            plain_name(text.as_bytes()),
+            Some(PlainName {
+                name: "a-1",
+                namespace: Some("shop")
+            })
+        );
+    }
+
+    #[test]
+    fn whatever_may_mean_another_name_is_left_to_the_parser() {
+        for lines in [
+            "  name: \"a\"",
+            "  name: a # c",
+            "  name: a\n    b",
+            "  name: a\n  name: b",
+            "  name: 1e3",
+            "  name: null",
+            "  labels: {name: a}\n  name: a",
+            "  annotations: \"x\n  name: y\"\n  name: a",
+            "  annotations: 'x\n  name: y'\n  name: a",
+            "  ? name\n  : b\n  name: a",
+            "  <<: *b\n  name: a",
+            "  \"name\": b\n  name: a",
+            "  name: &x a",
+            "  labels: {}",
+            "    labels:\n  name: a",
+            "  name: a\nmetadata:\n  name: b",
+            "  name: a\nmetadata: {name: b}",
+        ] {
+            let text = format!("apiVersion: v1\nkind: X\nmetadata:\n{lines}\n");
+            assert_eq!(plain_name(text.as_bytes()), None, "{lines}");
+        }
+    }
+}
