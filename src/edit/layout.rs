@@ -127,28 +127,57 @@ pub fn comments_above(text: &str, at: usize) -> usize {
 }
 
 /// Behind the comment lines that are indented deeper than `column`: they speak of what stands before them (often it is
-/// a line of it, commented out). So does a commented-out item, `# - `, in the column of the new line.
+/// a line of it, commented out). So does a block of comments in the column of the new line that holds a commented-out
+/// item, `# - `: the block is not cut in two.
 pub fn behind_own_comments(text: &str, from: usize, column: usize) -> usize {
     let (mut at, mut cursor) = (from, from);
     while cursor < text.len() {
-        let line = &text[cursor..line_end(text, cursor)];
-        let comment = line.trim_start_matches(' ');
-        let indent = line.len() - comment.len();
-        let is_item = indent == column
-            && comment
-                .trim_start_matches('#')
-                .trim_start()
-                .starts_with("- ");
-        let is_own = comment.starts_with('#') && (indent > column || is_item);
-        if !is_own && !comment.is_empty() {
-            break;
-        }
-        cursor = next_line(text, cursor);
-        if is_own {
-            at = cursor;
+        match comment_at(text, cursor) {
+            Some((indent, _)) if indent > column => {
+                cursor = next_line(text, cursor);
+                at = cursor;
+            }
+            Some((indent, _)) if indent == column => {
+                let Some(end) = behind_commented_items(text, cursor, column) else {
+                    break;
+                };
+                (at, cursor) = (end, end);
+            }
+            None if text[cursor..line_end(text, cursor)].trim_matches(' ').is_empty() => {
+                cursor = next_line(text, cursor);
+            }
+            _ => break,
         }
     }
     at
+}
+
+/// Behind the last commented-out item of the comment lines that follow each other from here on, with all of its lines.
+fn behind_commented_items(text: &str, from: usize, column: usize) -> Option<usize> {
+    let (mut cursor, mut dash, mut end) = (from, None, None);
+    while cursor < text.len()
+        && let Some((indent, comment)) = comment_at(text, cursor)
+        && indent >= column
+    {
+        let words = comment.trim_start_matches('#').trim_start();
+        let at = line_end(text, cursor) - cursor - words.len();
+        cursor = next_line(text, cursor);
+        if words.starts_with("- ") {
+            dash = Some(at);
+        }
+        if dash.is_some_and(|dash| at > dash || words.starts_with("- ")) {
+            end = Some(cursor);
+        }
+    }
+    end
+}
+
+/// The indentation and the rest of a line that is a comment.
+fn comment_at(text: &str, at: usize) -> Option<(usize, &str)> {
+    let line = &text[at..line_end(text, at)];
+    let comment = line.trim_start_matches(' ');
+    let indent = line.len() - comment.len();
+    comment.starts_with('#').then_some((indent, comment))
 }
 
 /// Behind the lines of blanks that would become content of a block at the end of a value that is written before them: all
