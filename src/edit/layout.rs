@@ -143,7 +143,10 @@ pub fn behind_own_comments(text: &str, from: usize, column: usize) -> usize {
                 };
                 (at, cursor) = (end, end);
             }
-            None if text[cursor..line_end(text, cursor)].trim_matches(' ').is_empty() => {
+            None if text[cursor..line_end(text, cursor)]
+                .trim_matches(' ')
+                .is_empty() =>
+            {
                 cursor = next_line(text, cursor);
             }
             _ => break,
