@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::program::{Place, said};
+
 /// Codes that no folder of `testdata/cases` can show, and the file that tests them; `None`: nothing can show it.
 const SHOWN_ELSEWHERE: &[(Code, Option<&str>)] = &[
     (Code::UnknownCode, Some("tests/codes.rs")),
@@ -162,6 +164,26 @@ fn explain_offers_the_code_that_was_meant() {
         "{said}"
     );
     assert!(String::from_utf8_lossy(&explain("xyz").stderr).contains("cannot-compose"));
+}
+
+#[test]
+fn a_test_of_a_policy_is_told_which_code_was_meant() {
+    let place = Place::new();
+    for (code, words) in [
+        ("conflct", "did you mean `conflict`?"),
+        ("xyz", "the codes are"),
+    ] {
+        let expect = format!("expect: {{refused: [{code}]}}");
+        place.write(
+            "test.yaml",
+            format!(
+                "apiVersion: podgraft.dev/v1alpha1\nkind: PolicyTest\nmetadata: {{name: a}}\nspec:\n  policies: []\n  inputs: []\n  {expect}\n"
+            ),
+        );
+        let said = said(&place.run(&["policy", "test", "test.yaml"]));
+        let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(words), "{said}");
+    }
 }
 
 /// The commands of podgraft in a page: in backticks, and in blocks of a shell.

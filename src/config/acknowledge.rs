@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::options::{Acknowledgement, WorkloadPattern};
-use crate::policy::schema::{did_you_mean, nearest};
+use crate::policy::schema::meant_code;
 use crate::report::check::is_finding;
 use crate::yaml::value::Path;
 
@@ -53,7 +53,6 @@ impl Reader<'_, '_> {
     }
 
     fn finding(&mut self, name: &str, at: &Path) -> Option<Code> {
-        let names = || Code::ALL.iter().map(|code| code.name());
         let (message, help) = match Code::find(name) {
             Some(code) if is_finding(code) => return Some(code),
             Some(_) => (
@@ -62,10 +61,7 @@ impl Reader<'_, '_> {
             ),
             None => (
                 format!("there is no diagnostic code `{name}`"),
-                nearest(name, names()).map_or_else(
-                    || "the code stands in the first line of each finding".to_owned(),
-                    did_you_mean,
-                ),
+                meant_code(name),
             ),
         };
         self.problems

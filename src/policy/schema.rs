@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::stored::{Definitions, KUBERNETES};
 use super::template;
+use crate::diagnostic::Code;
 use crate::yaml::value::{Path, Step};
 
 /// The schema of a pod template, for whole results.
@@ -495,6 +496,15 @@ fn one_of(words: &[&str]) -> String {
 /// The sentence for a near miss.
 pub fn did_you_mean(name: &str) -> String {
     format!("did you mean `{name}`?")
+}
+
+/// What to write for a code that no diagnostic has.
+pub fn meant_code(name: &str) -> String {
+    let names = || Code::ALL.iter().map(|code| code.name());
+    match nearest(name, names()) {
+        Some(near) => did_you_mean(near),
+        None => format!("the codes are {}", names().collect::<Vec<_>>().join(", ")),
+    }
 }
 
 /// The candidate that was probably meant: at most a third of the letters off; ties go to the first.

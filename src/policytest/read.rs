@@ -8,7 +8,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::PolicyText;
 use crate::policy::document::{Document, Places};
 use crate::policy::read::{PolicyFile, not_a_value, not_yaml};
-use crate::policy::schema::{Schema, Templates};
+use crate::policy::schema::{Schema, Templates, meant_code};
 use crate::policy::stored::POLICY_TEST;
 use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
@@ -116,7 +116,7 @@ fn unknown_codes(document: &Document<'_>) -> Vec<Diagnostic> {
             if let Some(code) = code.as_str().filter(|code| Code::find(code).is_none()) {
                 let message = format!("there is no diagnostic code `{code}`");
                 let problem = document.error(Code::UnknownCode, &at.index(index), message);
-                problems.push(problem.help("`podgraft explain x` lists them all"));
+                problems.push(problem.help(meant_code(code)));
             }
         }
     }

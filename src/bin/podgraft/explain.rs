@@ -1,7 +1,7 @@
 //! `podgraft explain`: a diagnostic code to its page.
 
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::policy::schema::{did_you_mean, nearest};
+use podgraft::policy::schema::meant_code;
 
 use crate::pages::give;
 use crate::run::Exit;
@@ -16,14 +16,9 @@ pub fn code(name: &str) -> Exit {
 }
 
 fn unknown(name: &str) -> Diagnostic {
-    let names = || Code::ALL.iter().map(|code| code.name());
-    let help = match nearest(name, names()) {
-        Some(near) => did_you_mean(near),
-        None => format!("the codes are {}", names().collect::<Vec<_>>().join(", ")),
-    };
     Diagnostic::error(
         Code::UnknownCode,
         format!("there is no diagnostic code `{name}`"),
     )
-    .help(help)
+    .help(meant_code(name))
 }
