@@ -188,7 +188,9 @@ pub fn for_resources(group: &str, kind: &str) -> Option<&'static Builtin> {
 impl Builtin {
     /// The group and kind of the resources that it is for, as its file states them.
     pub fn source(&self) -> Option<(&'static str, &'static str)> {
-        let (_, source) = self.text.split_once("\n  source:\n")?;
+        const SOURCE: &[u8] = b"\n  source:\n";
+        let at = memchr::memmem::find(self.text.as_bytes(), SOURCE)?;
+        let source = &self.text[at + SOURCE.len()..];
         let word = |key: &str| {
             let mut lines = source.lines().take_while(|line| line.starts_with("    "));
             lines.find_map(|line| line.trim_start().strip_prefix(key))

@@ -81,7 +81,8 @@ impl Definitions {
             let mut start = 0;
             let lines = ends.filter_map(|end| {
                 let line = &self.text[std::mem::replace(&mut start, end + 1)..end];
-                let (name, json) = line.strip_prefix('"')?.split_once("\": ")?;
+                let (name, json) = line.strip_prefix('"')?.split_once('"')?;
+                let json = json.strip_prefix(": ")?;
                 Some(Definition {
                     name,
                     json: json.strip_suffix(',').unwrap_or(json),

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
+use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser};
 
-use super::Cli;
+use super::{Apply, Check, Cli, Diff, Explain, Hosted, Inspect};
 
 /// Flags that a command shares with others and that do nothing in it.
 const IDLE: &[(&[&str], &[&str])] = &[
@@ -111,10 +111,36 @@ fn idle(names: &[String]) -> &'static [&'static str] {
     IDLE.iter().find(is_it).map_or(&[], |(_, flags)| flags)
 }
 
+/// The program with the one command that is asked for: reading the arguments takes less time than making all commands.
+fn one(name: &str) -> Option<Command> {
+    /// The program's own flags.
+    #[derive(Parser)]
+    #[command(name = "podgraft", version)]
+    struct Bare;
+
+    type Augment = fn(Command) -> Command;
+    const OFTEN: [(&str, Augment); 7] = [
+        ("apply", Apply::augment_args),
+        ("check", Check::augment_args),
+        ("diff", Diff::augment_args),
+        ("explain", Explain::augment_args),
+        ("fn", Hosted::augment_args),
+        ("inspect", Inspect::augment_args),
+        ("post-render", Hosted::augment_args),
+    ];
+    if let "--version" | "-V" = name {
+        return Some(Bare::command());
+    }
+    let (name, augment) = OFTEN.iter().find(|(often, _)| *often == name)?;
+    Some(Bare::command().subcommand(augment(Command::new(*name))))
+}
+
 /// Reads the command line, or ends with what is wrong with it.
 pub fn parse(arguments: Vec<OsString>) -> Cli {
+    let name = arguments.get(1).and_then(|name| name.to_str());
     // How the commands are shown matters only where help or wrong usage is.
-    let matches = match Cli::command().try_get_matches_from(&arguments) {
+    let command_asked_for = name.and_then(one).unwrap_or_else(Cli::command);
+    let matches = match command_asked_for.try_get_matches_from(&arguments) {
         Ok(matches) => matches,
         Err(error) if error.kind() == ErrorKind::DisplayVersion => error.exit(),
         Err(_) => command().get_matches_from(arguments),
