@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# The library for wasm32-unknown-unknown, and the program for wasm32-wasip1 under Node's WASI: tests/wasm.sh
+# The library for wasm32-unknown-unknown, and the program for wasm32-wasip1 under Node's WASI, compared with
+# a program for this machine: tests/wasm.sh PODGRAFT
 # What cannot be installed is a failure in CI (CI=true) and a visible skip elsewhere.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
+program=$(realpath "$1")
 skip_or_fail() {
   if [ "${CI:-}" = true ]; then echo "failed: $*" >&2; exit 1; fi
   echo "skipped: $*"
@@ -14,13 +16,12 @@ rustup target add wasm32-unknown-unknown wasm32-wasip1 >/dev/null 2>&1 || skip_o
 command -v node >/dev/null || skip_or_fail "Node.js is not there"
 
 cargo check --locked --quiet --lib --target wasm32-unknown-unknown
-cargo build --locked --quiet --release --bin podgraft --target wasm32-wasip1
-cargo build --locked --quiet --release --bin podgraft
-module=target/wasm32-wasip1/release/podgraft.wasm
+cargo build --locked --quiet --bin podgraft --target wasm32-wasip1
+module=$(realpath "${CARGO_TARGET_DIR:-target}/wasm32-wasip1/debug/podgraft.wasm")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-podgraft() { node --no-warnings "$root/tests/wasi.mjs" "$root/$module" "$work" podgraft "$@"; }
-native() { (cd "$work" && "$root/target/release/podgraft" "$@"); }
+podgraft() { node --no-warnings "$root/tests/wasi.mjs" "$module" "$work" podgraft "$@"; }
+native() { (cd "$work" && "$program" "$@"); }
 
 cp testdata/examples/shop.yaml "$work/"
 wants test "$(podgraft --version)" = "$(native --version)"
@@ -46,7 +47,7 @@ functionConfig:
   spec:
     match: {kinds: [Deployment]}
     variables:
-    - {name: zone, expression: "workload.metadata.name + '-zone'"}
+    - {name: zone, expression: "workload.name + '-zone'"}
     inject:
       env:
       - {name: ZONE, value: '${variables.zone}'}
@@ -67,7 +68,7 @@ wants cmp "$work/expected" "$work/actual"
 
 # The deepest expression that is let through ends with an answer there, too, never with a trap.
 deep=$(printf '(%.0s' {1..40})1$(printf ')%.0s' {1..40})
-sed -e "s/\"workload.metadata.name + '-zone'\"/'string($deep)'/" "$work/list.yaml" >"$work/deep.yaml"
+sed -e "s/\"workload.name + '-zone'\"/'string($deep)'/" "$work/list.yaml" >"$work/deep.yaml"
 status=0
 podgraft fn <"$work/deep.yaml" >"$work/actual" 2>"$work/actual.err" || status=$?
 [ "$status" -le 2 ] || { cat "$work/actual.err" >&2; exit 1; }

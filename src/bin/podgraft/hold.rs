@@ -58,12 +58,18 @@ pub fn unless_unheld(error: &io::Error, otherwise: impl FnOnce() -> Diagnostic) 
 impl Hold {
     /// Empty; more bytes than these go to a file.
     pub fn in_memory_up_to(most: usize) -> Self {
+        // In WebAssembly there is no folder for temporary files.
+        let (most, folder) = if cfg!(target_family = "wasm") {
+            (usize::MAX, PathBuf::new())
+        } else {
+            (most, env::temp_dir())
+        };
         Hold {
             pieces: Vec::new(),
             length: 0,
             most,
             file: None,
-            folder: env::temp_dir(),
+            folder,
         }
     }
 
