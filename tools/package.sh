@@ -5,8 +5,10 @@
 #   tools/package.sh npm FOLDER OUT          the npm packages, from the archives in FOLDER
 # TARGET is a Rust target of this machine's system. Programs for Linux are static. PROFILE_GUIDED=0 leaves the
 # profile-guided optimisation out, which takes a second build and LLVM's tools (rustup component add llvm-tools).
+# CARGO_BUILD=dev takes the profile for development: packages as they are, of a program that is built in less time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+build=${CARGO_BUILD:-release}
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 
 # flags TARGET: what rustc is told for a release.
@@ -45,10 +47,12 @@ build_flags() {
 archive() {
   local target=$1 out=$2 name=podgraft-$1 program=podgraft
   case $target in *windows*) program=podgraft.exe ;; esac
-  RUSTFLAGS=$(build_flags "$target") cargo build --locked --release --quiet --target "$target" --bin podgraft
+  RUSTFLAGS=$(build_flags "$target") cargo build --locked --profile "$build" --quiet --target "$target" --bin podgraft
   mkdir -p "$out"
   rm -rf "target/$name" && mkdir -p "target/$name"
-  cp "target/$target/release/$program" LICENSE README.md CHANGELOG.md "target/$name/"
+  local folder=$build
+  [ "$build" != dev ] || folder=debug
+  cp "target/$target/$folder/$program" LICENSE README.md CHANGELOG.md "target/$name/"
   case $target in
     *windows*) (cd "target/$name" && 7z a -bso0 "../$name.zip" ./*) && mv "target/$name.zip" "$out/" ;;
     *)
@@ -66,7 +70,7 @@ wheel() {
   local target=$1 out=$2 compatibility=()
   # A static program needs no library of the system: the oldest name that pip knows for it is right.
   case $target in *-linux-*) compatibility=(--compatibility manylinux2014 --auditwheel skip) ;; esac
-  RUSTFLAGS=$(build_flags "$target") maturin build --quiet --locked --release --target "$target" \
+  RUSTFLAGS=$(build_flags "$target") maturin build --quiet --locked --profile "$build" --target "$target" \
     --manifest-path Cargo.toml "${compatibility[@]}" --out "$out"
 }
 
@@ -120,5 +124,5 @@ case ${1:-} in
   archive) archive "$2" "$3" ;;
   wheel) wheel "$2" "$3" ;;
   npm) npm_packages "$2" "$3" ;;
-  *) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
