@@ -11,13 +11,16 @@ pub mod kinds;
 
 use globset::GlobMatcher;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use crate::diagnostic::Diagnostic;
 use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
+use crate::policy::expression::Memory;
 use crate::policy::{
-    Filter, Hooks, KindPattern, LabelSelector, Mark, Operator, Policy, Requirement, Rule, Sample,
+    Filter, Hooks, Inject, KindPattern, LabelSelector, Mark, Operator, Policy, Requirement, Rule,
+    Sample,
 };
 use crate::report::Skip;
 use crate::yaml::tree::NodeId;
@@ -27,12 +30,53 @@ pub use scope::WorkloadFacts;
 
 /// The input minus what podgraft put there before: selection sees this, so that no policy fails to match, or matches,
 /// because of its own output.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Base {
     /// Nodes of list items and field values that are left out.
     pub left_out: BTreeSet<NodeId>,
     /// Objects that expressions looked up for this workload, and that are not known.
     pub missing: RefCell<BTreeSet<String>>,
+    /// What the names in expressions stand for, by policy and container.
+    memories: RefCell<BTreeMap<String, Memories>>,
+    /// What rules with expressions inject.
+    pub expanded: RefCell<Expansions>,
+}
+
+/// What goes into the pod and into each container, by the address of a rule's template and the chosen containers.
+pub type Expansions = BTreeMap<(usize, Vec<NodeId>), Rc<(Inject, Vec<Inject>)>>;
+
+#[derive(Debug, Default)]
+struct Memories {
+    of_workload: Memory,
+    of_containers: BTreeMap<NodeId, Memory>,
+}
+
+impl Base {
+    /// The input without these nodes.
+    pub fn without(left_out: BTreeSet<NodeId>) -> Self {
+        Base {
+            left_out,
+            ..Base::default()
+        }
+    }
+
+    /// What is known of the names in a policy's expressions, for those that evaluate over this base.
+    pub fn memory(&self, policy: &Policy, container: Option<NodeId>) -> Memory {
+        let mut memories = self.memories.borrow_mut();
+        let of_policy = match memories.get_mut(&policy.identity) {
+            Some(found) => found,
+            None => memories.entry(policy.identity.clone()).or_default(),
+        };
+        let of_workload = &of_policy.of_workload;
+        match container {
+            Some(node) => of_policy
+                .of_containers
+                .entry(node)
+                .or_insert_with(|| of_workload.of_another_container())
+                .clone(),
+            None => of_workload.of_another_container(),
+        }
+    }
 }
 
 const HOOKS: &[&str] = &["helm.sh/hook", "argocd.argoproj.io/hook"];

@@ -41,7 +41,11 @@ pub fn base_of(workload: &Workload<'_>, policies: &[Policy], inventory: &Invento
     if !looks_at_items {
         return base;
     }
-    let of_pod = base.clone();
+    // Where nothing is left out, what was evaluated over the input holds on.
+    let of_pod = match base.left_out.is_empty() {
+        true => input,
+        false => Base::without(base.left_out.clone()),
+    };
     each_rule(run, (&of_pod, Level::Container), |inject, chosen| {
         for container in chosen {
             let env: Vec<Item> = inject
@@ -61,6 +65,11 @@ pub fn base_of(workload: &Workload<'_>, policies: &[Policy], inventory: &Invento
             });
         }
     });
+    // What a policy looks up for another rule than those that apply is not missed.
+    let looks_up = policies.iter().any(|policy| !policy.looks_up.is_empty());
+    if of_pod.left_out == base.left_out && !looks_up {
+        return of_pod;
+    }
     base
 }
 

@@ -1,6 +1,8 @@
 //! A rule's items for one workload: as they are, or with their expressions evaluated.
 
 use std::borrow::Cow;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::Inventory;
@@ -60,6 +62,14 @@ pub(super) fn expand<'r>(
             of_containers: Vec::new(),
         });
     };
+    let nodes = chosen.iter().map(|container| container.node).collect();
+    let expansion = (Arc::as_ptr(template).addr(), nodes);
+    if let Some(found) = base.expanded.borrow().get(&expansion) {
+        return Ok(Expanded {
+            inject: Cow::Owned(found.0.clone()),
+            of_containers: found.1.clone(),
+        });
+    }
     let facts: Vec<WorkloadFacts<'_, '_>> = chosen
         .iter()
         .map(|container| WorkloadFacts {
@@ -71,7 +81,11 @@ pub(super) fn expand<'r>(
         .collect();
     let evaluators: Vec<Evaluator<'_>> = facts
         .iter()
-        .map(|facts| Evaluator::new(&policy.params, &policy.variables, facts))
+        .map(|facts| {
+            let container = facts.container.map(|container| container.node);
+            Evaluator::new(&policy.params, &policy.variables, facts)
+                .with_memory(base.memory(policy, container))
+        })
         .collect();
     let mut problems = Vec::new();
     let mut inject = template.expand_pod(&evaluators).unwrap_or_else(|found| {
@@ -87,6 +101,8 @@ pub(super) fn expand<'r>(
     }
     if problems.is_empty() {
         mirror_images(&mut inject, &policy.image_mirrors);
+        let both = Rc::new((inject.clone(), of_containers.clone()));
+        base.expanded.borrow_mut().insert(expansion, both);
         return Ok(Expanded {
             inject: Cow::Owned(inject),
             of_containers,

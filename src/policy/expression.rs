@@ -19,6 +19,7 @@ use serde_json::{Number, Value};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::functions::MAX_TEXT;
@@ -276,13 +277,33 @@ fn too_deep() -> Fault {
     )
 }
 
+/// Values of names and fields.
+type Values = RefCell<BTreeMap<(String, String), Option<Cel>>>;
+
+/// What the names in a policy's expressions stand for over one workload, for all that evaluate some of them.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    of_workload: Rc<Values>,
+    of_container: Rc<Values>,
+    objects: Rc<RefCell<Known>>,
+}
+
+impl Memory {
+    /// The same for another container.
+    pub fn of_another_container(&self) -> Self {
+        Memory {
+            of_container: Rc::default(),
+            ..self.clone()
+        }
+    }
+}
+
 /// Evaluates a policy's expressions over one workload, and one of its containers. What was looked up is kept.
 pub struct Evaluator<'e> {
     params: &'e Params,
     variables: &'e [Variable],
     facts: &'e dyn Facts,
-    found: RefCell<BTreeMap<(String, String), Option<Cel>>>,
-    objects: RefCell<Known>,
+    memory: Memory,
     steps_left: Cell<usize>,
 }
 
@@ -293,10 +314,14 @@ impl<'e> Evaluator<'e> {
             params,
             variables,
             facts,
-            found: RefCell::default(),
-            objects: RefCell::default(),
+            memory: Memory::default(),
             steps_left: Cell::new(cost::MOST),
         }
+    }
+
+    /// With what others found that evaluate over the same facts.
+    pub fn with_memory(self, memory: Memory) -> Self {
+        Evaluator { memory, ..self }
     }
 
     /// The value of an expression.
@@ -352,13 +377,14 @@ impl<'e> Evaluator<'e> {
         evaluate: impl Fn() -> T,
     ) -> Result<T, Fault> {
         for _ in 0..MAX_ROUNDS {
-            let (evaluated, asked) = lookups::within(&mut self.objects.borrow_mut(), &evaluate);
+            let objects = &self.memory.objects;
+            let (evaluated, asked) = lookups::within(&mut objects.borrow_mut(), &evaluate);
             if asked.is_empty() {
                 return Ok(evaluated);
             }
             for wanted in asked {
                 let found = self.facts.lookup(&wanted)?.map(from_json);
-                self.objects.borrow_mut().insert(wanted, found);
+                objects.borrow_mut().insert(wanted, found);
             }
         }
         let why = format!("what it looks up depends on other objects more than {MAX_ROUNDS} deep");
@@ -423,7 +449,11 @@ impl<'e> Evaluator<'e> {
 
     fn find(&self, root: &str, field: &str) -> Result<Option<Cel>, Fault> {
         let key = (root.to_owned(), field.to_owned());
-        if let Some(found) = self.found.borrow().get(&key) {
+        let values = match self.depends_on_container(root, field) {
+            true => &self.memory.of_container,
+            false => &self.memory.of_workload,
+        };
+        if let Some(found) = values.borrow().get(&key) {
             return Ok(found.clone());
         }
         let found = match root {
@@ -437,8 +467,19 @@ impl<'e> Evaluator<'e> {
             "source" => self.variable(SOURCE)?,
             _ => self.facts.fact(root, field)?.map(from_json),
         };
-        self.found.borrow_mut().insert(key, found.clone());
+        values.borrow_mut().insert(key, found.clone());
         Ok(found)
+    }
+
+    fn depends_on_container(&self, root: &str, field: &str) -> bool {
+        match root {
+            "variables" => {
+                let mut variables = self.variables.iter();
+                let variable = variables.find(|variable| variable.name == field);
+                variable.is_some_and(|variable| variable.body.uses().container)
+            }
+            _ => root == "container",
+        }
     }
 }
 

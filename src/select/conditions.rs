@@ -43,7 +43,9 @@ impl View<'_, '_> {
         conditions: &'c [Condition],
         facts: &WorkloadFacts<'_, '_>,
     ) -> Result<Option<&'c Condition>, Box<Diagnostic>> {
-        let evaluator = Evaluator::new(&policy.params, &policy.variables, facts);
+        let container = facts.container.map(|container| container.node);
+        let evaluator = Evaluator::new(&policy.params, &policy.variables, facts)
+            .with_memory(self.base.memory(policy, container));
         for condition in conditions {
             let undecided = |fault| Box::new(self.undecided_condition(policy, condition, fault));
             match evaluator

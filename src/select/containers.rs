@@ -126,7 +126,8 @@ impl View<'_, '_> {
                 .at(self.workload.own_place(), "for this workload")
                 .at(place, format!("policy `{}`", policy.identity))
         };
-        let evaluator = Evaluator::new(&policy.params, &policy.variables, &facts);
+        let evaluator = Evaluator::new(&policy.params, &policy.variables, &facts)
+            .with_memory(self.base.memory(policy, None));
         let value = template
             .evaluate(&evaluator)
             .map_err(|fault| Box::new(problem(fault.message)))?;

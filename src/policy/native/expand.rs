@@ -208,8 +208,12 @@ impl InjectTemplate {
         let evaluated = moves.now_all(&evaluated);
         let found = self.check(&document.value);
         write_as_text(&mut document.value, &found, &evaluated);
-        let problems: Vec<Diagnostic> = self
-            .check(&document.value)
+        // Numbers and booleans that are texts by now are no problem any more.
+        let problems = match found.is_empty() {
+            true => found,
+            false => self.check(&document.value),
+        };
+        let problems: Vec<Diagnostic> = problems
             .iter()
             .map(|problem| document.problem(problem))
             .collect();
