@@ -10,6 +10,7 @@ mod kubernetes;
 mod library;
 mod lookups;
 mod macros;
+mod values;
 mod words;
 
 use cel::common::ast::IdedExpr;

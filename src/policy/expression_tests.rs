@@ -191,11 +191,24 @@ fn what_depends_on_the_clock_or_is_missing_is_refused_by_name() {
     for text in [
         "timestamp('2024-01-01T00:00:00Z')",
         "'%d'.format([1])",
-        "semver('1.0.0')",
+        "named('uuid')",
     ] {
         assert!(refused(text).0.contains("know no function"), "{text}");
     }
     assert!(refused("params.none").0.contains("has no value"));
+}
+
+#[test]
+fn what_only_functions_look_into_is_no_value() {
+    for (text, kind) in [
+        ("url('/a')", "kubernetes.URL"),
+        ("ip('::1')", "net.IP"),
+        ("quantity('1')", "kubernetes.Quantity"),
+    ] {
+        let fault = outcome(text).expect_err(text);
+        let why = format!("{kind} is no value by itself: ask for a part of it");
+        assert!(fault.message.ends_with(&why), "{}", fault.message);
+    }
 }
 
 #[test]

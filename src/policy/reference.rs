@@ -1,6 +1,8 @@
 //! What expressions know, in one table: `podgraft policy functions` and docs/expressions.md are made of it, and names are
 //! checked against it.
 
+mod values;
+
 /// A function, a method or a macro.
 #[derive(Debug, Clone, Copy)]
 pub struct Function {
@@ -44,7 +46,11 @@ const fn bringing_names(function: Function) -> Function {
 }
 
 /// All of them. What the CEL library has beyond them depends on the clock, or differs from Kubernetes' CEL.
-pub const FUNCTIONS: &[Function] = &[
+pub fn functions() -> impl Iterator<Item = &'static Function> {
+    FUNCTIONS.iter().chain(values::FUNCTIONS)
+}
+
+const FUNCTIONS: &[Function] = &[
     bringing_names(of(
         "all",
         "list.all(x, condition), map.all(k, v, condition)",
@@ -418,76 +424,6 @@ pub const FUNCTIONS: &[Function] = &[
         "false",
     ),
     of(
-        "quantity",
-        "quantity(text)",
-        "A Kubernetes quantity",
-        "quantity('1Gi').asInteger()",
-        "1073741824",
-    ),
-    of(
-        "isQuantity",
-        "isQuantity(text)",
-        "Whether a text is one",
-        "isQuantity('10x')",
-        "false",
-    ),
-    of(
-        "add",
-        "quantity.add(quantity)",
-        "Together",
-        "quantity('1k').add(quantity('1')).asInteger()",
-        "1001",
-    ),
-    of(
-        "sub",
-        "quantity.sub(quantity)",
-        "The difference",
-        "quantity('1k').sub(quantity('1')).asInteger()",
-        "999",
-    ),
-    of(
-        "asInteger",
-        "quantity.asInteger()",
-        "As a whole number",
-        "quantity('2k').asInteger()",
-        "2000",
-    ),
-    of(
-        "compareTo",
-        "quantity.compareTo(quantity)",
-        "-1, 0 or 1",
-        "quantity('1').compareTo(quantity('1000m'))",
-        "0",
-    ),
-    of(
-        "isGreaterThan",
-        "quantity.isGreaterThan(quantity)",
-        "Whether it is more",
-        "quantity('1Gi').isGreaterThan(quantity('1G'))",
-        "true",
-    ),
-    of(
-        "isLessThan",
-        "quantity.isLessThan(quantity)",
-        "Whether it is less",
-        "quantity('1m').isLessThan(quantity('1'))",
-        "true",
-    ),
-    of(
-        "isInteger",
-        "quantity.isInteger()",
-        "Whether it is a whole number",
-        "quantity('500m').isInteger()",
-        "false",
-    ),
-    of(
-        "sign",
-        "quantity.sign()",
-        "-1, 0 or 1",
-        "quantity('-1').sign()",
-        "-1",
-    ),
-    of(
         "json.parse",
         "json.parse(text)",
         "What a text of JSON says",
@@ -621,7 +557,7 @@ pub fn page() -> String {
     page.push_str(
         "\n## Functions\n\n| function | what it comes to | example | result |\n|---|---|---|---|\n",
     );
-    for function in FUNCTIONS {
+    for function in functions() {
         let Function {
             signature,
             text,
@@ -665,7 +601,7 @@ mod tests {
     fn every_example_comes_to_what_the_table_says() {
         let mut vocabulary = Vocabulary::default();
         vocabulary.params.insert("none".to_owned(), None);
-        for function in FUNCTIONS {
+        for function in functions() {
             let expression = Expression::compile(function.example, &vocabulary)
                 .unwrap_or_else(|faults| panic!("{}: {faults:?}", function.example));
             let outcome = Evaluator::new(&vocabulary.params, &[], &Nothing).evaluate(&expression);

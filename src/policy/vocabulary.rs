@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::expression::ObjectKinds;
-use super::reference::FUNCTIONS;
+use super::reference::functions;
 use super::schema::{did_you_mean, nearest};
 use super::template::{Fault, Params};
 use crate::diagnostic::Code;
@@ -292,7 +292,7 @@ pub fn fields_of(root: &str) -> &'static [&'static str] {
 
 /// Checks the name of a function or method.
 pub fn check_function(name: &str) -> Result<(), Fault> {
-    match FUNCTIONS.iter().find(|function| function.name == name) {
+    match functions().find(|function| function.name == name) {
         Some(function) if function.is_macro => Err(Fault::new(
             Code::BadExpression,
             format!("`{name}` is called in a way that it does not have"),
@@ -300,7 +300,7 @@ pub fn check_function(name: &str) -> Result<(), Fault> {
         )),
         Some(_) => Ok(()),
         None => {
-            let names = FUNCTIONS.iter().map(|function| function.name);
+            let names = functions().map(|function| function.name);
             let help = nearest(name, names).map_or_else(
                 || "`podgraft policy functions` prints them all".to_owned(),
                 did_you_mean,

@@ -44,7 +44,7 @@ pub(super) fn nodes_of(function: &str) -> i64 {
 }
 
 /// The words that begin the names of functions.
-pub(super) const NAMESPACES: [&str; 5] = ["optional", "sets", "json", "yaml", "base64"];
+pub(super) const NAMESPACES: [&str; 6] = ["optional", "sets", "json", "yaml", "base64", "ip"];
 
 fn failed(function: &str, why: impl Into<String>) -> ExecutionError {
     ExecutionError::function_error(function, why.into())

@@ -11,6 +11,7 @@ use super::cost::{spend, spend_on, spend_on_text};
 use super::kubernetes;
 use super::lookups::{self, Wanted};
 use super::macros;
+use super::values;
 use crate::manifest::workload::group_of;
 use crate::policy::functions;
 
@@ -53,6 +54,7 @@ pub(super) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let added = cel::extensions::strings(&mut env)
         .and_then(|()| add_functions(&mut env))
         .and_then(|()| kubernetes::add(&mut env))
+        .and_then(|()| values::add(&mut env))
         .and_then(|()| macros::add(&mut env));
     added.expect("no function of ours is one of the crate's");
     Arc::new(env)

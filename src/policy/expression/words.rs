@@ -69,6 +69,9 @@ pub(super) fn in_words(error: ExecutionError) -> String {
         | ExecutionError::NotSupportedAsMethod { target, .. } => {
             format!("a function does not take {}", type_name(&target))
         }
+        ExecutionError::UnexpectedType { got, want } if want.contains("representable") => {
+            format!("{got} is no value by itself: ask for a part of it")
+        }
         ExecutionError::UnexpectedType { got, want } => format!("it takes {want}, not {got}"),
         ExecutionError::InvalidArgumentCount { expected, actual } => {
             format!("a function takes {expected} arguments, not {actual}")

@@ -1,0 +1,644 @@
+//! Values of Kubernetes' CEL libraries that are read from texts: versions, IP addresses, networks and URLs.
+
+use cel::common::types::{STRING_TYPE, Type};
+use cel::common::value::{CowVal, StaticVal, Val};
+use cel::objects::{Key, Map};
+use cel::{DeclarationError, Env, ExecutionError, Value as Cel};
+use core::net::{IpAddr, Ipv6Addr};
+use std::any::Any;
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use super::cost::spend_on_text;
+use super::library::{Args, Returned, returned, text_arg};
+
+/// A type of values that only functions look into.
+macro_rules! opaque {
+    ($rust:ident, $kind:ident, $name:literal) => {
+        static $kind: LazyLock<Type> = LazyLock::new(|| Type::new_unspecified_type($name));
+
+        impl Val for $rust {
+            fn get_type(&self) -> &Type {
+                &$kind
+            }
+
+            fn cel_type() -> &'static Type {
+                &$kind
+            }
+
+            fn equals(&self, other: &dyn Val) -> bool {
+                other.downcast_ref::<$rust>() == Some(self)
+            }
+
+            fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
+                Box::new(self.clone())
+            }
+
+            fn as_any(&self) -> Option<&dyn Any> {
+                Some(self)
+            }
+        }
+
+        impl StaticVal for $rust {}
+
+        impl $rust {
+            fn kind() -> Type {
+                Type::new_unspecified_type($name)
+            }
+
+            fn arg(args: &Args<'_, '_>, at: usize) -> Result<Self, ExecutionError> {
+                let found = args.get(at).and_then(|value| value.downcast_ref::<$rust>());
+                found
+                    .cloned()
+                    .ok_or_else(|| failed($name, "takes another type"))
+            }
+        }
+    };
+}
+
+fn failed(function: &str, why: &str) -> ExecutionError {
+    ExecutionError::function_error(function, why)
+}
+
+/// Adds a function that reads a text, and one that says whether a text can be read.
+macro_rules! reading {
+    ($env:ident, $function:literal, $is:literal, $rust:ident) => {
+        $env.add_overload(
+            $function,
+            concat!("podgraft_", $function),
+            vec![STRING_TYPE],
+            |args| {
+                let read = $rust::read(&checked_text(&args)?);
+                Ok(CowVal::owned(read.ok_or_else(|| {
+                    failed($function, concat!("the text is no ", $function))
+                })?))
+            },
+        )?;
+        $env.add_overload($is, concat!("podgraft_", $is), vec![STRING_TYPE], |args| {
+            returned($rust::read(&checked_text(&args)?).is_some())
+        })?;
+    };
+}
+
+fn checked_text(args: &Args<'_, '_>) -> Result<String, ExecutionError> {
+    let text = text_arg(args, 0)?;
+    spend_on_text(&text)?;
+    Ok(text)
+}
+
+/// Adds all functions.
+pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
+    reading!(env, "semver", "isSemver", Version);
+    reading!(env, "ip", "isIP", Address);
+    reading!(env, "cidr", "isCIDR", Network);
+    reading!(env, "url", "isURL", Url);
+    add_versions(env)?;
+    add_addresses(env)?;
+    add_networks(env)?;
+    add_urls(env)
+}
+
+/// A version as <https://semver.org> has it; what is built of it does not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Version {
+    numbers: [u64; 3],
+    pre: Vec<Identifier>,
+}
+
+opaque!(Version, VERSION, "kubernetes.Semver");
+
+/// A part of what stands behind a version's `-`: numbers come before texts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Identifier {
+    Number(u64),
+    Text(String),
+}
+
+impl Version {
+    fn read(text: &str) -> Option<Self> {
+        let (rest, build) = split(text, '+');
+        let (core, pre) = split(rest, '-');
+        let is_word = |word: &str| {
+            !word.is_empty()
+                && word
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        };
+        if !build.is_none_or(|build| build.split('.').all(is_word)) {
+            return None;
+        }
+        let numbers: Vec<u64> = core.split('.').map(number).collect::<Option<_>>()?;
+        let identifier = |word: &str| match word.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => number(word).map(Identifier::Number),
+            false => is_word(word).then(|| Identifier::Text(word.to_owned())),
+        };
+        let pre = pre.into_iter().flat_map(|pre| pre.split('.'));
+        Some(Version {
+            numbers: numbers.try_into().ok()?,
+            pre: pre.map(identifier).collect::<Option<_>>()?,
+        })
+    }
+}
+
+impl Ord for Version {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // One that is not released yet comes before its release.
+        let released = self.pre.is_empty().cmp(&other.pre.is_empty());
+        let numbers = self.numbers.cmp(&other.numbers);
+        numbers
+            .then(released)
+            .then_with(|| self.pre.cmp(&other.pre))
+    }
+}
+
+impl PartialOrd for Version {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+fn split(text: &str, mark: char) -> (&str, Option<&str>) {
+    match text.split_once(mark) {
+        Some((before, behind)) => (before, Some(behind)),
+        None => (text, None),
+    }
+}
+
+/// Without a zero in front, and without a sign.
+fn number(text: &str) -> Option<u64> {
+    let is_plain = text == "0" || !text.starts_with(['0', '+']);
+    is_plain.then(|| text.parse().ok()).flatten()
+}
+
+fn add_versions(env: &mut Env) -> Result<(), DeclarationError> {
+    let own = Version::kind;
+    let with = || vec![Version::kind()];
+    env.add_member_overload(
+        "compareTo",
+        "podgraft_semver_compare",
+        own(),
+        with(),
+        |args| returned(compare_versions(&args)? as i64),
+    )?;
+    env.add_member_overload(
+        "isLessThan",
+        "podgraft_semver_less",
+        own(),
+        with(),
+        |args| returned(compare_versions(&args)? == Ordering::Less),
+    )?;
+    env.add_member_overload(
+        "isGreaterThan",
+        "podgraft_semver_greater",
+        own(),
+        with(),
+        |args| returned(compare_versions(&args)? == Ordering::Greater),
+    )?;
+    env.add_member_overload("major", "podgraft_semver_major", own(), vec![], |args| {
+        part(&args, 0)
+    })?;
+    env.add_member_overload("minor", "podgraft_semver_minor", own(), vec![], |args| {
+        part(&args, 1)
+    })?;
+    env.add_member_overload("patch", "podgraft_semver_patch", own(), vec![], |args| {
+        part(&args, 2)
+    })
+}
+
+fn compare_versions(args: &Args<'_, '_>) -> Result<Ordering, ExecutionError> {
+    Ok(Version::arg(args, 0)?.cmp(&Version::arg(args, 1)?))
+}
+
+fn part<'b, 'v>(args: &Args<'b, 'v>, at: usize) -> Returned<'b, 'v> {
+    returned(i64::try_from(Version::arg(args, 0)?.numbers[at]).unwrap_or(i64::MAX))
+}
+
+/// An IP address: no zone, and no IPv4 address in the form of an IPv6 one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Address(IpAddr);
+
+opaque!(Address, ADDRESS, "net.IP");
+
+impl Address {
+    fn read(text: &str) -> Option<Self> {
+        let address: IpAddr = text.parse().ok()?;
+        let is_mapped =
+            matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some());
+        (!is_mapped).then_some(Address(address))
+    }
+}
+
+fn add_addresses(env: &mut Env) -> Result<(), DeclarationError> {
+    env.add_overload(
+        "ip.isCanonical",
+        "podgraft_ip_canonical",
+        vec![STRING_TYPE],
+        |args| {
+            let text = checked_text(&args)?;
+            let address = Address::read(&text)
+                .ok_or_else(|| failed("ip.isCanonical", "the text is no ip"))?;
+            returned(address.0.to_string() == text)
+        },
+    )?;
+    let own = Address::kind;
+    env.add_overload("string", "podgraft_ip_string", vec![own()], |args| {
+        returned(Address::arg(&args, 0)?.0.to_string())
+    })?;
+    env.add_member_overload("family", "podgraft_ip_family", own(), vec![], |args| {
+        returned(if Address::arg(&args, 0)?.0.is_ipv4() {
+            4_i64
+        } else {
+            6
+        })
+    })?;
+    env.add_member_overload(
+        "isUnspecified",
+        "podgraft_ip_unspecified",
+        own(),
+        vec![],
+        |args| returned(Address::arg(&args, 0)?.0.is_unspecified()),
+    )?;
+    env.add_member_overload(
+        "isLoopback",
+        "podgraft_ip_loopback",
+        own(),
+        vec![],
+        |args| returned(Address::arg(&args, 0)?.0.is_loopback()),
+    )?;
+    env.add_member_overload(
+        "isLinkLocalUnicast",
+        "podgraft_ip_link",
+        own(),
+        vec![],
+        |args| returned(is_link_local(Address::arg(&args, 0)?.0)),
+    )?;
+    env.add_member_overload(
+        "isLinkLocalMulticast",
+        "podgraft_ip_link_many",
+        own(),
+        vec![],
+        |args| {
+            returned(match Address::arg(&args, 0)?.0 {
+                IpAddr::V4(address) => address.octets()[..3] == [224, 0, 0],
+                IpAddr::V6(address) => address.segments()[0] & 0xff0f == 0xff02,
+            })
+        },
+    )?;
+    env.add_member_overload(
+        "isGlobalUnicast",
+        "podgraft_ip_global",
+        own(),
+        vec![],
+        |args| {
+            let address = Address::arg(&args, 0)?.0;
+            let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
+            let is_other =
+                address.is_unspecified() || address.is_loopback() || address.is_multicast();
+            returned(!is_broadcast && !is_other && !is_link_local(address))
+        },
+    )
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+/// A network: an address and the number of bits that count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Network {
+    address: IpAddr,
+    bits: u32,
+}
+
+opaque!(Network, NETWORK, "net.CIDR");
+
+impl Network {
+    fn read(text: &str) -> Option<Self> {
+        let (address, bits) = text.split_once('/')?;
+        let Address(address) = Address::read(address)?;
+        let bits = u32::try_from(number(bits)?).ok()?;
+        (bits <= width(address)).then_some(Network { address, bits })
+    }
+
+    /// The address with zeros where nothing counts.
+    fn masked(&self) -> IpAddr {
+        let kept = |all: u128, width: u32| match self.bits {
+            0 => 0,
+            bits => all >> (width - bits) << (width - bits),
+        };
+        match self.address {
+            IpAddr::V4(address) => {
+                let kept = kept(u128::from(address.to_bits()), 32);
+                IpAddr::V4(u32::try_from(kept).unwrap_or_default().into())
+            }
+            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(kept(address.to_bits(), 128))),
+        }
+    }
+
+    fn contains(&self, address: IpAddr, bits: u32) -> bool {
+        let other = Network {
+            address,
+            bits: self.bits,
+        };
+        width(address) == width(self.address)
+            && bits >= self.bits
+            && other.masked() == self.masked()
+    }
+}
+
+fn width(address: IpAddr) -> u32 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+fn add_networks(env: &mut Env) -> Result<(), DeclarationError> {
+    let own = Network::kind;
+    env.add_overload("string", "podgraft_cidr_string", vec![own()], |args| {
+        let Network { address, bits } = Network::arg(&args, 0)?;
+        returned(format!("{address}/{bits}"))
+    })?;
+    env.add_member_overload(
+        "containsIP",
+        "podgraft_cidr_ip",
+        own(),
+        vec![Address::kind()],
+        |args| {
+            let Address(address) = Address::arg(&args, 1)?;
+            returned(Network::arg(&args, 0)?.contains(address, width(address)))
+        },
+    )?;
+    env.add_member_overload(
+        "containsIP",
+        "podgraft_cidr_ip_text",
+        own(),
+        vec![STRING_TYPE],
+        |args| {
+            let address = Address::read(&text_arg(&args, 1)?);
+            let Address(address) =
+                address.ok_or_else(|| failed("containsIP", "the text is no ip"))?;
+            returned(Network::arg(&args, 0)?.contains(address, width(address)))
+        },
+    )?;
+    env.add_member_overload(
+        "containsCIDR",
+        "podgraft_cidr_cidr",
+        own(),
+        vec![own()],
+        |args| {
+            let Network { address, bits } = Network::arg(&args, 1)?;
+            returned(Network::arg(&args, 0)?.contains(address, bits))
+        },
+    )?;
+    env.add_member_overload(
+        "containsCIDR",
+        "podgraft_cidr_text",
+        own(),
+        vec![STRING_TYPE],
+        |args| {
+            let other = Network::read(&text_arg(&args, 1)?);
+            let Network { address, bits } =
+                other.ok_or_else(|| failed("containsCIDR", "the text is no cidr"))?;
+            returned(Network::arg(&args, 0)?.contains(address, bits))
+        },
+    )?;
+    env.add_member_overload("ip", "podgraft_cidr_address", own(), vec![], |args| {
+        Ok(CowVal::owned(Address(Network::arg(&args, 0)?.address)))
+    })?;
+    env.add_member_overload("masked", "podgraft_cidr_masked", own(), vec![], |args| {
+        let network = Network::arg(&args, 0)?;
+        Ok(CowVal::owned(Network {
+            address: network.masked(),
+            ..network
+        }))
+    })?;
+    env.add_member_overload(
+        "prefixLength",
+        "podgraft_cidr_prefix",
+        own(),
+        vec![],
+        |args| returned(i64::from(Network::arg(&args, 0)?.bits)),
+    )
+}
+
+/// An absolute URI, or an absolute path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Url {
+    scheme: String,
+    host: String,
+    path: String,
+    query: String,
+}
+
+opaque!(Url, URL, "kubernetes.URL");
+
+impl Url {
+    fn read(text: &str) -> Option<Self> {
+        let is_visible = |char: char| !char.is_control() && char != ' ';
+        if !text.chars().all(is_visible) {
+            return None;
+        }
+        let (text, _) = split(text, '#');
+        let (scheme, rest) = match text.split_once(':') {
+            Some((scheme, rest)) if is_scheme(scheme) => (scheme.to_ascii_lowercase(), rest),
+            _ if text.starts_with('/') => (String::new(), text),
+            _ => return None,
+        };
+        let (rest, query) = split(rest, '?');
+        let (host, path) = match rest.strip_prefix("//").filter(|_| !scheme.is_empty()) {
+            Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
+            None => ("", rest),
+        };
+        let host = host.rsplit('@').next().unwrap_or_default();
+        (is_host(host) && percent_decoded(path).is_some()).then(|| Url {
+            scheme,
+            host: host.to_owned(),
+            path: path.to_owned(),
+            query: query.unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// The host's name and its port.
+    fn host_and_port(&self) -> (&str, &str) {
+        let of_name = |host: &'_ str| host.rfind(':').filter(|&at| !host[at..].contains(']'));
+        let (name, port) = match of_name(&self.host) {
+            Some(at) => (&self.host[..at], &self.host[at + 1..]),
+            None => (self.host.as_str(), ""),
+        };
+        (name.trim_start_matches('[').trim_end_matches(']'), port)
+    }
+}
+
+fn is_scheme(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic())
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+}
+
+fn is_host(host: &str) -> bool {
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some((name, port)) if name.parse::<Ipv6Addr>().is_ok() => ("", port),
+            _ => return false,
+        },
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
+    };
+    let port = port
+        .strip_prefix(':')
+        .or_else(|| port.is_empty().then_some(""));
+    port.is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
+        && !name.contains(['[', ']', '<', '>', '"', '\\', '^', '`', '{', '|', '}'])
+        && percent_decoded(name).is_some()
+}
+
+/// `None` where a `%` has no two hexadecimal digits, or what comes of it is no text.
+fn percent_decoded(text: &str) -> Option<String> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        bytes.push(match byte {
+            b'%' => {
+                let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+                let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+                rest = &rest[2..];
+                u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)?
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn add_urls(env: &mut Env) -> Result<(), DeclarationError> {
+    let own = Url::kind;
+    env.add_member_overload("getScheme", "podgraft_url_scheme", own(), vec![], |args| {
+        returned(Url::arg(&args, 0)?.scheme)
+    })?;
+    env.add_member_overload("getHost", "podgraft_url_host", own(), vec![], |args| {
+        returned(Url::arg(&args, 0)?.host)
+    })?;
+    env.add_member_overload(
+        "getHostname",
+        "podgraft_url_hostname",
+        own(),
+        vec![],
+        |args| returned(Url::arg(&args, 0)?.host_and_port().0.to_owned()),
+    )?;
+    env.add_member_overload("getPort", "podgraft_url_port", own(), vec![], |args| {
+        returned(Url::arg(&args, 0)?.host_and_port().1.to_owned())
+    })?;
+    env.add_member_overload(
+        "getEscapedPath",
+        "podgraft_url_path",
+        own(),
+        vec![],
+        |args| returned(Url::arg(&args, 0)?.path),
+    )?;
+    env.add_member_overload("getQuery", "podgraft_url_query", own(), vec![], |args| {
+        let url = Url::arg(&args, 0)?;
+        let mut query: HashMap<Key, Vec<Cel>> = HashMap::new();
+        for pair in url.query.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let text = |part: &str| percent_decoded(&part.replace('+', " "));
+            if let (Some(key), Some(value)) = (text(key), text(value)) {
+                let value = Cel::String(Arc::new(value));
+                query.entry(Key::from(key)).or_default().push(value);
+            }
+        }
+        let lists = query
+            .into_iter()
+            .map(|(key, values)| (key, Cel::List(Arc::new(values))));
+        let map = Arc::new(lists.collect());
+        returned(Cel::Map(Map { map }))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_ordered_as_semver_has_it() {
+        let order = [
+            "1.0.0-1",
+            "1.0.0-alpha",
+            "1.0.0-alpha.1",
+            "1.0.0-alpha.beta",
+            "1.0.0-rc.2",
+            "1.0.0-rc.11",
+            "1.0.0",
+            "1.0.1",
+            "1.2.0",
+            "1.10.0",
+            "2.0.0",
+        ];
+        let versions: Vec<Version> = order
+            .iter()
+            .filter_map(|text| Version::read(text))
+            .collect();
+        assert_eq!(versions.len(), order.len());
+        assert!(versions.is_sorted_by(|one, other| one < other));
+        assert_eq!(Version::read("1.0.0+a"), Version::read("1.0.0+b.1"));
+        for wrong in [
+            "1.0",
+            "v1.0.0",
+            "01.0.0",
+            "1.0.0-",
+            "1.0.0-01",
+            "1.0.0+",
+            "1.0.0-a_b",
+            "",
+            "+1.0.0",
+        ] {
+            assert_eq!(Version::read(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn addresses_and_networks_are_those_of_kubernetes() {
+        for wrong in ["::ffff:1.2.3.4", "1.2.3.04", "fe80::1%eth0", "1.2.3", ""] {
+            assert_eq!(Address::read(wrong), None, "{wrong}");
+        }
+        for wrong in [
+            "10.0.0.0",
+            "10.0.0.0/33",
+            "10.0.0.0/08",
+            "::/129",
+            "10.0.0.0/-1",
+        ] {
+            assert_eq!(Network::read(wrong), None, "{wrong}");
+        }
+        let masked = |text: &str| Network::read(text).map(|network| network.masked().to_string());
+        assert_eq!(masked("10.1.2.3/8").as_deref(), Some("10.0.0.0"));
+        assert_eq!(masked("10.1.2.3/0").as_deref(), Some("0.0.0.0"));
+        assert_eq!(masked("2001:db8::1/32").as_deref(), Some("2001:db8::"));
+        assert_eq!(masked("::1/0").as_deref(), Some("::"));
+    }
+
+    #[test]
+    fn urls_are_absolute() {
+        for wrong in [
+            "example.com",
+            "",
+            "http://a b",
+            "https://a:x/",
+            "http://[::1",
+            "/%zz",
+            ":a",
+        ] {
+            assert_eq!(Url::read(wrong), None, "{wrong}");
+        }
+        let url = Url::read("HTTPS://user@[::1]:8443/a%20b?x=1&x=2#f").expect("it is one");
+        assert_eq!(
+            (url.scheme.as_str(), url.host_and_port()),
+            ("https", ("::1", "8443"))
+        );
+        assert_eq!(
+            (url.path.as_str(), url.query.as_str()),
+            ("/a%20b", "x=1&x=2")
+        );
+        assert_eq!(Url::read("/path").map(|url| url.host), Some(String::new()));
+    }
+}
