@@ -379,23 +379,21 @@ impl<'t> Writer<'t> {
 
     fn before(&self, first: NodeId, entry: &str, edits: &mut Vec<Edit>) {
         let at = self.tree.start_with_properties(first);
+        let insert = |at: usize, text: String| Edit {
+            at: at..at,
+            text: text.into(),
+        };
+        // A compact text is one long line, whose ends are not looked for.
+        let Some(indent) = self.indent.filter(|_| own_indent(self.text, at).is_some()) else {
+            return edits.push(insert(at, format!("{entry}{}", self.style.comma())));
+        };
         let eol = line_end_at(self.text, at);
         let above = comments_above(self.text, at);
-        let edit = match self.indent.filter(|_| own_indent(self.text, at).is_some()) {
-            Some(indent) if above < line_start(self.text, at) => Edit {
-                at: above..above,
-                text: format!("{indent}{entry},{eol}").into(),
-            },
-            Some(indent) => Edit {
-                at: at..at,
-                text: format!("{entry},{eol}{indent}").into(),
-            },
-            None => Edit {
-                at: at..at,
-                text: format!("{entry}{}", self.style.comma()).into(),
-            },
-        };
-        edits.push(edit);
+        edits.push(if above < line_start(self.text, at) {
+            insert(above, format!("{indent}{entry},{eol}"))
+        } else {
+            insert(at, format!("{entry},{eol}{indent}"))
+        });
     }
 
     /// Behind an entry: on lines of their own where the entries have such, else right behind it.
@@ -410,9 +408,11 @@ impl<'t> Writer<'t> {
         };
         let comma = self.comma_behind(end);
         let line_tail = comma.map_or(end, |comma| comma + 1);
-        let rest = self.text[line_tail..line_end(self.text, line_tail)].trim_start();
-        let is_line_done = rest.is_empty() || rest.starts_with('#');
-        let Some(indent) = self.indent.filter(|_| is_line_done) else {
+        let is_line_done = || {
+            let rest = self.text[line_tail..].trim_start_matches([' ', '\t']);
+            rest.is_empty() || rest.starts_with(['#', '\n', '\r'])
+        };
+        let Some(indent) = self.indent.filter(|_| is_line_done()) else {
             let text: String = entries
                 .iter()
                 .map(|entry| format!("{}{entry}", self.style.comma()))

@@ -209,7 +209,7 @@ pub fn behind_blanks(text: &str, from: usize, column: usize, value: &Value) -> u
 /// The line end in use at an offset: that of its own line, of the line before it, or the text's first.
 pub fn line_end_at(text: &str, at: usize) -> &'static str {
     let behind = memchr::memchr(b'\n', &text.as_bytes()[at..]).map(|found| at + found);
-    match behind.or_else(|| text[..at].rfind('\n')) {
+    match behind.or_else(|| memchr::memrchr(b'\n', &text.as_bytes()[..at])) {
         Some(end) if end > 0 && text.as_bytes()[end - 1] == b'\r' => "\r\n",
         Some(_) => "\n",
         None => line_end_of(text),
@@ -217,7 +217,7 @@ pub fn line_end_at(text: &str, at: usize) -> &'static str {
 }
 
 fn line_end_of(text: &str) -> &'static str {
-    match text.find('\n') {
+    match memchr::memchr(b'\n', text.as_bytes()) {
         Some(at) if at > 0 && text.as_bytes()[at - 1] == b'\r' => "\r\n",
         _ => "\n",
     }
