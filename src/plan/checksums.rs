@@ -336,7 +336,7 @@ impl Summing<'_, '_> {
             Ok(()) => Ok(key),
             Err(rule) => {
                 let message = format!("the annotation `{key}` for the {} {rule}", name.title());
-                let help = "shorten the name: `checksum/${ref.kind}-${dnsLabel(ref.name)}`";
+                let help = "shorten it: `checksum/${dnsLabel(ref.kind + '-' + ref.name)}`";
                 Err(self
                     .at(Diagnostic::error(Code::Invalid, message))
                     .help(help))

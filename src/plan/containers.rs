@@ -51,9 +51,17 @@ impl<'t> Planner<'_, 't> {
                     "{} would never complete with the sidecar `{name}` among its containers",
                     self.workload.title()
                 );
+                // Resources of other operators have no word for it.
+                let help = match self.policy.kind() {
+                    None => "use `type: Native`, which ends with the others".to_owned(),
+                    Some(_) => format!(
+                        "an InjectionPolicy can say `type: Native`, which ends with the others; `podgraft policy \
+                         convert {}`, with the same flags, makes one of it",
+                        self.policy.text.name
+                    ),
+                };
                 Err(Box::new(
-                    self.problem(Code::Invalid, message, item)
-                        .help("use `type: Native`, which ends with the others"),
+                    self.problem(Code::Invalid, message, item).help(help),
                 ))
             }
             SidecarType::Container => self.container(ListKey::Containers, item, position),

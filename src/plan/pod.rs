@@ -358,6 +358,8 @@ impl<'t> Planner<'_, 't> {
         leaves(&item.value, &mut Vec::new(), &mut |path, value| {
             fields.push((path.to_vec(), value.clone()))
         });
+        // A `{}` is a leaf, too: of nothing, at the top.
+        fields.retain(|(path, _)| !path.is_empty());
         for (path, value) in fields {
             let at = self.inject.pod_spec_places.get(&path).cloned();
             let own = Item {

@@ -121,7 +121,7 @@ impl Document<'_> {
         };
         let diagnostic = match problem.kind {
             ProblemKind::UnknownField => self.key_error(Code::UnknownField, &problem.path, message),
-            ProblemKind::WrongType | ProblemKind::Unquoted => {
+            ProblemKind::WrongType | ProblemKind::NoSuchWord | ProblemKind::Unquoted => {
                 self.error(Code::WrongType, &problem.path, message)
             }
             ProblemKind::Missing => self.error(Code::BadPolicy, &problem.path, message),

@@ -35,6 +35,8 @@ pub enum ProblemKind {
     UnknownField,
     /// The value has another type than its field.
     WrongType,
+    /// A text that is none of the words of its field.
+    NoSuchWord,
     /// A scalar that quotes would make the string that is wanted.
     Unquoted,
     /// A required key is not there.
@@ -173,7 +175,7 @@ impl Walk {
         if !words.contains(&text) {
             let help = nearest(text, words.iter().copied()).map(did_you_mean);
             self.report(
-                ProblemKind::WrongType,
+                ProblemKind::NoSuchWord,
                 format!("{name} must be {}, not `{text}`", one_of(words)),
                 help,
             );

@@ -296,7 +296,7 @@ pub fn check_function(name: &str) -> Result<(), Fault> {
         Some(function) if function.is_macro => Err(Fault::new(
             Code::BadExpression,
             format!("`{name}` is called in a way that it does not have"),
-            format!("write `{}`", function.signature),
+            format!("write `{}`", function.signature.replace("), ", ")` or `")),
         )),
         Some(_) => Ok(()),
         None => {

@@ -225,6 +225,8 @@ impl<'c> Check<'c> {
         };
         if !is_operator && let Err(fault) = check_function(&name) {
             self.faults.push(fault);
+            // What it would have brought in is not known, either.
+            return;
         }
         if name == "lookup" {
             self.lookup(call);

@@ -16,6 +16,9 @@ use crate::yaml::value::{Path, Step};
 
 const TEXT_ONLY: &str = "a parameter is text: for a number write `${int(params.NAME)}`, for a boolean `${bool(params.NAME)}`";
 
+const WRITE_OUT: &str =
+    "write the value itself: only values under `inject` and `generate` take `${...}`";
+
 /// Texts with expressions.
 #[derive(Debug, Default)]
 pub(super) struct Unfilled {
@@ -111,19 +114,16 @@ pub(super) fn fill_in(
         {
             continue;
         }
-        let is_text = problem.kind == ProblemKind::WrongType
-            && problem
-                .path
-                .get(&document.value)
-                .is_some_and(Value::is_string)
-            && document
-                .written(&problem.path)
-                .is_some_and(template::has_expression);
+        let text = problem.path.get(&document.value).and_then(Value::as_str);
+        let is_computed = document
+            .written(&problem.path)
+            .is_some_and(template::has_expression);
         let diagnostic = document.problem(&problem);
-        problems.push(if is_text {
-            diagnostic.help(TEXT_ONLY)
-        } else {
-            diagnostic
+        problems.push(match (text.filter(|_| is_computed), problem.kind) {
+            // Outside of what is filled in.
+            (Some(text), _) if template::has_expression(text) => diagnostic.help(WRITE_OUT),
+            (Some(_), ProblemKind::WrongType) => diagnostic.help(TEXT_ONLY),
+            _ => diagnostic,
         });
     }
     unfilled.evaluated = filled;
