@@ -489,7 +489,7 @@ fn copies_that_double_are_refused() {
         };
         (0..count).map(line).collect()
     };
-    let text = deployment("a", "    metadata: {annotations: {x: y}}\n");
+    let text = deployment("a", "    metadata: {annotations: {x: z}}\n");
     // Fewer are refused as well: the next run would double them all again.
     for (count, words) in [
         (14, "would change its own result again"),

@@ -218,21 +218,14 @@ pub fn leaves(value: &Value, path: &mut Vec<String>, call: &mut dyn FnMut(&[Stri
     }
 }
 
-/// A key below a node that is a boolean to readers of YAML 1.1, as `n` and `on` are.
+/// A key below a node that is a boolean to readers of YAML 1.1, as `n` and `on` are. What an alias stands for is looked
+/// at where it is written.
 pub fn boolean_key(tree: &Tree<'_>, node: NodeId) -> Option<NodeId> {
-    let is_boolean = |key: NodeId| matches!(scalar_value(tree, key), Ok(Value::Bool(_)));
-    if tree.kind(node).is_mapping() {
-        let mut entries = tree.entries(node);
-        return entries.find_map(|(key, value)| match is_boolean(key) {
-            true => Some(key),
-            false => boolean_key(tree, value),
-        });
-    }
-    let items = tree.kind(node).is_sequence().then(|| tree.items(node));
-    items
-        .into_iter()
-        .flatten()
-        .find_map(|item| boolean_key(tree, item))
+    let is_boolean = |key: &NodeId| matches!(scalar_value(tree, *key), Ok(Value::Bool(_)));
+    (node.0..tree.after(node).0)
+        .map(NodeId)
+        .filter(|&node| tree.kind(node).is_mapping())
+        .find_map(|mapping| tree.children(mapping).step_by(2).find(is_boolean))
 }
 
 /// A key as JSON has it: `8080` and `yes` are the strings "8080" and "true", as for `kubectl`. `None` for what is

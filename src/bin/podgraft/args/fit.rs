@@ -132,7 +132,7 @@ fn one(name: &str) -> Option<Command> {
         return Some(Bare::command());
     }
     let (name, augment) = OFTEN.iter().find(|(often, _)| *often == name)?;
-    Some(Bare::command().subcommand(augment(Command::new(*name))))
+    Some(Bare::command().subcommand(augment(Command::default().name(*name))))
 }
 
 /// Reads the command line, or ends with what is wrong with it.
