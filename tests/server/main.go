@@ -121,6 +121,10 @@ func judge(text []byte) (faults []string, known bool) {
 	context = request.WithRequestInfo(context, &request.RequestInfo{
 		IsResourceRequest: true, Verb: "create", APIGroup: group.Group, APIVersion: group.Version,
 	})
+	// The ServiceAccount admission plugin does this before an object is validated.
+	if pod, ok := object.(*core.Pod); ok && pod.Spec.ServiceAccountName == "" {
+		pod.Spec.ServiceAccountName = "default"
+	}
 	// What an exported object may have, and no new one.
 	metadata.SetResourceVersion("")
 	rest.FillObjectMetaSystemFields(metadata)
