@@ -28,6 +28,11 @@ pub(super) fn changed_since(workload: &Workload<'_>, policy: &str, path: &str) -
 
 pub(super) fn unreadable(why: &Unreadable, place: Place) -> Diagnostic {
     let (message, help) = match why {
+        Unreadable::Ambiguous => (
+            "this record cannot be read: readers disagree about some value in the object"
+                .to_owned(),
+            "take out the key that stands twice, or the tag that Kubernetes does not know",
+        ),
         Unreadable::Damaged(what) => (
             format!("this record cannot be read: {what}"),
             "restore the annotation from the file's history, or take it off together with what was injected",

@@ -138,7 +138,7 @@ impl<'a> ResourceList<'a> {
             "the functionConfig is a `{kind}` of `{api_version}`, which podgraft does not know"
         );
         let help = format!(
-            "write an InjectionPolicy, a {FUNCTION_KIND}, or a ConfigMap with the key `policy`"
+            "write an InjectionPolicy, a {FUNCTION_KIND}, or a ConfigMap whose `policy` names files or `builtin:` policies"
         );
         let at = self.source.place(tree.span(node));
         Err(Box::new(

@@ -178,6 +178,8 @@ pub type TextPlace = (usize, usize, String, String);
 pub enum Unreadable {
     /// It is no record.
     Damaged(String),
+    /// The object around it has a value that readers disagree about.
+    Ambiguous,
     /// A later podgraft wrote it.
     Version(u32),
 }

@@ -78,12 +78,7 @@ pub fn read_record(
         .ok_or_else(|| (at, Unreadable::Damaged("it is no text".to_owned())))?;
     let record = Record::read(text).map_err(|why| (at, why))?;
     let value = to_value(tree, object);
-    let value = value.map_err(|_| {
-        (
-            at,
-            Unreadable::Damaged("readers disagree about the object".to_owned()),
-        )
-    })?;
+    let value = value.map_err(|_| (at, Unreadable::Ambiguous))?;
     Ok(Some(Recorded {
         node: object,
         at,
