@@ -191,6 +191,15 @@ impl Case {
                 "edits without a policy"
             );
         }
+        // What the fuzz target `pair` begins with: flags are left out.
+        if let Some(Ok(policies)) = self
+            .read("policy.yaml")
+            .map(|text| promises::policies(std::str::from_utf8(&text).expect("it is UTF-8")))
+            && let input = self.input()
+            && std::str::from_utf8(&input).is_ok()
+        {
+            promises::check(&input, &policies);
+        }
         let is_plain = self.args.is_empty() && self.command.join(" ") == APPLY;
         let Some(expected) = self.read(&self.expected_file()).filter(|_| is_plain) else {
             return Ok(());

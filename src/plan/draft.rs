@@ -5,6 +5,7 @@
 //! the edit stage writes it, verification compares the output with it.
 
 mod open;
+mod settle;
 
 use serde_json::{Map, Value};
 use std::borrow::Cow;

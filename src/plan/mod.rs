@@ -309,6 +309,9 @@ impl<'r, 't> Run<'r, 't> {
 
     /// Marker and record, what came of each policy, and what was wrong before.
     fn finish(&self, planned: &mut Planned<'t>, recording: Option<Recording>) {
+        if recording.is_none() {
+            settle(planned);
+        }
         if self.earlier.is_none() {
             let stale = stale_marks(self.workload, self.policies, planned);
             planned.diagnostics.extend(stale);
@@ -368,6 +371,26 @@ impl<'r, 't> Run<'r, 't> {
             report.is_older = is_older(&report.policy, planned.record.as_ref(), earlier);
         }
         report_dropped(planned, self.policies, earlier, self.options);
+    }
+}
+
+/// Leaves out what comes to nothing: what one policy takes away and another puts back stays as it is.
+fn settle(planned: &mut Planned<'_>) {
+    if !planned.draft.is_changed() {
+        return;
+    }
+    planned.draft.settle();
+    if planned.draft.is_changed() {
+        return;
+    }
+    for report in &mut planned.policies {
+        let Outcome::Injected(changes) = &mut report.outcome else {
+            continue;
+        };
+        changes.retain(|change| matches!(change, Change::Generated { .. }));
+        if changes.is_empty() {
+            report.outcome = Outcome::UpToDate;
+        }
     }
 }
 

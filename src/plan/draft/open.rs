@@ -222,14 +222,14 @@ impl Draft<'_> {
         }
     }
 
-    fn fields(&mut self, id: OpenId) -> &mut Vec<Field> {
+    pub(super) fn fields(&mut self, id: OpenId) -> &mut Vec<Field> {
         match &mut self.opened[id.0] {
             Opened::Mapping { fields, .. } => fields,
             Opened::List { .. } => unreachable!("a list was opened as a mapping"),
         }
     }
 
-    fn list_items(&mut self, id: OpenId) -> &mut Vec<Part> {
+    pub(super) fn list_items(&mut self, id: OpenId) -> &mut Vec<Part> {
         match &mut self.opened[id.0] {
             Opened::List { items, .. } => items,
             Opened::Mapping { .. } => unreachable!("a mapping was opened as a list"),
