@@ -232,7 +232,9 @@ codes! {
     ChangedSince = "changed-since",
     /// A workload is marked as injected, and nothing in it says what was injected: `undo` cannot take it out.
     NoRecord = "no-record",
-    /// The annotation `podgraft.dev/record` is not what podgraft wrote there.
+    /// Undo of what was written would give back the values and not every byte.
+    InexactUndo = "inexact-undo",
+    /// A record, in `podgraft.lock` or the annotation `podgraft.dev/record`, is not what podgraft wrote there.
     BadRecord = "bad-record",
     /// An object of a kind that podgraft does not know holds something shaped like a pod template.
     UnknownKind = "unknown-kind",

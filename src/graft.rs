@@ -1,6 +1,7 @@
 //! The pipeline: one file's text and the policies in, edits and a report out.
 
 pub mod across;
+mod adopt;
 pub mod against;
 mod authors;
 mod check;
@@ -12,6 +13,7 @@ mod orphans;
 mod outlined;
 pub mod passing;
 pub mod prove;
+mod read_records;
 mod record_refusals;
 mod recorded;
 mod refusals;
@@ -74,7 +76,11 @@ pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Option
     }
     let mut report = graft_on_threads(NonZeroUsize::MIN, name, text, policies, options, &inventory);
     Settling::default().settle(&mut report);
-    let unproven = prove::retire_proven(&mut [(Arc::clone(name), text, &mut report)], options);
+    let unproven = prove::retire_proven(
+        &mut [(Arc::clone(name), text, &mut report)],
+        options,
+        inventory.locks(),
+    );
     report
         .diagnostics
         .extend(unproven.into_iter().chain(problems));

@@ -15,6 +15,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::group_of;
 use crate::policy::expression::ObjectKinds;
 use crate::policy::{Filter, Generate, OptFrom, Policy, Rule};
+use crate::record::lock::Locks;
 use crate::report::{Companion, ObjectName};
 use crate::source::Place;
 use asked::Asked;
@@ -132,6 +133,8 @@ pub enum Standing {
 pub struct Inventory {
     /// Where ConfigMaps and Secrets stand in the manifests, to be read when one is asked for.
     pub index: OptionalIndex,
+    /// What earlier runs put into the files, as their lock files say.
+    locks: Arc<Locks>,
     namespaces: BTreeMap<String, Known<NamespaceMeta>>,
     data: BTreeMap<DataName, Known<Data>>,
     objects: BTreeMap<ObjectName, Known<Arc<Value>>>,
@@ -258,6 +261,19 @@ impl Inventory {
     /// Whether the texts say nothing that was asked for.
     pub fn is_empty(&self) -> bool {
         self.namespaces.is_empty() && self.data.is_empty() && self.objects.is_empty()
+    }
+
+    /// Adds what the lock files of the run say.
+    pub fn add_locks(&mut self, locks: Arc<Locks>) {
+        let generated = locks.generated();
+        let generated = generated.map(|(name, digest)| (name.clone(), digest.clone()));
+        self.recorded.extend(generated);
+        self.locks = locks;
+    }
+
+    /// What the lock files of the run say.
+    pub fn locks(&self) -> &Arc<Locks> {
+        &self.locks
     }
 
     /// Adds what other texts say.

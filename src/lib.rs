@@ -19,6 +19,7 @@ pub mod krm;
 pub mod lint;
 pub mod manifest;
 pub mod options;
+pub mod ownership;
 pub mod patches;
 pub mod plan;
 pub mod policy;

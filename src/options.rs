@@ -28,6 +28,9 @@ pub struct Options {
     pub marker: bool,
     /// Write `podgraft.dev/record` beside it. A record that is there is kept true whatever this says.
     pub record: bool,
+    /// Report what was done to each workload for the lock file ([`FileReport::records`](crate::report::FileReport)).
+    /// Records that stand in annotations are taken out of these.
+    pub lock: bool,
     /// `--policy-set`: noted with the policies, and the set of `--prune`.
     pub set: Option<String>,
     /// Which policies of a workload's record are taken out, beside the given ones that no longer apply.
@@ -76,6 +79,7 @@ impl Default for Options {
             kube_minor: None,
             marker: true,
             record: false,
+            lock: false,
             set: None,
             take_out: TakeOut::Nothing,
             force: false,
@@ -99,6 +103,16 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Whether what is done is written down.
+    pub fn is_recording(&self) -> bool {
+        self.marker && (self.record || self.lock)
+    }
+
+    /// Whether a record belongs into an annotation, where an earlier one stands there or not.
+    pub fn annotates(&self, is_annotated: bool) -> bool {
+        self.record || is_annotated && !self.lock
+    }
+
     /// The namespace of what states none in a file.
     pub fn namespace_in(&self, file: &str) -> Option<&str> {
         let of_folder = self

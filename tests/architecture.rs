@@ -9,6 +9,7 @@ const ORDER: &[&str] = &[
     "glob",
     "diagnostic",
     "yaml",
+    "ownership",
     "report",
     "dangers",
     "options",

@@ -369,7 +369,10 @@ fn in_place_replaces_only_files_that_change() {
             .unwrap(),
         before
     );
-    assert_eq!(place.files(), ["m/a.yaml", "m/b.yaml", "policy.yaml"]);
+    assert_eq!(
+        place.files(),
+        ["m/a.yaml", "m/b.yaml", "m/podgraft.lock", "policy.yaml"]
+    );
     let first = place.read("m/a.yaml");
     assert_exit(&place.run(&["apply", "-i", "-p", "policy.yaml", "m"]), 0);
     assert_eq!(place.read("m/a.yaml"), first);

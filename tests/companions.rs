@@ -332,7 +332,7 @@ fn what_is_generated_no_longer_goes_whichever_way_the_text_comes() {
     let run = |args: &[&str]| {
         podgraft(
             folder.path(),
-            &[&["apply", "-q", "--diagnostics", "short"], args].concat(),
+            &[&["apply", "-q", "--record", "--diagnostics", "short"], args].concat(),
         )
     };
     assert!(
@@ -347,7 +347,7 @@ fn what_is_generated_no_longer_goes_whichever_way_the_text_comes() {
     let stream = run(&["-p", "policy.yaml", "--stream", "manifests/a.yaml"]);
     let mut held = Command::new(env!("CARGO_BIN_EXE_podgraft"));
     let stdin = fs::File::open(folder.path().join("manifests/a.yaml")).expect("it is there");
-    held.args(["apply", "-q", "-p", "policy.yaml"])
+    held.args(["apply", "-q", "--record", "-p", "policy.yaml"])
         .current_dir(folder.path())
         .stdin(stdin);
     let held = held.output().expect("the program runs");
@@ -447,7 +447,7 @@ spec:
         );
         String::from_utf8(output.stdout).expect("it is text")
     };
-    run(&["apply", "--in-place", "-p", "agent.yaml"]);
+    run(&["apply", "--in-place", "--record", "-p", "agent.yaml"]);
     let file = folder.path().join("manifests/all.yaml");
     let injected = fs::read_to_string(&file).expect("it was written");
     // podgraft does not know the first one any more, which still needs the object behind it.

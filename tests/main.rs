@@ -22,6 +22,7 @@ mod hosts;
 mod large;
 mod limits;
 mod lint;
+mod lock;
 mod mistakes;
 mod mutation;
 mod opentelemetry;

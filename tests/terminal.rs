@@ -39,7 +39,7 @@ fn without_colours(text: &str) -> String {
     })
 }
 
-const DIFF: &str = "diff -p policy.yaml input.yaml";
+const DIFF: &str = "diff --record -p policy.yaml input.yaml";
 
 #[test]
 fn long_lines_are_folded_between_words_and_records_are_cut() {
@@ -85,8 +85,8 @@ fn colours_are_there_unless_somebody_minds() {
             .expect("it is there")
             .contains(green)
     );
-    let piped =
-        on_terminal(80, &[], "diff -q -p policy.yaml input.yaml | cat").expect("it is there");
+    let piped = on_terminal(80, &[], "diff -q --record -p policy.yaml input.yaml | cat")
+        .expect("it is there");
     assert!(
         !piped.contains('\u{1b}') && piped.contains("\"marker\":{\"made\""),
         "a patch for programs: {piped}"

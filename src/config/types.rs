@@ -199,9 +199,9 @@ pub struct OpenTelemetry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum Record {
-    /// With `--in-place`.
+    /// With `--in-place`, in `podgraft.lock`.
     InPlace,
-    /// By every run.
+    /// By every run, in annotations.
     Always,
     /// Not at all.
     Never,

@@ -6,8 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::manifest::object::{Object, Within};
+use crate::ownership::Room;
 use crate::plan::draft::{Draft, Opened, Part, Refusal};
-use crate::report::{CompanionText, Edit, Room};
+use crate::report::{CompanionText, Edit};
 use crate::yaml::tree::{Kind, NodeId, Tree};
 
 use super::emit::{Entry, FlowStyle, block_fields, flow_lines, flow_value, needs_line_end};

@@ -18,7 +18,12 @@ impl Chunk<'_, '_> {
                 self.all(|| Outcome::Skipped(Skip::because("not among those of --workload"))),
             );
         }
-        let orphans = orphans(workload, self.setting.options);
+        let orphans = orphans(
+            workload,
+            self.setting.policies,
+            self.setting.options,
+            self.setting.inventory.locks(),
+        );
         self.add_diagnostics(orphans, workload);
         let refused = refuse_workload(workload)?;
         self.report.diagnostics.push(refused);

@@ -5,12 +5,19 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::options::Options;
 use crate::plan::recording::is_dropped;
+use crate::policy::Policy;
+use crate::record::lock::Locks;
 use crate::record::words::undo_command;
 use crate::record::{MARKER, PolicyRecord};
-use crate::undo::read_record;
+use crate::undo::{locked_record, read_record};
 
 /// A warning for each policy that is not given. A policy of another set is another run's.
-pub(super) fn orphans(workload: &Workload<'_>, options: &Options) -> Vec<Diagnostic> {
+pub(super) fn orphans(
+    workload: &Workload<'_>,
+    policies: &[Policy],
+    options: &Options,
+    locks: &Locks,
+) -> Vec<Diagnostic> {
     let Some(given) = &options.given else {
         return Vec::new();
     };
@@ -22,13 +29,15 @@ pub(super) fn orphans(workload: &Workload<'_>, options: &Options) -> Vec<Diagnos
         return Vec::new();
     };
     let recorded = match read_record(tree, workload.object.node) {
-        Ok(recorded) => recorded.map(|one| one.record.policies),
+        Ok(recorded) => recorded
+            .or_else(|| locked_record(workload, locks))
+            .map(|one| one.record.policies),
         // A record that cannot be read is refused elsewhere.
         Err(_) => return Vec::new(),
     };
     let has_record = recorded.is_some();
     let marked = tree.scalar(marker).unwrap_or_default().split(',');
-    let policies = recorded.unwrap_or_else(|| {
+    let found = recorded.unwrap_or_else(|| {
         let named = |name: &str| PolicyRecord {
             policy: name.trim().to_owned(),
             set: options.set.clone(),
@@ -37,7 +46,11 @@ pub(super) fn orphans(workload: &Workload<'_>, options: &Options) -> Vec<Diagnos
         marked.map(named).collect()
     });
     let is_orphan = |policy: &&PolicyRecord| {
-        let is_given = policy.policy.is_empty() || given.contains(&policy.policy);
+        let name = &policy.policy;
+        let mut renamed = policies
+            .iter()
+            .filter_map(|given| given.renamed_from.as_ref());
+        let is_given = name.is_empty() || given.contains(name) || renamed.any(|old| old == name);
         let goes = has_record && is_dropped(policy, options);
         !is_given && !goes && policy.set == options.set
     };
@@ -52,7 +65,7 @@ pub(super) fn orphans(workload: &Workload<'_>, options: &Options) -> Vec<Diagnos
             .of_policy(name.as_str())
             .help(way_out(workload, name, has_record))
     };
-    policies.iter().filter(is_orphan).map(warn).collect()
+    found.iter().filter(is_orphan).map(warn).collect()
 }
 
 fn way_out(workload: &Workload<'_>, name: &str, has_record: bool) -> String {

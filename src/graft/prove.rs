@@ -9,12 +9,14 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::Inventory;
 use crate::options::{Options, TakeOut};
 use crate::record::Texts;
+use crate::record::lock::Locks;
 use crate::record::{Changed, Leniency, RECORD};
 use crate::report::{Edit, FileReport, splice, splice_text};
 use crate::source::Source;
 use crate::undo::{Obstacle, Recorded, Stripped, objects_of, places_between, read_record, strip};
 use crate::yaml::parse::parse;
 use crate::yaml::tree::NodeId;
+use crate::yaml::value::to_value;
 
 use super::record_refusals::changed_since;
 use super::recorded::{Pair, Pending, Wanted, flat};
@@ -31,10 +33,14 @@ impl Chunk<'_, '_> {
     ) -> Option<Vec<Option<Texts>>> {
         let output = match String::from_utf8(splice(pair.source.text.as_bytes(), &flat(edits))) {
             Ok(output) => output,
-            Err(_) => return self.unproven(pair, pending, "it is not UTF-8"),
+            Err(_) => {
+                self.unproven(pair, pending, "it is not UTF-8");
+                return None;
+            }
         };
         let Ok(tree) = parse(&output) else {
-            return self.unproven(pair, pending, "it cannot be parsed");
+            self.unproven(pair, pending, "it cannot be parsed");
+            return None;
         };
         let own = objects_of(pair.tree, self.setting.kinds);
         let of = |at: usize| {
@@ -42,18 +48,26 @@ impl Chunk<'_, '_> {
                 .iter()
                 .find(|one| own.get(at) == Some(&one.workload.object.node))
         };
-        let has_record = |at: usize| of(at).is_some_and(|one| one.record.is_some());
         let mut recorded = Vec::new();
         for (at, node) in objects_of(&tree, self.setting.kinds)
             .into_iter()
             .enumerate()
         {
-            recorded.extend(
-                read_record(&tree, node)
-                    .ok()
-                    .flatten()
-                    .filter(|_| has_record(at)),
-            );
+            let Some(record) = of(at).and_then(|one| one.record.as_ref()) else {
+                continue;
+            };
+            let annotated = read_record(&tree, node).ok().flatten();
+            let beside = || {
+                Some(Recorded {
+                    node,
+                    at: node,
+                    is_annotated: false,
+                    from: None,
+                    record: record.clone(),
+                    value: to_value(&tree, node).ok()?,
+                })
+            };
+            recorded.extend(annotated.or_else(beside));
         }
         let undo = |recorded: &[Recorded]| {
             strip(
@@ -103,13 +117,15 @@ impl Chunk<'_, '_> {
                 recorded.iter_mut().for_each(|one| one.record.text = None)
             }
             Err(obstacle) => {
-                return self.unproven(pair, pending, &format!("it cannot be undone: {obstacle:?}"));
+                self.unproven(pair, pending, &format!("{obstacle:?}"));
+                return None;
             }
         }
         match undo(&recorded).and_then(|undone| compare(&undone).map_err(Obstacle::Wrong)) {
             Ok(texts) => Some(texts),
             Err(obstacle) => {
-                self.unproven(pair, pending, &format!("it cannot be undone: {obstacle:?}"))
+                self.unproven(pair, pending, &format!("{obstacle:?}"));
+                None
             }
         }
     }
@@ -126,12 +142,7 @@ impl Chunk<'_, '_> {
     }
 
     /// Beside what somebody changed since it was injected this is no wonder; else it is a bug.
-    pub(super) fn unproven<T>(
-        &mut self,
-        pair: &Pair<'_, '_>,
-        pending: &[Pending<'_>],
-        what: &str,
-    ) -> Option<T> {
+    pub(super) fn unproven(&mut self, pair: &Pair<'_, '_>, pending: &[Pending<'_>], what: &str) {
         let before = self.report.diagnostics.len();
         for (recorded, taken) in pair.recorded.iter().zip(&pair.stripped.taken) {
             let workload = pending
@@ -144,27 +155,38 @@ impl Chunk<'_, '_> {
             self.report.diagnostics.extend(problems);
         }
         if self.report.diagnostics.len() == before {
-            let message = format!("the record of what was injected is not right: {what}");
-            let problem = Diagnostic::error(Code::Internal, message)
-                .at(pair.source.place(0..0), "in this document");
-            let problem = problem
-                .help("this is a bug of podgraft; nothing was written. --no-record avoids it");
-            self.report.diagnostics.push(problem);
+            self.report
+                .diagnostics
+                .push(inexact(what).at(pair.source.place(0..0), "in this document"));
         }
-        None
     }
 }
 
+/// What a run writes is right all the same: only what undo makes of it is not what stood there.
+fn inexact(what: &str) -> Diagnostic {
+    let message = format!("undo of what is written here would not give back every byte: {what}");
+    Diagnostic::warning(Code::InexactUndo, message)
+        .help("commit before the run, so that the history has the bytes; this is a gap in podgraft, please report it")
+}
+
 /// Takes out what no workload of the run needs any more, and proves the whole of it.
-pub fn retire_proven(files: &mut [RunFile<'_>], options: &Options) -> Option<Diagnostic> {
+pub fn retire_proven(
+    files: &mut [RunFile<'_>],
+    options: &Options,
+    locks: &Arc<Locks>,
+) -> Option<Diagnostic> {
     retire(files, options);
-    prove_companions(files, options)
+    prove_companions(files, options, locks)
 }
 
 /// Undoes the whole run where it wrote objects beside workloads, or took them out: what comes of it must be what undoing
 /// the input comes to. Nothing is wrong where something was refused already, and nothing can be said where a workload
 /// has no record, as beside others that an earlier run recorded.
-fn prove_companions(files: &[RunFile<'_>], options: &Options) -> Option<Diagnostic> {
+fn prove_companions(
+    files: &[RunFile<'_>],
+    options: &Options,
+    locks: &Arc<Locks>,
+) -> Option<Diagnostic> {
     let is_wrong = files
         .iter()
         .any(|(.., report)| report.diagnostics.iter().any(Diagnostic::is_error));
@@ -183,11 +205,11 @@ fn prove_companions(files: &[RunFile<'_>], options: &Options) -> Option<Diagnost
     let inputs = own
         .iter()
         .map(|(name, text, _)| (Arc::clone(name), text.to_vec()));
-    let before = match own
-        .iter()
-        .any(|(_, text, _)| memmem::find(text, RECORD.as_bytes()).is_some())
-    {
-        true => undone(inputs.collect(), options),
+    let has_record = |(name, text, _): &&RunFile<'_>| {
+        memmem::find(text, RECORD.as_bytes()).is_some() || locks.has_file(name)
+    };
+    let before = match own.iter().any(has_record) {
+        true => undone(inputs.collect(), options, Arc::clone(locks)),
         false => Some(inputs.map(|(_, text)| text).collect()),
     };
     // What somebody changed since cannot be undone before the run, either.
@@ -195,7 +217,10 @@ fn prove_companions(files: &[RunFile<'_>], options: &Options) -> Option<Diagnost
     let outputs = own
         .iter()
         .map(|(name, text, report)| (Arc::clone(name), splice(text, &report.edits)));
-    let after = undone(outputs.collect(), options);
+    let mut locks_after = Locks::clone(locks);
+    let records = files.iter();
+    locks_after.put_all(records.map(|(name, _, report)| (&**name, report.records.as_slice())));
+    let after = undone(outputs.collect(), options, Arc::new(locks_after));
     let at = match &after {
         Some(after) => before
             .iter()
@@ -204,17 +229,18 @@ fn prove_companions(files: &[RunFile<'_>], options: &Options) -> Option<Diagnost
         None => 0,
     };
     let (name, text, _) = own[at];
-    let message = format!(
-        "undo would not give back the bytes of `{name}` beside the objects that are generated"
-    );
-    let problem = Diagnostic::error(Code::Internal, message);
     let place = Source::new(Arc::clone(name), &String::from_utf8_lossy(text)).place(0..0);
-    let problem = problem.at(place, "in this file");
-    Some(problem.help("this is a bug of podgraft; nothing was written. --no-record avoids it"))
+    Some(
+        inexact("the bytes differ beside the objects that are generated").at(place, "in this file"),
+    )
 }
 
 /// The texts without what their records say; `None` where that is refused.
-fn undone(texts: Vec<(Arc<str>, Vec<u8>)>, options: &Options) -> Option<Vec<Vec<u8>>> {
+fn undone(
+    texts: Vec<(Arc<str>, Vec<u8>)>,
+    options: &Options,
+    locks: Arc<Locks>,
+) -> Option<Vec<Vec<u8>>> {
     let Options {
         namespace,
         pod_templates,
@@ -229,15 +255,10 @@ fn undone(texts: Vec<(Arc<str>, Vec<u8>)>, options: &Options) -> Option<Vec<Vec<
         details: false,
         ..Options::default()
     };
+    let mut inventory = Inventory::default();
+    inventory.add_locks(locks);
     let graft = |name, text: &[u8]| {
-        graft_on_threads(
-            NonZeroUsize::MIN,
-            name,
-            text,
-            &[],
-            &options,
-            &Inventory::default(),
-        )
+        graft_on_threads(NonZeroUsize::MIN, name, text, &[], &options, &inventory)
     };
     let mut reports: Vec<FileReport> = texts.iter().map(|(name, text)| graft(name, text)).collect();
     let files = texts.iter().zip(&mut reports);

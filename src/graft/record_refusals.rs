@@ -64,13 +64,13 @@ pub(super) fn without_record(workload: &Workload<'_>, options: &Options) -> Opti
         _ => true,
     };
     let message = format!(
-        "{} is marked as injected and has no record of it, so it cannot be undone",
+        "{} is marked as injected and has no record of it, so it is not undone",
         workload.title()
     );
-    let problem =
-        Diagnostic::error(Code::NoRecord, message).at(workload.place(marker), "injected by these");
+    let problem = Diagnostic::warning(Code::NoRecord, message)
+        .at(workload.place(marker), "injected by these");
     is_meant.then(|| {
-        problem.help("restore the file from its history; `apply --in-place` and `apply --record` write a record")
+        problem.help("restore the file from its history, or run `apply --in-place` with the policies that injected it: it records what is as they want it")
     })
 }
 

@@ -6,8 +6,9 @@ use serde_json::Value;
 use std::sync::LazyLock;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::manifest::object::{Found, Object, find_objects};
+use crate::manifest::object::{Found, find_objects};
 use crate::manifest::pod::Workload;
+use crate::ownership::{RecordedWorkload, Room};
 use crate::plan::draft::Draft;
 use crate::plan::metrics::metrics_port;
 use crate::plan::patch::patch_of;
@@ -15,15 +16,15 @@ use crate::plan::reconcile::reconcile;
 use crate::plan::recording::{Earlier, is_dropped, write_record};
 use crate::plan::{plan, refusal_diagnostic};
 use crate::record::{Changed, Leniency, MARKER, RECORD, Record, arrange};
-use crate::report::{Companion, Edit, Outcome, PolicyReport, Room};
+use crate::report::{Companion, Edit, Outcome, PolicyReport};
 use crate::source::{Place, Source};
-use crate::undo::{Recorded, Stripped, objects_of, read_record, strip};
+use crate::undo::{Recorded, Stripped, objects_of, strip};
 use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::Chunk;
 use super::check::check;
-use super::record_refusals::{changed_since, explain, unreadable, without_record};
+use super::record_refusals::{changed_since, explain, without_record};
 use super::refusals::{refuse_pod, untyped};
 use super::retire::generated;
 
@@ -36,6 +37,10 @@ pub(super) struct Pending<'t> {
     policies: Vec<PolicyReport>,
     pub wanted: Wanted<'t>,
     pub record: Option<Record>,
+    /// The record belongs into an annotation.
+    pub is_annotated: bool,
+    /// It was planned, so that the record holds.
+    is_planned: bool,
     metrics_port: Option<u16>,
     ephemeral_containers: Vec<Value>,
     companions: Vec<Companion>,
@@ -55,6 +60,8 @@ impl<'t> Pending<'t> {
             policies,
             wanted,
             record,
+            is_annotated: false,
+            is_planned: false,
             metrics_port,
             ephemeral_containers,
             companions,
@@ -89,14 +96,17 @@ pub(super) struct Pair<'p, 't> {
 impl<'a> Chunk<'a, '_> {
     /// Whether what an earlier run did is written here.
     pub(super) fn has_recorded(&self) -> bool {
-        ANNOTATION.find(self.bytes).is_some()
+        ANNOTATION.find(self.bytes).is_some() || self.is_locked()
+    }
+
+    /// Whether the lock files of the run know something of this file, and an earlier run did something here.
+    fn is_locked(&self) -> bool {
+        self.setting.inventory.locks().is_for(self.setting.name) && self.is_marked()
     }
 
     /// Whether what an earlier run did is written here, or what this one does is to be.
     pub(super) fn has_records(&self) -> bool {
-        self.setting.options.record && self.setting.options.marker
-            || self.has_recorded()
-            || self.is_to_undo()
+        self.setting.options.is_recording() || self.has_recorded() || self.is_to_undo()
     }
 
     /// Whether an earlier run did something here that is to be undone.
@@ -114,16 +124,23 @@ impl<'a> Chunk<'a, '_> {
         'a: 't,
     {
         let found = find_objects(tree, self.setting.kinds);
-        let Some(recorded) = self.read_records(tree, source, &found) else {
+        let Some(mut recorded) = self.read_records(tree, source, &found) else {
             return;
         };
-        let stripped = match strip(
-            tree,
-            self.setting.kinds,
-            &recorded,
-            self.place.has_more,
-            |policy| self.leniency(policy),
-        ) {
+        self.adopt_marked(tree, source, &found, &mut recorded);
+        let strip_all = |chunk: &Self, recorded: &[Recorded]| {
+            let (kinds, has_more) = (chunk.setting.kinds, chunk.place.has_more);
+            strip(tree, kinds, recorded, has_more, |policy| {
+                chunk.leniency(policy)
+            })
+        };
+        let stripped = strip_all(self, &recorded).and_then(|stripped| {
+            match self.adopt_changed(source, tree, &mut recorded, &stripped) {
+                true => strip_all(self, &recorded),
+                false => Ok(stripped),
+            }
+        });
+        let stripped = match stripped {
             Ok(stripped) => stripped,
             Err(obstacle) => {
                 return self
@@ -147,59 +164,6 @@ impl<'a> Chunk<'a, '_> {
             .iter()
             .any(Diagnostic::is_error);
         self.settle(&pair, pending, is_refused);
-    }
-
-    /// The records of the objects that are looked at; `None` after a problem.
-    fn read_records(
-        &mut self,
-        tree: &Tree<'_>,
-        source: &Source<'_>,
-        found: &[Found],
-    ) -> Option<Vec<Recorded>> {
-        let objects = found.iter().filter_map(|found| match found {
-            Found::Object(object) => Some(object),
-            Found::Untyped { .. } => None,
-        });
-        let mut recorded = Vec::new();
-        let mut is_readable = true;
-        for object in objects {
-            match read_record(tree, object.node) {
-                Ok(Some(one)) if self.is_looked_at(object, tree, source) => {
-                    self.report.dropped.extend(generated(&one.record));
-                    if !one.record.room.is_nothing() {
-                        let at = self.place.start + tree.span(object.node).start;
-                        self.report.rooms.push((at, one.record.room.clone()));
-                    }
-                    recorded.push(one);
-                }
-                // Who is not looked at needs what it has.
-                Ok(one) => self
-                    .report
-                    .needed
-                    .extend(one.iter().flat_map(|one| generated(&one.record))),
-                Err((node, why)) => {
-                    is_readable = false;
-                    self.report
-                        .diagnostics
-                        .push(unreadable(&why, source.place(tree.span(node))));
-                }
-            }
-        }
-        is_readable.then_some(recorded)
-    }
-
-    fn is_looked_at(&self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) -> bool {
-        let Some(kind) = self.setting.kinds.find(&object.api_version, &object.kind) else {
-            return false;
-        };
-        let workload = Workload::read(
-            tree,
-            source,
-            object.clone(),
-            kind,
-            self.setting.options.namespace_in(self.setting.name),
-        );
-        workload.is_ok_and(|workload| self.is_wanted(&workload))
     }
 
     /// What of a policy somebody changed stays where the policy is given (then it is in the way) or is to go (then that
@@ -342,6 +306,8 @@ impl<'a> Chunk<'a, '_> {
         let companions = planned.companions;
         Pending {
             record: planned.record,
+            is_annotated: self.setting.options.annotates(false),
+            is_planned: true,
             metrics_port,
             ephemeral_containers,
             companions,
@@ -365,8 +331,13 @@ impl<'a> Chunk<'a, '_> {
             return Pending::same(workload, self.all(|| Outcome::Failed));
         }
         let (one, taken) = (&pair.recorded[recorded], &pair.stripped.taken[recorded]);
+        let mut record = one.record.clone();
+        for (policy, redo) in record.policies.iter_mut().zip(&taken.redo) {
+            redo.resolve(policy);
+        }
         let earlier = Earlier {
-            record: one.record.clone(),
+            record,
+            is_annotated: one.is_annotated,
             current: one.value.clone(),
             taken: taken.clone(),
         };
@@ -419,6 +390,8 @@ impl<'a> Chunk<'a, '_> {
         let companions = planned.companions;
         Pending {
             record: planned.record,
+            is_annotated: self.setting.options.annotates(one.is_annotated),
+            is_planned: true,
             metrics_port,
             ephemeral_containers,
             companions,
@@ -512,7 +485,11 @@ impl<'a> Chunk<'a, '_> {
             if let Some((_, edits)) = &written
                 && self.prove(pair, &pending, edits).is_some()
             {
-                written = self.unproven(pair, &pending, "undo would not give back the bytes");
+                self.unproven(pair, &pending, "the bytes differ");
+                let is_refused = self.report.diagnostics[self.first_problem..]
+                    .iter()
+                    .any(Diagnostic::is_error);
+                written = written.filter(|_| !is_refused);
             }
         }
         let (drafts, edits) = written.unwrap_or_default();
@@ -614,6 +591,20 @@ impl<'a> Chunk<'a, '_> {
                 .extend(one.record.iter().flat_map(generated));
             let is_injected =
                 matches!(one.wanted, Wanted::Draft(_)) && first < self.report.edits.len();
+            let from = pair
+                .recorded
+                .iter()
+                .find(|own| own.node == node)
+                .and_then(|own| own.from.clone());
+            if (self.setting.options.lock || from.is_some()) && one.is_planned {
+                self.report.records.push(RecordedWorkload {
+                    kind: one.workload.object.kind.clone(),
+                    namespace: one.workload.stated_namespace().to_owned(),
+                    name: one.workload.name.clone(),
+                    from,
+                    record: one.record.clone().filter(|_| !one.is_annotated),
+                });
+            }
             self.report.has_unrecorded |= is_injected && one.record.is_none();
             if !self.setting.options.details {
                 continue;
@@ -678,7 +669,7 @@ fn draft_of<'t>(
             draft
         }
     };
-    if let Some(record) = &one.record {
+    if let Some(record) = one.record.as_ref().filter(|_| one.is_annotated) {
         write_record(&mut draft, record)?;
     }
     Ok(Some(draft))

@@ -15,13 +15,14 @@ use crate::inventory::written_name;
 use crate::manifest::object::{Found, Object, Within, find_objects};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
+use crate::ownership::Room;
 use crate::plan::companions::MANAGED_BY;
 use crate::plan::draft::{Draft, Opened, Part};
 use crate::record::live::as_created;
 use crate::record::words::undo_command;
 use crate::record::{RECORD, Record, digest};
 use crate::report::{
-    Change, Edit, FileReport, Generated, Outcome, PolicyReport, Room, WorkloadReport, splice,
+    Change, Edit, FileReport, Generated, Outcome, PolicyReport, WorkloadReport, splice,
 };
 use crate::source::Source;
 use crate::undo::{compose, read_record};

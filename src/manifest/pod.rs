@@ -126,12 +126,17 @@ impl<'t> Workload<'t> {
         })
     }
 
-    /// The manifest itself says in which namespace it is.
-    pub fn states_namespace(&self) -> bool {
-        let metadata = self.tree.get(self.object.node, "metadata");
+    /// The namespace that the manifest itself states; empty where it states none.
+    pub fn stated_namespace(&self) -> &'t str {
+        let metadata = self.metadata();
         let stated =
             metadata.and_then(|metadata| self.tree.scalar(self.tree.get(metadata, "namespace")?));
-        stated.is_some_and(|text| !text.is_empty())
+        stated.unwrap_or_default()
+    }
+
+    /// Whether the manifest itself says in which namespace it is.
+    pub fn states_namespace(&self) -> bool {
+        !self.stated_namespace().is_empty()
     }
 
     /// `Deployment shop/orders`.

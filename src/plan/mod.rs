@@ -50,7 +50,9 @@ use crate::yaml::tree::NodeId;
 use draft::{Draft, Refusal};
 use planner::Planner;
 pub use planner::explain as explain_refusal;
-use recording::{Earlier, Notes, Recording, Turn, is_older, outcome_since, report_dropped, turns};
+use recording::{
+    Earlier, Met, Notes, Recording, Turn, is_older, outcome_since, report_dropped, turns,
+};
 pub use unselected::left_alone;
 use unselected::{no_container, no_rule};
 
@@ -73,6 +75,8 @@ pub struct Planned<'t> {
     pub record: Option<Record>,
     /// What they need from a cluster, where it was asked for.
     pub needs: NeedsOfRun,
+    /// What policies want and the manifest has already, where it is recorded.
+    pub met: Vec<(String, Met)>,
     /// The draft after each policy that changed it, where it was asked for.
     pub steps: Vec<(usize, Draft<'t>)>,
 }
@@ -92,7 +96,7 @@ pub fn plan<'t>(
     }
     let base = base::base_of(workload, policies, inventory);
     // A record that is there is kept true.
-    let is_recording = options.marker && options.record || earlier.is_some();
+    let is_recording = options.is_recording() || earlier.is_some();
     let run = Run {
         workload,
         policies,
@@ -193,6 +197,7 @@ impl<'r, 't> Run<'r, 't> {
             ephemeral_containers: Vec::new(),
             record: None,
             needs: NeedsOfRun::default(),
+            met: Vec::new(),
             steps: Vec::new(),
         };
         let mut checksums = Vec::new();
@@ -229,6 +234,10 @@ impl<'r, 't> Run<'r, 't> {
                 let owner = || Arc::from(policy.identity.as_str());
                 diagnostic.policy.get_or_insert_with(owner);
             }
+            let met = std::mem::take(&mut found.notes.met).into_iter();
+            planned
+                .met
+                .extend(met.map(|met| (policy.identity.clone(), met)));
             if let Some(recording) = &mut recording {
                 recording.note(
                     policy,
@@ -319,7 +328,7 @@ impl<'r, 't> Run<'r, 't> {
         let can_record = recording.is_some();
         let marked = match recording {
             Some(recording) => {
-                let finished = recording.finish(&mut planned.draft, self.earlier);
+                let finished = recording.finish(&mut planned.draft, self.earlier, self.options);
                 finished.map(|record| planned.record = record)
             }
             None if self.options.marker => mark(self.workload, planned),

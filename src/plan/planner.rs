@@ -17,7 +17,7 @@ use crate::report::Change;
 use super::draft::{Draft, OpenId, Part, Refusal, WhyNot};
 use super::expand::Expanded;
 use super::growth::Growth;
-use super::recording::{Earlier, Notes};
+use super::recording::{Earlier, Met, Notes};
 use super::{Subject, order};
 
 /// A step either is done (or needs nothing), or says why it cannot be.
@@ -119,31 +119,37 @@ impl<'c, 't> Planner<'c, 't> {
         let before = node
             .and_then(|node| self.draft.tree.scalar(node))
             .unwrap_or_default();
-        if super::env::joined(before, ours, change) != before {
-            let paths = Paths::of(&self.workload.pod_kind.path);
-            let path = paths.in_pod(&[
-                "spec",
-                container.list.key(),
-                container.name,
-                "env",
-                &change.name,
-            ]);
-            let separator = (change.separator != " ").then(|| change.separator.clone());
-            let is_before = change.op == EnvOp::Prepend;
+        let paths = Paths::of(&self.workload.pod_kind.path);
+        let path = paths.in_pod(&[
+            "spec",
+            container.list.key(),
+            container.name,
+            "env",
+            &change.name,
+        ]);
+        let separator = (change.separator != " ").then(|| change.separator.clone());
+        let is_before = change.op == EnvOp::Prepend;
+        let joined = Joined {
+            text: ours.to_owned(),
+            separator,
+            before: is_before,
+            ..Joined::default()
+        };
+        if super::env::joined(before, ours, change) == before {
+            let joined = Some(joined);
+            self.notes.met.push(Met { path, joined });
+        } else {
             let joined = Joined {
-                text: ours.to_owned(),
-                separator,
-                before: is_before,
                 shared: true,
-                ..Joined::default()
+                ..joined
             };
             self.notes.twins.push((path, joined));
         }
     }
 
-    /// Notes that what the policy wants is there already, when another policy has put it there.
+    /// Notes that what the policy wants is there already: the manifest has it, or another policy has put it there.
     pub(super) fn note_shared(&mut self, there: &Part, holder: &[&str], key: Option<&str>) {
-        if !self.is_recording || self.draft.origin(there).is_some() {
+        if !self.is_recording {
             return;
         }
         let Some(value) = self.draft.value(there) else {
@@ -159,7 +165,10 @@ impl<'c, 't> Planner<'c, 't> {
                 identities(list, std::slice::from_ref(&value)).concat()
             ),
         };
-        self.notes.shared.push((path, value));
+        match self.draft.origin(there) {
+            Some(_) => self.notes.met.push(Met { path, joined: None }),
+            None => self.notes.shared.push((path, value)),
+        }
     }
 
     /// Plans all that the rule injects. Every step is tried, so that all problems are found in one run.

@@ -25,6 +25,8 @@ use super::{Planned, order};
 pub struct Earlier {
     /// Its record.
     pub record: Record,
+    /// The record stands in an annotation.
+    pub is_annotated: bool,
     /// The object with all that it did.
     pub current: Value,
     /// The object without, and what puts it back.
@@ -51,6 +53,17 @@ pub(super) struct Notes {
     pub twins: Vec<(String, Joined)>,
     /// Objects that the policy generates, with their digests.
     pub generated: BTreeMap<String, String>,
+    /// What the policy wants and the manifest has already.
+    pub met: Vec<Met>,
+}
+
+/// Something that a policy wants and the manifest has already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Met {
+    /// Where it stands.
+    pub path: String,
+    /// A text that would be joined to the variable there.
+    pub joined: Option<Joined>,
 }
 
 impl Notes {
@@ -59,6 +72,7 @@ impl Notes {
         self.shared.extend(others.shared);
         self.twins.extend(others.twins);
         self.generated.extend(others.generated);
+        self.met.extend(others.met);
     }
 }
 
@@ -115,7 +129,7 @@ impl Recording {
             .find(|own| own.policy == policy.identity)
         {
             own.effects.extend(effects);
-            own.digest = digest_of(&own.effects);
+            own.digest = own.effects.digest();
             return;
         }
         let before = earlier.and_then(|earlier| earlier.record.policy(&policy.identity));
@@ -123,7 +137,7 @@ impl Recording {
             .set
             .clone()
             .or_else(|| before.and_then(|before| before.set.clone()));
-        let digest = digest_of(&effects);
+        let digest = effects.digest();
         let generated = notes.generated;
         self.record.policies.push(PolicyRecord {
             policy: policy.identity.clone(),
@@ -162,11 +176,12 @@ impl Recording {
         Ok(())
     }
 
-    /// Writes marker and record where a policy did something.
+    /// Writes the marker where a policy did something, and the record where it belongs into an annotation.
     pub fn finish(
         mut self,
         draft: &mut Draft<'_>,
         earlier: Option<&Earlier>,
+        options: &Options,
     ) -> Result<Option<Record>, Refusal> {
         if self.record.policies.is_empty() {
             return Ok(None);
@@ -197,7 +212,9 @@ impl Recording {
             }
         }
         self.record.text = earlier.and_then(|earlier| earlier.record.text.clone());
-        write_record(draft, &self.record)?;
+        if options.annotates(earlier.is_some_and(|earlier| earlier.is_annotated)) {
+            write_record(draft, &self.record)?;
+        }
         Ok(Some(self.record))
     }
 }
@@ -261,16 +278,6 @@ pub(super) fn cannot_record(workload: &Workload<'_>, has_record: bool) -> Diagno
         Diagnostic::warning(Code::NoRecord, message).help(why)
     };
     problem.at(workload.own_place(), "this workload")
-}
-
-/// Of what a policy puts there, not of what it finds.
-fn digest_of(effects: &Effects) -> String {
-    let ours = Effects {
-        made: BTreeSet::new(),
-        filled: Default::default(),
-        ..effects.clone()
-    };
-    digest(&serde_json::to_value(ours).unwrap_or_default())
 }
 
 /// One step of the fold.

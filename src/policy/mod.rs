@@ -57,6 +57,8 @@ use template::{Params, ValueTemplate};
 pub struct Policy {
     /// `[Kind/][namespace/]name`; the kind is left out for `InjectionPolicy`.
     pub identity: String,
+    /// The identity that it had before: what it injected under that name is its own.
+    pub renamed_from: Option<String>,
     /// The policy's own namespace: it touches only workloads of it.
     pub namespace: Option<String>,
     /// For people.
@@ -112,6 +114,7 @@ impl Policy {
     pub fn bare(identity: String, text: Arc<PolicyText>) -> Self {
         Policy {
             identity,
+            renamed_from: None,
             namespace: None,
             description: None,
             weight: 0,

@@ -108,6 +108,7 @@ fn read_each(
         find_policies(file, tree, &sources, &mut found, &mut problems);
     }
     let found = without_duplicates(found, &mut problems);
+    let renamed: BTreeMap<String, String> = found.iter().filter_map(renamed_from).collect();
     let declared: Vec<Declared> = found.iter().map(Found::declared).collect();
     let (assigned, unassigned) = params::assign(settings, &declared);
     // A broken file hides its parameters: a setting for one of them is not a second mistake.
@@ -160,7 +161,25 @@ fn read_each(
         policies.extend(joined);
         problems.extend(found);
     }
+    for policy in policies.iter_mut() {
+        policy.renamed_from = renamed.get(&policy.identity).cloned();
+    }
     problems
+}
+
+/// The annotation of a policy that had another name before.
+pub const RENAMED_FROM: &str = "podgraft.dev/renamed-from";
+
+/// The identity of a policy, and the one that it had before.
+fn renamed_from(found: &Found<'_>) -> Option<(String, String)> {
+    let document = &found.document;
+    let old = document.text(&["metadata", "annotations", RENAMED_FROM])?;
+    let identity = document.identity();
+    let before = identity.rsplit_once('/').map_or("", |(before, _)| before);
+    let parts = [before, old];
+    let old = parts.iter().filter(|part| !part.is_empty());
+    let old = old.copied().collect::<Vec<_>>().join("/");
+    Some((identity, old))
 }
 
 /// A group and a kind.

@@ -101,6 +101,28 @@ impl Redo {
         });
     }
 
+    /// Of several contents that a policy's record knows, the ones that were there.
+    pub fn resolve(&self, record: &mut PolicyRecord) {
+        for step in &self.steps {
+            let (Step::Insert { path, digest, .. } | Step::Set { path, digest, .. }) = step else {
+                continue;
+            };
+            let effects = &mut record.effects;
+            let replaced = effects.replaced.get_mut(path);
+            let places = [
+                effects.added.get_mut(path),
+                effects.shared.get_mut(path),
+                replaced.map(|replaced| &mut replaced.now),
+            ];
+            for place in places.into_iter().flatten() {
+                digest.clone_into(place);
+            }
+        }
+        if record.digest.is_empty() {
+            record.digest = record.effects.digest();
+        }
+    }
+
     /// Puts it back into a value. Gives the policy's new record.
     ///
     /// # Errors

@@ -103,10 +103,10 @@ impl Inverse<'_> {
     fn run(&mut self, effects: &Effects) {
         // What another policy had put there may have to be put there by this one.
         for (path, now) in &effects.shared {
-            let value = self.paths.get(&self.taken.value, path).cloned();
-            value
-                .into_iter()
-                .for_each(|value| self.redo.insert(path, value, now, None));
+            if let Some(value) = self.paths.get(&self.taken.value, path).cloned() {
+                let now = self.recorded(&value, now).unwrap_or(now);
+                self.redo.insert(path, value, now, None);
+            }
         }
         for (path, joined) in &effects.joined {
             match joined.shared {
@@ -119,17 +119,18 @@ impl Inverse<'_> {
         // From behind, so that of items of one name the others keep theirs, and put back in order.
         let mut back = Vec::new();
         for (path, now) in added.into_iter().rev() {
-            back.extend(self.added(path, now).map(|item| (path, item, now)));
+            back.extend(self.added(path, now).map(|item| (path, item)));
         }
-        for (path, (value, after), now) in back.into_iter().rev() {
+        for (path, (value, after, now)) in back.into_iter().rev() {
             self.redo.insert(path, value, now, after);
         }
         for (path, replaced) in &effects.replaced {
             let Some(value) = self.paths.get(&self.taken.value, path).cloned() else {
                 continue;
             };
-            if self.may_change(path, self.is_as_recorded(&value, &replaced.now)) {
-                self.redo.set(path, value, &replaced.now);
+            let now = self.recorded(&value, &replaced.now);
+            if self.may_change(path, now.is_some()) {
+                self.redo.set(path, value, now.unwrap_or(&replaced.now));
                 if let Some(place) = self.paths.get_mut(&mut self.taken.value, path) {
                     *place = replaced.was.clone();
                 }
@@ -162,8 +163,13 @@ impl Inverse<'_> {
         });
     }
 
-    fn is_as_recorded(&self, value: &Value, recorded: &str) -> bool {
-        digest(value) == recorded || is_live(&self.taken.value) && fits(value, recorded)
+    /// Of the recorded digests the one of what is there.
+    fn recorded<'d>(&self, value: &Value, digests: &'d str) -> Option<&'d str> {
+        let own = digest(value);
+        let is_it = |recorded: &&str| {
+            own == **recorded || is_live(&self.taken.value) && fits(value, recorded)
+        };
+        digests.split(' ').find(is_it)
     }
 
     fn may_change(&mut self, path: &str, is_as_it_was: bool) -> bool {
@@ -173,15 +179,20 @@ impl Inverse<'_> {
         is_as_it_was || self.leniency == Leniency::Force
     }
 
-    /// Takes an item out: what it was, and what it stood behind. `None` where somebody took it out already, or it stays.
-    fn added(&mut self, path: &str, now: &str) -> Option<(Value, Option<String>)> {
+    /// Takes an item out: what it was, what it stood behind, and its digest. `None` where somebody took it out already, or it stays.
+    fn added<'d>(
+        &mut self,
+        path: &str,
+        digests: &'d str,
+    ) -> Option<(Value, Option<String>, &'d str)> {
         let value = self.paths.get(&self.taken.value, path).cloned()?;
-        if !self.may_change(path, self.is_as_recorded(&value, now)) {
+        let now = self.recorded(&value, digests);
+        if !self.may_change(path, now.is_some()) {
             return None;
         }
         let after = self.paths.predecessor(&mut self.taken.value, path);
         self.paths.remove(&mut self.taken.value, path);
-        Some((value, after))
+        Some((value, after, now.unwrap_or(digests)))
     }
 
     fn joined(&mut self, path: &str, joined: &Joined) {

@@ -1,6 +1,5 @@
 //! Objects that policies generate beside workloads, as data.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 use std::ops::Range;
@@ -68,36 +67,4 @@ pub struct CompanionText {
     pub between: &'static str,
     /// What stands behind all companions of the place, made once.
     pub end: Option<Edit>,
-}
-
-/// What a text became so that an object could stand behind a workload.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Room {
-    /// It had no last line end.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub unended: bool,
-    /// It was one JSON object, and got a List around it.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub list: bool,
-}
-
-impl Room {
-    /// Nothing was done.
-    pub fn is_nothing(&self) -> bool {
-        *self == Room::default()
-    }
-
-    /// Of several objects of one text.
-    pub fn join(&mut self, other: &Room) {
-        self.unended |= other.unended;
-        self.list |= other.list;
-    }
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde calls it with a reference"
-)]
-fn is_false(value: &bool) -> bool {
-    !value
 }

@@ -35,7 +35,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Label};
-pub use companion::{Companion, CompanionText, ObjectName, PlacedCompanion, Room};
+use crate::ownership::{RecordedWorkload, Room};
+pub use companion::{Companion, CompanionText, ObjectName, PlacedCompanion};
 use needs::NeedsOfRun;
 pub use shown::one_line;
 pub use text::Fate;
@@ -56,6 +57,8 @@ pub struct FileReport {
     pub rooms: Vec<(usize, Room)>,
     /// Objects that the records of the output name.
     pub needed: Vec<Generated>,
+    /// What was done to workloads, where the run's options ask for it.
+    pub records: Vec<RecordedWorkload>,
     /// Something was injected that no record of the output tells how to take out.
     pub has_unrecorded: bool,
     /// What is wrong, in file order.
@@ -88,6 +91,7 @@ impl FileReport {
         self.dropped.extend(next.dropped);
         self.rooms.extend(next.rooms);
         self.needed.extend(next.needed);
+        self.records.extend(next.records);
         self.has_unrecorded |= next.has_unrecorded;
         self.companions
             .extend(next.companions.into_iter().map(|mut placed| {

@@ -7,10 +7,13 @@ use serde_json::Value;
 
 use crate::edit::{CannotWrite, Written, lower};
 use crate::manifest::object::{Found, find_objects};
+use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKinds;
+use crate::ownership::WorkloadKey;
 use crate::plan::draft::{Draft, Refusal};
 use crate::plan::reconcile::reconcile;
-use crate::record::{Leniency, RECORD, Record, Taken, Unreadable, take_out};
+use crate::record::lock::Locks;
+use crate::record::{Leniency, MARKER, Paths, RECORD, Record, Taken, Unreadable, take_out};
 use crate::report::{Edit, splice};
 use crate::verify::{Difference, verify};
 use crate::yaml::parse::{ParseError, ParseErrorKind, parse};
@@ -25,8 +28,12 @@ pub use places::places_between;
 pub struct Recorded {
     /// The object.
     pub node: NodeId,
-    /// The annotation's value.
+    /// The record's place: the value of the annotation, or the mark of the policies that a lock file knows more of.
     pub at: NodeId,
+    /// The record stands in an annotation.
+    pub is_annotated: bool,
+    /// Where the lock file has it.
+    pub from: Option<WorkloadKey>,
     /// What it says.
     pub record: Record,
     /// The object's value.
@@ -82,9 +89,39 @@ pub fn read_record(
     Ok(Some(Recorded {
         node: object,
         at,
+        is_annotated: true,
+        from: None,
         record,
         value,
     }))
+}
+
+/// The record that the run's lock files have of a marked workload.
+pub fn locked_record(workload: &Workload<'_>, locks: &Locks) -> Option<Recorded> {
+    let (tree, node) = (workload.tree, workload.object.node);
+    let metadata = workload.metadata()?;
+    let at = tree.get(tree.get(metadata, "annotations")?, MARKER)?;
+    let marked: Vec<&str> = tree.scalar(at)?.split(',').map(str::trim).collect();
+    let value = to_value(tree, node).ok()?;
+    let (from, record) = locks.record(
+        &workload.source.name,
+        (
+            &workload.object.kind,
+            workload.stated_namespace(),
+            &workload.name,
+        ),
+        &Paths::of(&workload.pod_kind.path),
+        &marked,
+        &value,
+    )?;
+    Some(Recorded {
+        node,
+        at,
+        is_annotated: false,
+        from: Some(from),
+        record,
+        value,
+    })
 }
 
 /// The objects of a document, in order.

@@ -47,8 +47,8 @@ Examples:
   podgraft undo --only jmx-exporter --in-place manifests/
   podgraft undo deployment.yaml | diff deployment.yaml -
 
-Reads the annotation podgraft.dev/record, which `apply --in-place` and `apply --record` write, and gives back the bytes
-that were there before. Exit status: 0 done; 2 refused, failed or nothing to undo (nothing was written).";
+Reads podgraft.lock, which `apply --in-place` writes, or the annotation podgraft.dev/record of `apply --record`, and gives
+back the bytes that were there before. Exit status: 0 done; 2 refused, failed or nothing to undo (nothing was written).";
 
 const DIFF_EXAMPLES: &str = "\
 Examples:
@@ -57,7 +57,8 @@ Examples:
   podgraft diff -p agents.yaml manifests/ | git apply
   podgraft diff --against-policy agents-1.yaml -p agents-2.yaml -o summary manifests/
 
-The unified form is a patch for `patch -p1` and `git apply`; it gives what `apply --in-place` gives.
+The unified form is a patch for `patch -p1` and `git apply`; it gives the manifests that
+`apply --in-place` writes.
 Exit status: 0 no differences; 1 differences; 2 refused, failed or wrong usage.";
 
 const DEBUG_EXAMPLES: &str = "\
@@ -298,7 +299,8 @@ pub struct Policies {
     /// Do not note the applied policies in the annotation podgraft.dev/applied, and write no record
     #[arg(long)]
     pub no_marker: bool,
-    /// Note in podgraft.dev/record what was done, so that it can be undone [default: only with --in-place]
+    /// Note in the annotation podgraft.dev/record what was done, so that it can be undone; --in-place notes it in
+    /// podgraft.lock without this
     #[arg(long, overrides_with = "no_record", conflicts_with = "no_marker")]
     pub record: bool,
     /// Write no record; one that is there is kept up to date

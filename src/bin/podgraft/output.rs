@@ -11,8 +11,10 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::patches::{Component, GENERATED};
 use podgraft::report::{Edit, FileReport, splice, write_spliced};
 
+use crate::locks::NewLock;
 use crate::pipeline::Piped;
 use crate::reads::Reads;
+use crate::run::Grafted;
 use crate::stream::join;
 use crate::walk::{Input, InputPlace};
 use crate::write::{NewFile, Replacement, create, replace, sweep};
@@ -73,14 +75,11 @@ fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
 }
 
 /// Writes all files, or, on any problem that can be seen before, none.
-pub fn write_result(
-    target: Target<'_>,
-    files: &[GraftedFile],
-    reads: &Reads,
-) -> Result<(), Vec<Diagnostic>> {
+pub fn write_result(target: Target<'_>, grafted: &Grafted) -> Result<(), Vec<Diagnostic>> {
+    let files = grafted.files.as_slice();
     match target.output_dir {
-        Some(folder) => write_tree(folder, files, reads),
-        None if target.in_place => write_in_place(files),
+        Some(folder) => write_tree(folder, files, &grafted.reads),
+        None if target.in_place => write_in_place(files, &grafted.lock_files.after(files)),
         None => print_stream(files).map_err(|problem| vec![problem]),
     }
 }
@@ -138,8 +137,12 @@ fn is_inside(edit: &Edit, part: &Range<usize>) -> bool {
     }
 }
 
-fn write_in_place(files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+/// The lock files first know what was and what will be, and at the end only what is: a kill in between loses nothing.
+fn write_in_place(files: &[GraftedFile], locks: &[NewLock]) -> Result<(), Vec<Diagnostic>> {
     sweep(files.iter().filter_map(|file| file.input.path()));
+    for lock in locks {
+        lock.make().map_err(|problem| vec![problem])?;
+    }
     let changed = files
         .iter()
         .filter(|file| !file.report.edits.is_empty())
@@ -152,7 +155,23 @@ fn write_in_place(files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
                 new: file.spliced(),
             })
         });
-    replace(&changed.collect::<Vec<_>>())
+    let during = locks
+        .iter()
+        .map(|lock| lock.replacement(&lock.old, &lock.both));
+    let written = replace(&during.chain(changed).collect::<Vec<_>>());
+    if written.is_err() {
+        locks.iter().for_each(NewLock::remove_empty);
+    }
+    written?;
+    let after = locks.iter().filter(|lock| lock.new != lock.both);
+    let after: Vec<_> = after
+        .map(|lock| lock.replacement(&lock.both, &lock.new))
+        .collect();
+    replace(&after)?;
+    for lock in locks.iter().filter(|lock| lock.new.is_empty()) {
+        lock.remove().map_err(|problem| vec![problem])?;
+    }
+    Ok(())
 }
 
 fn write_tree(folder: &Path, files: &[GraftedFile], reads: &Reads) -> Result<(), Vec<Diagnostic>> {

@@ -33,7 +33,7 @@ fn give(voice: Voice, shown: &str, exit: Exit) -> Exit {
     }
 }
 
-/// The patch of files is what `apply --in-place` does to them, record included. Who reviews has no use for the record.
+/// The patch of files is what `apply --in-place` does to them.
 fn purpose(args: &args::Diff) -> &'static Purpose {
     let is_exact = matches!(
         args.output,

@@ -1,6 +1,6 @@
 //! `apply` and `diff`: paths and policies in; a result, a report and an exit status out.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::error::ErrorKind;
@@ -14,9 +14,8 @@ use podgraft::graft::settle::Settling;
 use podgraft::inventory::SourceText;
 use podgraft::manifest::workload::PodKinds;
 use podgraft::options::TakeOut;
-use podgraft::options::{Acknowledgement, ImageEnv, WorkloadPattern};
+use podgraft::options::{Acknowledgement, WorkloadPattern};
 use podgraft::policy::Policy;
-use podgraft::policy::schema::nearest;
 use podgraft::report::json::Verdict;
 use podgraft::report::{FileReport, PolicyReport, ReportedFile, WorkloadReport, json, text};
 use podgraft::report::{Outcome, one_line, say_once};
@@ -25,7 +24,9 @@ use podgraft::select::kinds::unknown_kinds;
 use crate::args::{self, DebugFormat, fit};
 use crate::charts;
 use crate::facts::{Sources, gather};
+use crate::findings::{find_no_object, find_nothing, unmet_image_env, unmet_workloads};
 use crate::grafting::{graft_texts, pipe_text};
+use crate::locks::LockFiles;
 use crate::output::{GraftedFile, Target, check_apart, print, release_piped, write_result};
 use crate::pipeline::{Opened, Piped, Release};
 use crate::policies::{self, Loaded, builtin_names, stdin_readers};
@@ -36,7 +37,7 @@ use crate::settings::{self, Role};
 use crate::show::Voice;
 use crate::texts::{Text, named, open_pipe, read_texts, source_text, texts_of};
 use crate::threads::number;
-use crate::walk::{Input, InputPlace, PathFilter, Walk, no_manifest, walk, would_wait_for_typing};
+use crate::walk::{Input, PathFilter, Walk, walk, would_wait_for_typing};
 use crate::write::write_whole;
 
 /// How the program ends.
@@ -66,6 +67,8 @@ pub struct Grafted {
     pub reads: Reads,
     /// Where the result is, when the one text was not kept.
     piped: Option<Piped>,
+    /// What earlier runs put into the files.
+    pub lock_files: LockFiles,
 }
 
 /// What is demanded of a result beside that it can be had.
@@ -152,6 +155,8 @@ pub enum Purpose {
         only: Vec<String>,
         /// What somebody changed, too.
         force: bool,
+        /// The result takes the place of the files.
+        in_place: bool,
     },
 }
 
@@ -184,7 +189,7 @@ pub fn conclude(mut grafted: Grafted, output: &args::Output, target: Target<'_>)
     }
     let written = match grafted.piped.take() {
         Some(piped) => release_piped(piped, &grafted.files, number(output.threads)),
-        None => write_result(target, &grafted.files, &grafted.reads),
+        None => write_result(target, &grafted),
     };
     if let Err(problems) = written {
         write_report(output, &grafted, &problems, Verdict::Refused)
@@ -361,6 +366,10 @@ fn graft_loaded(
         ..options(run, wish.purpose, given.clone())
     };
     (wish.ask)(&mut options);
+    let lock_files = LockFiles::of(&texts).unwrap_or_else(|wrong| {
+        problems.extend(wrong);
+        LockFiles::default()
+    });
     options.given = wish.orphans.then(|| given.clone());
     let is_stream = matches!(opened, Some((Release::Immediately, _)));
     let sources = Sources {
@@ -376,7 +385,8 @@ fn graft_loaded(
         context: &run.manifests.context,
         is_stream,
     };
-    let (inventory, fact_problems) = gather(sources, policies, &options, threads);
+    let (mut inventory, fact_problems) = gather(sources, policies, &options, threads);
+    inventory.add_locks(Arc::clone(&lock_files.locks));
     problems.extend(fact_problems);
     let shard = run.manifests.shard;
     let mut texts = if let Some(shard) = shard {
@@ -421,7 +431,7 @@ fn graft_loaded(
             parts,
         })
         .collect();
-    finish(run, policies, &options, files, piped, problems)
+    finish(run, policies, &options, files, piped, lock_files, problems)
 }
 
 /// What is known only after every workload was planned: generated objects that go, findings over the whole run.
@@ -431,6 +441,7 @@ fn finish(
     options: &Options,
     mut files: Vec<GraftedFile>,
     piped: Option<Piped>,
+    lock_files: LockFiles,
     mut problems: Vec<Diagnostic>,
 ) -> Grafted {
     let mut settling = Settling::default();
@@ -446,7 +457,7 @@ fn finish(
     });
     // A text that is piped has nothing beside its workloads that would go, or is on stdout already.
     problems.extend(if piped.is_none() {
-        retire_proven(&mut parts.collect::<Vec<_>>(), options)
+        retire_proven(&mut parts.collect::<Vec<_>>(), options, &lock_files.locks)
     } else {
         None
     });
@@ -483,59 +494,8 @@ fn finish(
         demands: Demands::of(run),
         reads: Reads::of(run),
         piped,
+        lock_files,
     }
-}
-
-/// What `--workload` asks for and no manifest has: whoever misspells a name must not read that all is well.
-fn unmet_workloads(options: &Options, files: &[GraftedFile]) -> Vec<Diagnostic> {
-    let unmet: Vec<&WorkloadPattern> = options
-        .workloads
-        .iter()
-        .filter(|pattern| !pattern.is_met())
-        .collect();
-    // What could not be read may hold it.
-    let is_unread = |file: &GraftedFile| file.report.diagnostics.iter().any(Diagnostic::is_error);
-    if unmet.is_empty() || files.iter().any(is_unread) {
-        return Vec::new();
-    }
-    let workloads = files.iter().flat_map(|file| &file.report.workloads);
-    let mut titles: Vec<String> = workloads.map(WorkloadReport::title).collect();
-    titles.sort_by_cached_key(|title| title.to_lowercase());
-    titles.dedup();
-    let lower: Vec<String> = titles.iter().map(|title| title.to_lowercase()).collect();
-    let problem = |pattern: &&WorkloadPattern| {
-        let wanted = pattern.text.replacen('/', " ", 1).to_lowercase();
-        let near = nearest(&wanted, lower.iter().map(String::as_str))
-            .and_then(|near| lower.iter().position(|one| one == near));
-        let help = match near {
-            Some(at) => format!("did you mean `--workload '{}'`?", titles[at]),
-            None => "kinds are written as in kubectl; `podgraft inspect -A` lists the workloads that are there".to_owned(),
-        };
-        let message = format!(
-            "`--workload {}` fits no workload of the manifests",
-            pattern.text
-        );
-        Diagnostic::error(Code::NoMatch, message).help(help)
-    };
-    unmet.iter().map(problem).collect()
-}
-
-/// `--image-env` for a container that no workload has, of those that a policy was asked about.
-fn unmet_image_env(options: &Options, problems: &[Diagnostic]) -> Vec<Diagnostic> {
-    if problems.iter().any(Diagnostic::is_error) {
-        return Vec::new();
-    }
-    let of_flags = options.image_env.iter().filter(|env| !env.is_configured);
-    let warning = |env: &ImageEnv| {
-        let message = format!(
-            "`--image-env {}:{}=...` fits no container of a workload that a policy is for",
-            env.container, env.name
-        );
-        Diagnostic::warning(Code::NoMatch, message).help(
-            "`podgraft inspect -o yaml` shows the names of the containers; init containers and sidecars have one, too",
-        )
-    };
-    of_flags.filter(|env| !env.is_met()).map(warning).collect()
 }
 
 /// Bytes of a text, which may not be read yet.
@@ -562,8 +522,13 @@ fn options(run: &args::Run, purpose: &Purpose, given: Vec<String>) -> Options {
         Purpose::Elsewhere | Purpose::InPlace if flags.prune => TakeOut::NotGiven(given),
         Purpose::Elsewhere | Purpose::InPlace => TakeOut::Nothing,
     };
+    let is_in_place = matches!(
+        purpose,
+        Purpose::InPlace | Purpose::TakeOut { in_place: true, .. }
+    );
     Options {
-        record: flags.record || matches!(purpose, Purpose::InPlace) && !flags.no_record,
+        record: flags.record,
+        lock: is_in_place && !flags.record && !flags.no_record,
         set: flags.set.clone(),
         take_out,
         force: matches!(purpose, Purpose::TakeOut { force: true, .. }),
@@ -593,54 +558,6 @@ fn patch_path(input: &Input) -> Vec<u8> {
     )
 }
 
-/// Text without any Kubernetes object passes as it is; that is rarely what was meant.
-fn find_no_object(files: &[GraftedFile]) -> Option<Diagnostic> {
-    let has_text = files.iter().any(|file| file.report.documents > 0);
-    if !has_text || files.iter().any(|file| file.report.objects > 0) {
-        return None;
-    }
-    let names: Vec<&str> = files.iter().map(|file| &*file.input.name).collect();
-    let message = format!(
-        "there is no Kubernetes object in {}: nothing has an apiVersion and a kind",
-        names.join(", ")
-    );
-    Some(
-        Diagnostic::warning(Code::NoManifests, message)
-            .help("is it the output of another program's error?"),
-    )
-}
-
-/// A pipeline must not go on with nothing.
-fn find_nothing(files: &[GraftedFile]) -> Vec<Diagnostic> {
-    let mut folders: Vec<(&Path, bool)> = Vec::new();
-    for file in files {
-        let InputPlace::Found { folder, .. } = &file.input.place else {
-            continue;
-        };
-        match folders.iter_mut().find(|(known, _)| known == folder) {
-            Some((_, has_manifest)) => *has_manifest |= !file.parts.is_empty(),
-            None => folders.push((folder, !file.parts.is_empty())),
-        }
-    }
-    let empty: Vec<Diagnostic> = folders
-        .iter()
-        .filter(|(_, has_manifest)| !has_manifest)
-        .map(|(folder, _)| no_manifest(folder))
-        .collect();
-    if !empty.is_empty() || files.iter().any(|file| file.report.documents > 0) {
-        return empty;
-    }
-    let names: Vec<&str> = files.iter().map(|file| &*file.input.name).collect();
-    let message = format!(
-        "there is no manifest in {}: nothing but blank lines and comments",
-        names.join(", ")
-    );
-    vec![
-        Diagnostic::error(Code::NoManifests, message)
-            .help("check the command before the pipe, or the path"),
-    ]
-}
-
 impl Grafted {
     /// Nothing but problems.
     pub fn refused(run: &args::Run, problems: Vec<Diagnostic>) -> Self {
@@ -651,6 +568,7 @@ impl Grafted {
             demands: Demands::of(run),
             reads: Reads::of(run),
             piped: None,
+            lock_files: LockFiles::default(),
         }
     }
 

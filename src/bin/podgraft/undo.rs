@@ -28,6 +28,7 @@ pub fn undo(args: &args::Undo) -> Result<Exit, clap::Error> {
     let purpose = Purpose::TakeOut {
         only: args.only.clone(),
         force: args.force,
+        in_place: args.in_place,
     };
     let mut grafted = graft_all(&run, Wish::of(&purpose))?;
     if !grafted.problems.iter().any(Diagnostic::is_error) {
@@ -48,7 +49,7 @@ fn find_nothing(grafted: &Grafted, only: &[String]) -> Vec<Diagnostic> {
         let message = format!("{what} to take out: no workload has a record of it");
         let problem = Diagnostic::error(Code::NoRecord, message);
         problem
-            .help("`apply --in-place` and `apply --record` write the annotation podgraft.dev/record, which undo reads")
+            .help("undo reads podgraft.lock, which `apply --in-place` writes, or the annotation podgraft.dev/record of `apply --record`")
     };
     if only.is_empty() && !taken_out(None) {
         return vec![nothing("there is nothing")];

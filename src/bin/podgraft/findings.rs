@@ -1,0 +1,111 @@
+//! What is to be said of a whole run: filters that fit nothing, and texts without manifests.
+
+use std::path::Path;
+
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::options::{ImageEnv, Options, WorkloadPattern};
+use podgraft::policy::schema::nearest;
+use podgraft::report::WorkloadReport;
+
+use crate::output::GraftedFile;
+use crate::walk::{InputPlace, no_manifest};
+
+/// What `--workload` asks for and no manifest has: whoever misspells a name must not read that all is well.
+pub fn unmet_workloads(options: &Options, files: &[GraftedFile]) -> Vec<Diagnostic> {
+    let unmet: Vec<&WorkloadPattern> = options
+        .workloads
+        .iter()
+        .filter(|pattern| !pattern.is_met())
+        .collect();
+    // What could not be read may hold it.
+    let is_unread = |file: &GraftedFile| file.report.diagnostics.iter().any(Diagnostic::is_error);
+    if unmet.is_empty() || files.iter().any(is_unread) {
+        return Vec::new();
+    }
+    let workloads = files.iter().flat_map(|file| &file.report.workloads);
+    let mut titles: Vec<String> = workloads.map(WorkloadReport::title).collect();
+    titles.sort_by_cached_key(|title| title.to_lowercase());
+    titles.dedup();
+    let lower: Vec<String> = titles.iter().map(|title| title.to_lowercase()).collect();
+    let problem = |pattern: &&WorkloadPattern| {
+        let wanted = pattern.text.replacen('/', " ", 1).to_lowercase();
+        let near = nearest(&wanted, lower.iter().map(String::as_str))
+            .and_then(|near| lower.iter().position(|one| one == near));
+        let help = match near {
+            Some(at) => format!("did you mean `--workload '{}'`?", titles[at]),
+            None => "kinds are written as in kubectl; `podgraft inspect -A` lists the workloads that are there".to_owned(),
+        };
+        let message = format!(
+            "`--workload {}` fits no workload of the manifests",
+            pattern.text
+        );
+        Diagnostic::error(Code::NoMatch, message).help(help)
+    };
+    unmet.iter().map(problem).collect()
+}
+
+/// `--image-env` for a container that no workload has, of those that a policy was asked about.
+pub fn unmet_image_env(options: &Options, problems: &[Diagnostic]) -> Vec<Diagnostic> {
+    if problems.iter().any(Diagnostic::is_error) {
+        return Vec::new();
+    }
+    let of_flags = options.image_env.iter().filter(|env| !env.is_configured);
+    let warning = |env: &ImageEnv| {
+        let message = format!(
+            "`--image-env {}:{}=...` fits no container of a workload that a policy is for",
+            env.container, env.name
+        );
+        Diagnostic::warning(Code::NoMatch, message).help(
+            "`podgraft inspect -o yaml` shows the names of the containers; init containers and sidecars have one, too",
+        )
+    };
+    of_flags.filter(|env| !env.is_met()).map(warning).collect()
+}
+
+/// Text without any Kubernetes object passes as it is; that is rarely what was meant.
+pub fn find_no_object(files: &[GraftedFile]) -> Option<Diagnostic> {
+    let has_text = files.iter().any(|file| file.report.documents > 0);
+    if !has_text || files.iter().any(|file| file.report.objects > 0) {
+        return None;
+    }
+    let names: Vec<&str> = files.iter().map(|file| &*file.input.name).collect();
+    let message = format!(
+        "there is no Kubernetes object in {}: nothing has an apiVersion and a kind",
+        names.join(", ")
+    );
+    Some(
+        Diagnostic::warning(Code::NoManifests, message)
+            .help("is it the output of another program's error?"),
+    )
+}
+
+/// A pipeline must not go on with nothing.
+pub fn find_nothing(files: &[GraftedFile]) -> Vec<Diagnostic> {
+    let mut folders: Vec<(&Path, bool)> = Vec::new();
+    for file in files {
+        let InputPlace::Found { folder, .. } = &file.input.place else {
+            continue;
+        };
+        match folders.iter_mut().find(|(known, _)| known == folder) {
+            Some((_, has_manifest)) => *has_manifest |= !file.parts.is_empty(),
+            None => folders.push((folder, !file.parts.is_empty())),
+        }
+    }
+    let empty: Vec<Diagnostic> = folders
+        .iter()
+        .filter(|(_, has_manifest)| !has_manifest)
+        .map(|(folder, _)| no_manifest(folder))
+        .collect();
+    if !empty.is_empty() || files.iter().any(|file| file.report.documents > 0) {
+        return empty;
+    }
+    let names: Vec<&str> = files.iter().map(|file| &*file.input.name).collect();
+    let message = format!(
+        "there is no manifest in {}: nothing but blank lines and comments",
+        names.join(", ")
+    );
+    vec![
+        Diagnostic::error(Code::NoManifests, message)
+            .help("check the command before the pipe, or the path"),
+    ]
+}

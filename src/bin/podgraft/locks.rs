@@ -1,0 +1,245 @@
+//! The lock files of a run: found from the files upward, read before it, and written with its results.
+
+use std::collections::HashMap;
+use std::env;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use memchr::memmem;
+use podgraft::config::FILE_NAME;
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::record::lock::{LOCK_FILE, Lock, Locks};
+
+use crate::output::GraftedFile;
+use crate::texts::Text;
+use crate::walk::InputPlace;
+use crate::write::Replacement;
+
+/// The lock files of a run.
+#[derive(Debug, Default)]
+pub struct LockFiles {
+    files: Vec<LockFile>,
+    /// What they say.
+    pub locks: Arc<Locks>,
+}
+
+/// The folder of an input, and the one that was walked to find it.
+type FolderOfInput = (PathBuf, Option<PathBuf>);
+
+#[derive(Debug)]
+struct LockFile {
+    folder: PathBuf,
+    /// What was read; `None` where there is none yet.
+    text: Option<String>,
+}
+
+/// A lock file as it is, and as it is to be.
+#[derive(Debug)]
+pub struct NewLock {
+    path: PathBuf,
+    name: String,
+    /// As it is; empty where there is none.
+    pub old: String,
+    /// With what was there before the run and with what is there after it: it is right at every moment in between.
+    pub both: String,
+    /// With what is there after the run; empty where nothing is recorded.
+    pub new: String,
+}
+
+impl LockFiles {
+    /// Finds and reads the lock files of the inputs.
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    pub fn of(texts: &[Text]) -> Result<Self, Vec<Diagnostic>> {
+        let mut found = LockFiles::default();
+        let (mut locks, mut problems) = (Locks::default(), Vec::new());
+        let mut folders: HashMap<FolderOfInput, Option<(PathBuf, usize)>> = HashMap::new();
+        for (input, _) in texts {
+            let Some(path) = input.path() else { continue };
+            let folder = path.parent().map_or_else(PathBuf::new, Path::to_path_buf);
+            let walked = match &input.place {
+                InputPlace::Found { folder, .. } => Some(folder.clone()),
+                InputPlace::Named(_) | InputPlace::Stdin => None,
+            };
+            let known = folders
+                .entry((folder, walked))
+                .or_insert_with_key(|(folder, walked)| {
+                    let folder = real(folder)?;
+                    let home = home_of(&folder, walked.as_deref().and_then(real).as_deref());
+                    let at = found.files.iter().position(|file| file.folder == home);
+                    let at = at.unwrap_or_else(|| {
+                        let (lock, text) = read(&home.join(LOCK_FILE)).unwrap_or_else(|problem| {
+                            problems.push(problem);
+                            (Lock::default(), None)
+                        });
+                        locks.locks.push(lock);
+                        found.files.push(LockFile {
+                            folder: home.clone(),
+                            text,
+                        });
+                        found.files.len() - 1
+                    });
+                    Some((folder.strip_prefix(&home).ok()?.to_path_buf(), at))
+                });
+            if let (Some((folder, at)), Some(name)) = (known, path.file_name()) {
+                let steps = folder
+                    .iter()
+                    .chain([name])
+                    .map(|step| step.to_string_lossy());
+                let file = steps.collect::<Vec<_>>().join("/");
+                locks.files.insert(Arc::clone(&input.name), (*at, file));
+            }
+        }
+        found.locks = Arc::new(locks);
+        if problems.is_empty() {
+            Ok(found)
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// The lock files that are others after the run.
+    pub fn after(&self, files: &[GraftedFile]) -> Vec<NewLock> {
+        let mut locks = Locks::clone(&self.locks);
+        let of_run: HashMap<(usize, &str), &GraftedFile> = files
+            .iter()
+            .filter_map(|file| {
+                let (lock, path) = self.locks.files.get(&file.input.name)?;
+                Some(((*lock, path.as_str()), file))
+            })
+            .collect();
+        for (at, (lock, file)) in locks.locks.iter_mut().zip(&self.files).enumerate() {
+            lock.retain(|key| match of_run.get(&(at, key.file.as_str())) {
+                Some(grafted) => memmem::find(&grafted.text, key.name.as_bytes()).is_some(),
+                None => file.folder.join(&key.file).is_file(),
+            });
+        }
+        let records = files.iter();
+        locks.put_all(records.map(|file| (&*file.input.name, file.report.records.as_slice())));
+        let after = self.files.iter().zip(&locks.locks).map(|(file, lock)| {
+            let (old, new) = (file.text.clone().unwrap_or_default(), lock.render());
+            let both = Lock::read(&[&old, "\n", &new].concat())
+                .map_or_else(|_| new.clone(), |both| both.render());
+            let path = file.folder.join(LOCK_FILE);
+            NewLock {
+                name: path.to_string_lossy().into_owned(),
+                path,
+                old,
+                both,
+                new,
+            }
+        });
+        after.filter(|lock| lock.old != lock.new).collect()
+    }
+}
+
+impl NewLock {
+    /// Makes an empty file where there is none.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn make(&self) -> Result<(), Diagnostic> {
+        match OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&self.path)
+        {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(self.not_written(&error)),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// What takes the place of a text of the file.
+    pub fn replacement<'l>(&'l self, old: &'l str, new: &str) -> Replacement<'l> {
+        Replacement {
+            name: &self.name,
+            path: self.path.clone(),
+            old: old.as_bytes(),
+            new: new.as_bytes().to_vec(),
+        }
+    }
+
+    /// Removes the file that was made for a run which failed.
+    pub fn remove_empty(&self) {
+        let is_empty = fs::metadata(&self.path).is_ok_and(|metadata| metadata.len() == 0);
+        if self.old.is_empty() && is_empty {
+            // What stays is an empty file, which says nothing.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+
+    /// Removes the file, which has nothing to say any more.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn remove(&self) -> Result<(), Diagnostic> {
+        fs::remove_file(&self.path).map_err(|error| self.not_written(&error))
+    }
+
+    fn not_written(&self, error: &io::Error) -> Diagnostic {
+        Diagnostic::error(
+            Code::File,
+            format!("`{}` cannot be written: {error}", self.name),
+        )
+    }
+}
+
+/// The folder as the system knows it; that of `file.yaml` is the current one.
+fn real(folder: &Path) -> Option<PathBuf> {
+    fs::canonicalize(if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    })
+    .ok()
+}
+
+/// The folder of the lock file for the files of a folder: where the nearest one upward stands; else that of the nearest
+/// `podgraft.yaml`, the repository's root, the folder that was named, or this one. Outside of a repository what lies above
+/// the current folder and the named one may be anybody's.
+fn home_of(folder: &Path, walked: Option<&Path>) -> PathBuf {
+    let here = env::current_dir().and_then(fs::canonicalize).ok();
+    let root = folder.ancestors().find(|above| above.join(".git").exists());
+    let top = root
+        .or_else(|| here.as_deref().filter(|here| folder.starts_with(here)))
+        .or(walked)
+        .unwrap_or(folder);
+    let upward = || {
+        folder
+            .ancestors()
+            .take_while(|above| above.starts_with(top))
+    };
+    let with = |name: &str| upward().find(|above| above.join(name).is_file());
+    let home = with(LOCK_FILE)
+        .or_else(|| with(FILE_NAME))
+        .or(root)
+        .or(walked)
+        .unwrap_or(folder);
+    home.to_path_buf()
+}
+
+fn read(path: &Path) -> Result<(Lock, Option<String>), Diagnostic> {
+    let name = path.to_string_lossy();
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Lock::default(), None)),
+        Err(error) => {
+            return Err(Diagnostic::error(
+                Code::File,
+                format!("`{name}` cannot be read: {error}"),
+            ));
+        }
+    };
+    match Lock::read(&text) {
+        Ok(lock) => Ok((lock, Some(text))),
+        Err((line, why)) => {
+            let message = format!("line {line} of `{name}` cannot be read: {why}");
+            Err(Diagnostic::error(Code::BadRecord, message).help(
+                "restore the file from its history; after a merge keep the lines of both sides",
+            ))
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! `podgraft.lock`: what earlier runs did, as repositories change around it.
+
+use std::fs;
+
+use std::process::Output;
+
+use crate::program::{Place, said};
+
+const DEPLOYMENT: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: orders   # the orders of the shop
+spec:
+  template:
+    metadata:
+      labels: {app: orders}
+    spec:
+      containers:
+      - name: app
+        image: registry.example.com/orders:1
+        resources: {}
+";
+
+/// A policy with an image, and a text that it joins to a variable.
+fn policy(name: &str, version: u32) -> String {
+    format!(
+        "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata:
+  name: {name}
+spec:
+  inject:
+    initContainers:
+    - name: {name}
+      image: registry.example.com/{name}:{version}
+      volumeMounts: [{{name: {name}, mountPath: /{name}}}]
+    volumes: [{{name: {name}, emptyDir: {{}}}}]
+    volumeMounts: [{{name: {name}, mountPath: /{name}}}]
+    env: [{{name: JAVA_TOOL_OPTIONS, value: \"-javaagent:/{name}-{version}.jar\", op: Append}}]
+"
+    )
+}
+
+/// A repository with two workloads and a policy, which is applied.
+fn applied() -> Place {
+    let place = Place::new();
+    fs::create_dir(place.path(".git")).expect("a folder can be made");
+    place.write("apps/orders.yaml", DEPLOYMENT);
+    place.write("apps/carts.yaml", DEPLOYMENT.replace("orders", "carts"));
+    place.write("policies/agent.yaml", policy("agent", 1));
+    apply(&place);
+    place
+}
+
+/// A run that succeeds.
+#[track_caller]
+fn succeeded(place: &Place, args: &[&str]) -> Output {
+    let output = place.run(args);
+    assert_eq!(output.status.code(), Some(0), "{args:?}\n{}", said(&output));
+    output
+}
+
+/// What a run in place says.
+#[track_caller]
+fn apply(place: &Place) -> String {
+    said(&succeeded(
+        place,
+        &["apply", "-i", "-p", "policies", "apps"],
+    ))
+}
+
+/// Undo gives the bytes back, and leaves no lock file.
+#[track_caller]
+fn undone(place: &Place) {
+    succeeded(place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/orders.yaml"), DEPLOYMENT);
+    let carts = DEPLOYMENT.replace("orders", "carts");
+    assert_eq!(place.read("apps/carts.yaml"), carts);
+    assert!(!place.path("podgraft.lock").exists());
+}
+
+#[test]
+fn a_manifest_has_the_mark_alone_and_the_lock_file_the_rest() {
+    let place = applied();
+    let text = place.read("apps/orders.yaml");
+    assert!(text.contains("podgraft.dev/applied: agent\n"), "{text}");
+    assert!(!text.contains("podgraft.dev/record"), "{text}");
+    let lock = place.read("podgraft.lock");
+    let mut sorted: Vec<&str> = lock.lines().skip(1).collect();
+    sorted.sort_unstable();
+    assert_eq!(sorted, lock.lines().skip(1).collect::<Vec<_>>());
+    assert!(apply(&place).contains("2 unchanged"));
+    assert_eq!(place.read("podgraft.lock"), lock);
+    undone(&place);
+}
+
+#[test]
+fn a_new_version_is_a_line_a_content_however_many_workloads_there_are() {
+    let place = applied();
+    let before = place.read("podgraft.lock");
+    place.write("policies/agent.yaml", policy("agent", 2));
+    assert!(apply(&place).contains("init container agent updated"));
+    let after = place.read("podgraft.lock");
+    let new: Vec<&str> = after
+        .lines()
+        .filter(|line| !before.contains(line))
+        .collect();
+    assert_eq!(new.len(), 2, "{new:#?}");
+    assert!(before.lines().all(|line| after.contains(line)), "{after}");
+    undone(&place);
+}
+
+#[test]
+fn what_somebody_raised_in_both_stays_the_policys() {
+    let place = applied();
+    place.write("policies/agent.yaml", policy("agent", 2));
+    for file in ["apps/orders.yaml", "apps/carts.yaml"] {
+        let text = place.read(file);
+        place.write(
+            file,
+            text.replace("agent:1", "agent:2")
+                .replace("agent-1", "agent-2"),
+        );
+    }
+    assert_eq!(
+        place.run(&["diff", "-p", "policies", "apps"]).status.code(),
+        Some(0)
+    );
+    assert!(apply(&place).contains("2 unchanged"));
+    place.write("policies/agent.yaml", policy("agent", 3));
+    assert!(apply(&place).contains("init container agent updated"));
+    undone(&place);
+}
+
+#[test]
+fn a_lost_lock_file_is_written_again() {
+    let place = applied();
+    fs::remove_file(place.path("podgraft.lock")).expect("it is there");
+    let output = place.run(&["undo", "-i", "apps"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("no-record"), "{}", said(&output));
+    assert!(apply(&place).contains("2 unchanged"));
+    place.write("policies/agent.yaml", policy("agent", 2));
+    assert!(apply(&place).contains("2 injected"));
+    undone(&place);
+}
+
+#[test]
+fn a_renamed_policy_keeps_what_it_injected() {
+    let place = applied();
+    let renamed = policy("agent", 2).replacen(
+        "name: agent\n",
+        "name: tracer\n  annotations: {podgraft.dev/renamed-from: agent}\n",
+        1,
+    );
+    place.write("policies/agent.yaml", renamed);
+    let said = apply(&place);
+    assert!(
+        said.contains("tracer (init container agent updated"),
+        "{said}"
+    );
+    assert!(!said.contains("orphaned"), "{said}");
+    let text = place.read("apps/orders.yaml");
+    assert!(text.contains("podgraft.dev/applied: tracer\n"), "{text}");
+    assert!(!place.read("podgraft.lock").contains("\"agent\",\"pod/spec"));
+    undone(&place);
+}
+
+#[test]
+fn a_workload_is_found_in_another_file_and_under_another_name() {
+    let place = applied();
+    fs::create_dir(place.path("apps/shop")).expect("a folder can be made");
+    fs::rename(
+        place.path("apps/carts.yaml"),
+        place.path("apps/shop/c.yaml"),
+    )
+    .expect("it is there");
+    let text = place.read("apps/orders.yaml").replace("orders", "ordering");
+    place.write("apps/orders.yaml", text);
+    place.write("policies/agent.yaml", policy("agent", 2));
+    assert!(apply(&place).contains("2 injected"));
+    let lock = place.read("podgraft.lock");
+    assert!(
+        !lock.contains("apps/carts.yaml") && !lock.contains("\"orders\""),
+        "{lock}"
+    );
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(
+        place.read("apps/shop/c.yaml"),
+        DEPLOYMENT.replace("orders", "carts")
+    );
+    assert_eq!(
+        place.read("apps/orders.yaml"),
+        DEPLOYMENT.replace("orders", "ordering")
+    );
+}
+
+#[test]
+fn both_sides_of_a_merge_are_read() {
+    let place = applied();
+    let base = place.read("podgraft.lock");
+    place.write("policies/agent.yaml", policy("agent", 2));
+    succeeded(
+        &place,
+        &["apply", "-i", "-p", "policies", "apps/orders.yaml"],
+    );
+    let ours = place.read("podgraft.lock");
+    let theirs = base.clone();
+    place.write(
+        "podgraft.lock",
+        format!("<<<<<<< HEAD\n{ours}=======\n{theirs}>>>>>>> branch\n"),
+    );
+    assert!(apply(&place).contains("1 injected, 1 unchanged"));
+    assert!(!place.read("podgraft.lock").contains("<<<<"));
+    undone(&place);
+}
+
+#[test]
+fn a_record_of_an_annotation_moves_into_the_lock_file() {
+    let place = applied();
+    undone(&place);
+    succeeded(
+        &place,
+        &["apply", "-i", "--record", "-p", "policies", "apps"],
+    );
+    assert!(
+        place
+            .read("apps/orders.yaml")
+            .contains("podgraft.dev/record")
+    );
+    assert!(!place.path("podgraft.lock").exists());
+    apply(&place);
+    assert!(
+        !place
+            .read("apps/orders.yaml")
+            .contains("podgraft.dev/record")
+    );
+    undone(&place);
+}
+
+#[test]
+fn one_of_two_policies_goes_and_the_other_stays() {
+    let place = applied();
+    place.write("policies/scrape.yaml", policy("scrape", 1));
+    apply(&place);
+    succeeded(&place, &["undo", "-i", "--only", "agent", "apps"]);
+    let text = place.read("apps/orders.yaml");
+    assert!(
+        text.contains("scrape:1") && !text.contains("agent:1"),
+        "{text}"
+    );
+    assert!(!place.read("podgraft.lock").contains("\"agent\""));
+    undone(&place);
+}
+
+#[test]
+fn a_workload_that_cannot_be_undone_keeps_no_other_from_it() {
+    let place = applied();
+    let marked = DEPLOYMENT.replace(
+        "spec:\n  template",
+        "  annotations: {podgraft.dev/applied: agent}\nspec:\n  template",
+    );
+    place.write("apps/other.yaml", marked.replace("orders", "other"));
+    let output = succeeded(&place, &["undo", "-i", "apps"]);
+    assert!(said(&output).contains("no-record"), "{}", said(&output));
+    assert_eq!(place.read("apps/orders.yaml"), DEPLOYMENT);
+}
+
+#[test]
+fn a_line_that_is_none_changes_nothing() {
+    let place = applied();
+    let lock = place.read("podgraft.lock");
+    place.write("podgraft.lock", format!("{lock}[\"item\""));
+    let before = place.read("apps/orders.yaml");
+    place.write("policies/agent.yaml", policy("agent", 2));
+    let output = place.run(&["apply", "-i", "-p", "policies", "apps"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("bad-record"), "{}", said(&output));
+    assert_eq!(place.read("apps/orders.yaml"), before);
+}
