@@ -108,6 +108,16 @@ else
   skip_or_fail "npm is not there"
 fi
 
+echo "- the software bill of materials: valid CycloneDX, with every crate that is compiled in"
+command -v cargo-cyclonedx >/dev/null || cargo install --quiet --locked cargo-cyclonedx || true
+if command -v cargo-cyclonedx >/dev/null && "$python" -m pip install --quiet 'cyclonedx-python-lib[json-validation]>=11,<12'; then
+  tools/package.sh sbom "$work/dist"
+  cargo tree --locked --edges normal --prefix none --no-dedupe --format '{p}' | cut -d' ' -f1,2 | sort -u |
+    "$python" tests/python/bill.py "$work/dist/podgraft.cdx.json"
+else
+  skip_or_fail "cargo-cyclonedx or a validator of CycloneDX could not be installed"
+fi
+
 echo "- the crate: what is published builds alone, and is installed"
 cargo package --locked --allow-dirty --no-verify --quiet
 mkdir "$work/crate" && tar -xzf "target/package/podgraft-$version.crate" -C "$work/crate"
@@ -123,32 +133,32 @@ if command -v kubectl >/dev/null; then
 else
   skip_or_fail "kubectl is not in PATH"
 fi
+# krew itself validates the manifest and installs from it, out of a release that is served from a folder.
 (cd "$work/dist" && sha256sum -- *.tar.gz >SHA256SUMS)
-tools/krew_manifest.sh "v$version" "$work/dist/SHA256SUMS" >"$work/podgraft.yaml"
+mkdir -p "$work/served" && ln -s "$work/dist" "$work/served/v$version"
+python3 -u -m http.server 0 --bind 127.0.0.1 --directory "$work/served" >"$work/server.log" 2>&1 &
+server=$!
+trap 'kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
+for _ in {1..50}; do
+  port=$(sed -n 's/.* port \([0-9]*\) .*/\1/p' "$work/server.log")
+  [ -z "$port" ] || break
+  sleep 0.1
+done
+PODGRAFT_RELEASES="http://127.0.0.1:$port" tools/krew_manifest.sh "v$version" "$work/dist/SHA256SUMS" >"$work/podgraft.yaml"
 wants grep -q "sha256: $(cut -d' ' -f1 "$work/dist/SHA256SUMS" | head -n 1)" "$work/podgraft.yaml"
-# Each platform names an archive of the release by its checksum, and a program that is in it.
-"$python" - "$work/podgraft.yaml" "$work/dist" "v$version" <<'PYTHON'
-import hashlib, re, sys, tarfile, yaml
-
-plugin = yaml.safe_load(open(sys.argv[1]))
-assert plugin["apiVersion"] == "krew.googlecontainertools.github.com/v1alpha2" and plugin["kind"] == "Plugin"
-assert plugin["metadata"]["name"] == "podgraft"
-spec = plugin["spec"]
-assert spec["version"] == sys.argv[3] and re.fullmatch(r"v\d+\.\d+\.\d+", spec["version"])
-assert 0 < len(spec["shortDescription"]) <= 50 and spec["description"] and spec["homepage"].startswith("https://")
-assert spec["platforms"]
-for platform in spec["platforms"]:
-    assert set(platform["selector"]["matchLabels"]) == {"os", "arch"}
-    archive = f"{sys.argv[2]}/{platform['uri'].rsplit('/', 1)[1]}"
-    assert hashlib.sha256(open(archive, "rb").read()).hexdigest() == platform["sha256"], archive
-    assert platform["bin"] in tarfile.open(archive).getnames(), archive
-PYTHON
-krew=target/hosts/validate-krew-manifest
-if [ -x "$krew" ] || { command -v go >/dev/null && GOBIN="$root/target/hosts" go install sigs.k8s.io/krew/cmd/validate-krew-manifest@v0.4.5 2>/dev/null; }; then
-  "$krew" -manifest "$work/podgraft.yaml" -skip-install
-else
-  echo "skipped: krew's own validator (the module proxy does not have it everywhere)"
+mkdir -p target/hosts/krew
+if ! command -v go >/dev/null || ! go build -C tests/krew -o "$root/target/hosts/krew/kubectl-krew" sigs.k8s.io/krew/cmd/krew ||
+  ! go build -C tests/krew -o "$root/target/hosts/krew/" sigs.k8s.io/krew/cmd/validate-krew-manifest; then
+  skip_or_fail "krew could not be built"
+elif command -v kubectl >/dev/null; then
+  (
+    export PATH=$root/target/hosts/krew:$work/krew/bin:$PATH KREW_ROOT=$work/krew
+    validate-krew-manifest -manifest "$work/podgraft.yaml" >"$work/krew.log" 2>&1 || { cat "$work/krew.log" >&2; exit 1; }
+    kubectl krew install --manifest="$work/podgraft.yaml" </dev/null >"$work/krew.log" 2>&1 || { cat "$work/krew.log" >&2; exit 1; }
+    wants test "$(kubectl podgraft --version)" = "podgraft $version"
+  )
 fi
+kill "$server"
 
 echo "- pre-commit: the hook finds a file that is behind, and passes when it is not"
 if "$python" -m pip install --quiet 'pre-commit>=4,<5'; then

@@ -3,6 +3,7 @@
 #   tools/package.sh archive TARGET FOLDER   podgraft-TARGET.tar.gz (.zip for Windows): program, licence, README
 #   tools/package.sh wheel TARGET FOLDER     the Python wheel (needs maturin)
 #   tools/package.sh npm FOLDER OUT          the npm packages, from the archives in FOLDER
+#   tools/package.sh sbom FOLDER             the software bill of materials (needs cargo-cyclonedx)
 # TARGET is a Rust target of this machine's system. Programs for Linux are static. PROFILE_GUIDED=0 leaves the
 # profile-guided optimisation out, which takes a second build and LLVM's tools (rustup component add llvm-tools).
 # CARGO_BUILD=dev takes the profile for development: packages as they are, of a program that is built in less time.
@@ -29,7 +30,7 @@ profile() {
   RUSTFLAGS="$(flags "$1") -C profile-generate=$folder" CARGO_TARGET_DIR=target/instrumented \
     cargo build --locked --release --quiet --target "$1" --bin podgraft >&2
   local kind program=target/instrumented/$1/release/podgraft
-  for kind in none mixed changed; do
+  for kind in none mixed fleet changed; do
     python3 benches/streams.py "$kind" 4 "$folder/$kind.yaml" >&2
     "$program" apply -q --no-config -p benches/policy.yaml "$folder/$kind.yaml" >"$folder/out.yaml"
     "$program" diff -q --no-config -p benches/policy.yaml "$folder/$kind.yaml" >"$folder/out.diff" || [ $? -eq 1 ]
@@ -120,9 +121,20 @@ JSON
 JSON
 }
 
+sbom() {
+  mkdir -p "$1"
+  SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) cargo cyclonedx --quiet --format json --spec-version 1.5 --target all \
+    --override-filename podgraft.cdx
+  # The crate's own names in it hold the folder it was made in.
+  sed -e "s|path+file://$PWD#|registry+https://github.com/rust-lang/crates.io-index#|g" -e 's|?download_url=file://\.||' \
+    podgraft.cdx.json >"$1/podgraft.cdx.json"
+  rm podgraft.cdx.json
+}
+
 case ${1:-} in
   archive) archive "$2" "$3" ;;
   wheel) wheel "$2" "$3" ;;
   npm) npm_packages "$2" "$3" ;;
-  *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  sbom) sbom "$2" ;;
+  *) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
