@@ -19,6 +19,16 @@ use crate::ownership::{RecordedWorkload, Room, WorkloadKey, is_false};
 pub const LOCK_FILE: &str = "podgraft.lock";
 /// The version of the format that is read and written here.
 const LOCK_VERSION: u64 = 1;
+const HEADER: &str = "\
+# What podgraft put into the workloads of these files. Commit it with them; `podgraft undo` reads it.
+# First what policies put at a place, in whatever workload:
+";
+/// So many lines that a diff of what stands above shows none of what stands below.
+const BETWEEN: &str = "\
+#
+# Then where they put it, and what stood there:
+#
+";
 /// So many generations of what a policy put at a place are known; older ones only where they are still there.
 const GENERATIONS: u64 = 8;
 
@@ -211,20 +221,15 @@ impl Lock {
             rest.into_iter()
                 .chain(policies.map(move |(policy, what)| line(policy, json!(what))))
         });
-        let mut lines: Vec<String> = items
-            .chain([json!(["version", LOCK_VERSION])])
-            .chain(workloads)
-            .map(|line| super::one_line(line.to_string()))
-            .collect();
-        lines.sort();
-        let mut text = String::from(
-            "# What podgraft put into the workloads of these files. Commit it with them; `podgraft undo` reads it.\n",
-        );
-        for line in lines {
-            text.push_str(&line);
-            text.push('\n');
-        }
-        text
+        let sorted = |lines: &mut dyn Iterator<Item = Value>| {
+            let lines = lines.map(|line| super::one_line(line.to_string()) + "\n");
+            let mut lines: Vec<String> = lines.collect();
+            lines.sort();
+            lines.concat()
+        };
+        let items = sorted(&mut items.chain([json!(["version", LOCK_VERSION])]));
+        let workloads = sorted(&mut { workloads });
+        [HEADER, &items, BETWEEN, &workloads].concat()
     }
 
     /// The record of a workload with a value, of the policies that its mark names, in their order.
