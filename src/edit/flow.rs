@@ -204,7 +204,8 @@ fn remove(
 pub(super) fn inner_value(tree: &Tree<'_>, of: NodeId, value: &Value) -> String {
     let style = flow_style(tree, of);
     let text = tree.text();
-    let Some(unit) = json_unit(tree, of).filter(|_| style.is_json) else {
+    let is_over_lines = style.is_json && (value.is_object() || value.is_array());
+    let Some(unit) = is_over_lines.then(|| json_unit(tree, of)).flatten() else {
         return flow_value(value, &style);
     };
     let start = tree.span(of).start;
@@ -281,13 +282,15 @@ impl<'t> Writer<'t> {
         let indent = last
             .and_then(|(_, node)| begins_line(node))
             .filter(|_| spans_lines);
-        let unit = json_unit(tree, origin).unwrap_or_else(|| "  ".to_owned());
+        let style = flow_style(tree, origin);
+        let unit = indent.filter(|_| style.is_json);
+        let unit = unit.and_then(|_| json_unit(tree, origin));
         Writer {
             text,
             tree,
-            style: flow_style(tree, origin),
+            style,
             indent,
-            unit,
+            unit: unit.unwrap_or_else(|| "  ".to_owned()),
         }
     }
 

@@ -39,7 +39,7 @@ impl Layout {
             around.push((kind == Kind::BlockMapping, own, tree.after(id)));
         }
         let step = steps.winner().filter(|&step| step > 0).unwrap_or(2);
-        let line_end = line_end_of(tree.text());
+        let line_end = tree.line_end();
         Layout {
             block: BlockStyle {
                 step,

@@ -127,7 +127,14 @@ impl<'c> Planner<'c, '_> {
         let own = &self.inject.pod_annotations;
         let length =
             |(key, item): &(String, Item)| key.len() + item.value.as_str().map_or(0, str::len);
-        let most = self.workload.tree.text().len() + own.iter().map(length).sum::<usize>();
+        // An alias may stand for text of anywhere in the document; without one, an item of a long List is its own.
+        let tree = self.workload.tree;
+        let text = if tree.is_plain() {
+            tree.slice(self.workload.object.node)
+        } else {
+            tree.text()
+        };
+        let most = text.len() + own.iter().map(length).sum::<usize>();
         let names_profile = own
             .iter()
             .any(|(key, _)| key.starts_with(together::APP_ARMOR));

@@ -151,9 +151,9 @@ impl<'t> Draft<'t> {
     pub fn get(&self, part: &Part, key: &str) -> Option<Part> {
         match part {
             Part::Node(node) => self.tree.get(*node, key).map(Part::Node),
-            Part::New(value) | Part::Instead { value, .. } => value
-                .get(key)
-                .map(|value| Part::New(Arc::new(value.clone()))),
+            Part::New(value) | Part::Instead { value, .. } => {
+                member(value, key).map(|value| Part::New(Arc::new(value.clone())))
+            }
             Part::Open(id) => match self.opened(*id) {
                 Opened::Mapping { origin, fields } => match self.position_of(fields, key) {
                     Some(at) => Some(self.followed(&fields[at].value)),
@@ -311,7 +311,7 @@ impl<'t> Draft<'t> {
     /// The text under a key.
     pub fn text_at(&self, part: &Part, key: &str) -> Option<Cow<'t, str>> {
         match part {
-            Part::New(value) | Part::Instead { value, .. } => text_of_value(value.get(key)?),
+            Part::New(value) | Part::Instead { value, .. } => text_of_value(member(value, key)?),
             Part::Node(_) | Part::Open(_) => self.text(&self.get(part, key)?),
         }
     }
@@ -408,8 +408,18 @@ fn places<T>(items: impl Iterator<Item = T>, is_meant: impl Fn(&T) -> bool) -> V
         .collect()
 }
 
+/// The value under a key. In a mapping of few keys to look at each takes a fraction of what its hash takes.
+fn member<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
+    let map = value.as_object()?;
+    if map.len() > 8 {
+        return map.get(key);
+    }
+    let mut pairs = map.iter();
+    pairs.find(|(own, _)| *own == key).map(|(_, value)| value)
+}
+
 fn is_text_in(value: &Value, key: &str, text: &str) -> bool {
-    match value.get(key) {
+    match member(value, key) {
         Some(Value::String(own)) => own == text,
         other => other.and_then(text_of_value).as_deref() == Some(text),
     }

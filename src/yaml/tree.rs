@@ -11,6 +11,7 @@
 //! Properties (anchor, tag) stand before the span.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::fast::Mark;
@@ -119,6 +120,8 @@ pub struct Tree<'a> {
     pub(super) unread: u32,
     /// Somebody looked for what it holds, or where it ends.
     pub(super) was_asked: Asked,
+    /// The text's first line end, once somebody wants it.
+    pub(super) line_end: OnceLock<&'static str>,
 }
 
 /// Whether somebody asked, whoever else looks at the tree.
@@ -170,6 +173,7 @@ impl<'a> Tree<'a> {
             taken: Vec::new(),
             unread: ALL_READ,
             was_asked: Asked::default(),
+            line_end: OnceLock::new(),
         }
     }
 
@@ -212,6 +216,17 @@ impl<'a> Tree<'a> {
     /// The text that was parsed.
     pub fn text(&self) -> &'a str {
         self.text
+    }
+
+    /// The line end of the text's first line. A compact text is one long line, which is searched once.
+    pub fn line_end(&self) -> &'static str {
+        self.line_end.get_or_init(|| {
+            let text = self.text.as_bytes();
+            match memchr::memchr(b'\n', text) {
+                Some(at) if at > 0 && text[at - 1] == b'\r' => "\r\n",
+                _ => "\n",
+            }
+        })
     }
 
     /// The root of every document that has content, in order.
