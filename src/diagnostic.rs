@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::source::Place;
 
 /// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Worth knowing; changes nothing.
     Note,
@@ -18,7 +18,7 @@ pub enum Severity {
 }
 
 /// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
     /// The stable code.
     pub code: Code,
@@ -37,7 +37,7 @@ pub struct Diagnostic {
 }
 
 /// A place with a few words.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Label {
     /// Where.
     pub place: Place,

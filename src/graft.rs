@@ -19,6 +19,7 @@ mod recorded;
 mod refusals;
 pub mod retire;
 mod runs;
+mod said;
 pub mod settle;
 mod words;
 
@@ -55,6 +56,7 @@ pub use refusals::RENDER_FIRST;
 use refusals::{is_other_json, not_rendered, parse_problem, refuse_encoding, refuse_root, untyped};
 pub use runs::Run;
 use runs::on_threads;
+use said::Said;
 use settle::Settling;
 use words::PodWords;
 
@@ -238,7 +240,7 @@ fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
         let (lines, written, outlines, report) =
             (&mut lines, &mut written, &mut outlines, &mut report);
         let doubt = OnceCell::new();
-        let pending = Vec::new();
+        let (pending, said) = (Vec::new(), Said::default());
         Chunk {
             place,
             bytes: chunk.text,
@@ -248,6 +250,7 @@ fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
             outlines,
             report,
             first_problem,
+            said,
             doubt,
             pending,
         }
@@ -275,6 +278,8 @@ struct Chunk<'a, 'l> {
     report: &'l mut FileReport,
     /// The number of problems that stand in the report before this chunk's.
     first_problem: usize,
+    /// What of them was said already.
+    said: Said,
     /// What keeps the whole chunk from being edited, once it was looked for.
     doubt: OnceCell<Option<Doubt>>,
     /// What policies generate beside its workloads.
@@ -561,7 +566,7 @@ impl<'a> Chunk<'a, '_> {
             let is_said = match diagnostic.is_said_once() {
                 true => said.iter().any(|other| other.message == diagnostic.message),
                 // All others speak of a place in their document.
-                false => said[self.first_problem..].contains(&diagnostic),
+                false => self.said.has(&diagnostic, &said[self.first_problem..]),
             };
             if !is_said {
                 self.report.diagnostics.push(diagnostic);

@@ -1,5 +1,6 @@
 //! A piece of text and where it stands: a name, the text, and the line at which the text begins.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -26,10 +27,22 @@ impl<'a> Source<'a> {
 
     /// The place of a byte range of the text, with the lines around it. A range past the end is cut at the end.
     pub fn place(&self, span: Range<usize>) -> Place {
+        self.place_near(span, &Cell::default())
+    }
+
+    /// [`Source::place`], counting on from a byte of this text and the line ends before it.
+    pub fn place_near(&self, span: Range<usize>, counted: &Cell<(usize, usize)>) -> Place {
         let start = floor_char(self.text, span.start);
         let end = floor_char(self.text, span.end.max(span.start)).max(start);
+        let (counted_to, lines) = counted.get();
+        let mut lines = Lines {
+            text: self.text.as_bytes(),
+            counted: counted_to,
+            line: lines,
+        };
+        let line_in_text = lines.line_at(start);
+        counted.set((start, line_in_text));
         let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
-        let line_in_text = memchr::memchr_iter(b'\n', &self.text.as_bytes()[..start]).count();
         // An excerpt is one line: a span that runs on is shown from its first line.
         let line_end = self.text[start..]
             .find('\n')
@@ -80,7 +93,7 @@ impl<'a> Lines<'a> {
 }
 
 /// A place in a text that outlives the text: file, line, column and the line itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The name of the source.
     pub source: Arc<str>,

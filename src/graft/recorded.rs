@@ -3,6 +3,8 @@
 
 use memchr::memmem::Finder;
 use serde_json::Value;
+use std::cell::{Cell, OnceCell};
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use crate::diagnostic::{Code, Diagnostic};
@@ -350,13 +352,15 @@ impl<'a> Chunk<'a, '_> {
         );
         self.add_room(planned.record.as_mut(), pair, &workload, Some(&one.record));
         self.report.needs.append(planned.needs);
+        let moves = OnceCell::new();
         let moved = planned.diagnostics.into_iter().map(|mut problem| {
             for label in problem
                 .labels
                 .iter_mut()
                 .filter(|label| label.place.source == pair.source.name)
             {
-                label.place = place_before(&label.place, base.source, pair);
+                let moves = moves.get_or_init(|| Moves::of(base.source, pair));
+                label.place = moves.place_before(&label.place);
             }
             problem
         });
@@ -675,28 +679,50 @@ fn draft_of<'t>(
     Ok(Some(draft))
 }
 
-/// Where in the document a place of its base stands.
-fn place_before(place: &Place, base: &Source<'_>, pair: &Pair<'_, '_>) -> Place {
-    let lines = base.text.split_inclusive('\n');
-    let line_start: usize = lines
-        .take(place.line.saturating_sub(base.first_line))
-        .map(str::len)
-        .sum();
-    let column: usize = base.text[line_start..]
-        .chars()
-        .take(place.column - 1)
-        .map(char::len_utf8)
-        .sum();
-    let wanted = line_start + column;
-    let (mut here, mut there) = (0, 0);
-    for edit in &pair.stripped.edits {
-        let kept = edit.at.start - there;
-        if wanted < here + kept {
-            break;
+/// Where in the document places of its base stand.
+struct Moves<'m> {
+    base: &'m Source<'m>,
+    source: &'m Source<'m>,
+    /// Where each line of the base begins.
+    lines: Vec<usize>,
+    /// Each edit: where it begins and ends in the base, and where it ends in the document.
+    edits: Vec<(Range<usize>, usize)>,
+    counted: Cell<(usize, usize)>,
+}
+
+impl<'m> Moves<'m> {
+    fn of(base: &'m Source<'m>, pair: &'m Pair<'_, '_>) -> Self {
+        let ends = base.text.match_indices('\n').map(|(at, _)| at + 1);
+        let (mut here, mut there) = (0, 0);
+        let edits = pair.stripped.edits.iter().map(|edit| {
+            let start = here + edit.at.start - there;
+            (here, there) = (start + edit.text.len(), edit.at.end);
+            (start..here, there)
+        });
+        Moves {
+            base,
+            source: pair.source,
+            lines: std::iter::once(0).chain(ends).collect(),
+            edits: edits.collect(),
+            counted: Cell::default(),
         }
-        here += kept + edit.text.len();
-        there = edit.at.end;
     }
-    let at = there + wanted.saturating_sub(here);
-    pair.source.place(at..at + (place.end - place.start))
+
+    fn place_before(&self, place: &Place) -> Place {
+        let line = place.line.saturating_sub(self.base.first_line);
+        let start = self.lines.get(line).copied();
+        let line_start = start.unwrap_or(self.base.text.len());
+        let column: usize = self.base.text[line_start..]
+            .chars()
+            .take(place.column - 1)
+            .map(char::len_utf8)
+            .sum();
+        let wanted = line_start + column;
+        let behind = self.edits.partition_point(|(own, _)| own.start <= wanted);
+        let last = behind.checked_sub(1).map(|last| &self.edits[last]);
+        let (here, there) = last.map_or((0, 0), |(own, there)| (own.end, *there));
+        let at = there + wanted.saturating_sub(here);
+        let span = at..at + (place.end - place.start);
+        self.source.place_near(span, &self.counted)
+    }
 }

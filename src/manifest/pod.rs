@@ -1,5 +1,6 @@
 //! One workload, read from its tree: what selection and planning ask about it.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use serde_json::Value;
@@ -32,6 +33,8 @@ pub struct Workload<'t> {
     pub namespace: Option<String>,
     /// Empty where the tree is an outline.
     containers: Vec<Container<'t>>,
+    /// How many lines end before this byte of the document, the last that a place was asked for.
+    lines: Cell<(usize, usize)>,
 }
 
 /// Why an object of a known kind is no workload that could be edited.
@@ -123,6 +126,7 @@ impl<'t> Workload<'t> {
             name,
             namespace,
             containers,
+            lines: Cell::default(),
         })
     }
 
@@ -154,7 +158,7 @@ impl<'t> Workload<'t> {
 
     /// The place of a byte range of the document.
     pub fn place_of(&self, span: Range<usize>) -> Place {
-        self.source.place(span)
+        self.source.place_near(span, &self.lines)
     }
 
     /// The place of the object's name, or of its kind.

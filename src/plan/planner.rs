@@ -1,6 +1,7 @@
 //! One policy's rule on one workload: the draft, and what every kind of item needs.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
 use serde_json::Value;
@@ -37,6 +38,8 @@ pub(super) struct Planner<'c, 't> {
     pub draft: Draft<'t>,
     /// The pod template and the pod spec, once they are opened.
     opened: Option<(OpenId, Option<OpenId>)>,
+    /// Where the last container stood that was looked for. The next one is mostly it, or the one behind it.
+    last_found: Cell<usize>,
     /// What was added or changed, for the report.
     pub done: Vec<Change>,
     pub problems: Vec<Diagnostic>,
@@ -81,6 +84,7 @@ impl<'c, 't> Planner<'c, 't> {
             chosen,
             draft,
             opened: None,
+            last_found: Cell::new(0),
             done: vec![],
             problems: vec![],
             growth: Growth::default(),
@@ -403,14 +407,21 @@ impl<'c, 't> Planner<'c, 't> {
         match list {
             // The container was read from this list.
             Part::Node(_) => Some(Part::Node(container.node)),
-            Part::Open(id) => self
-                .draft
-                .raw_items(id)
-                .iter()
-                .find(|item| self.stands_for(item, container))
-                .cloned(),
+            Part::Open(id) => {
+                let items = self.draft.raw_items(id);
+                Some(items[self.position_of(container, items)?].clone())
+            }
             Part::New(_) | Part::Instead { .. } => None,
         }
+    }
+
+    /// Where a container stands among the items of its list.
+    fn position_of(&self, container: &Container<'_>, items: &[Part]) -> Option<usize> {
+        let from = self.last_found.get().min(items.len());
+        let is_it = |at: &usize| self.stands_for(&items[*at], container);
+        let found = (from..items.len()).chain(0..from).find(is_it)?;
+        self.last_found.set(found);
+        Some(found)
     }
 
     fn stands_for(&self, item: &Part, container: &Container<'_>) -> bool {
@@ -426,12 +437,7 @@ impl<'c, 't> Planner<'c, 't> {
     ) -> Result<OpenId, Box<Diagnostic>> {
         let list = self.open_pod_list(container.list.key())?;
         // Raw items here: an alias in the list is what stands there, and opening it is refused.
-        let Some(at) = self
-            .draft
-            .raw_items(list)
-            .iter()
-            .position(|item| self.stands_for(item, container))
-        else {
+        let Some(at) = self.position_of(container, self.draft.raw_items(list)) else {
             let message = format!("the container `{}` is gone from the plan", container.name);
             return Err(Box::new(Diagnostic::error(Code::Internal, message)));
         };

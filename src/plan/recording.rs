@@ -400,6 +400,9 @@ fn changes(before: &PolicyRecord, after: &PolicyRecord, earlier: &Earlier) -> Ve
     let (generated, was_generated) = (&after.generated, &before.generated);
     let (before, after) = (&before.effects, &after.effects);
     let (old, new) = (paths_of(before), paths_of(after));
+    let paths = earlier.record.paths();
+    let was: BTreeMap<&String, &String> = old.iter().map(|(path, was)| (path, was)).collect();
+    let is_new: BTreeSet<&String> = new.iter().map(|(path, _)| path).collect();
     let mut changes = Vec::new();
     for (name, now) in generated {
         match was_generated.get(name) {
@@ -413,20 +416,17 @@ fn changes(before: &PolicyRecord, after: &PolicyRecord, earlier: &Earlier) -> Ve
         .filter(|name| !generated.contains_key(*name));
     changes.extend(gone.cloned().map(Change::Removed));
     for (path, now) in &new {
-        let was = old.iter().find(|(own, _)| own == path);
-        let is_there = earlier.record.paths().get(&earlier.current, path).is_some()
-            || after.removed.contains_key(path);
-        match was {
-            Some((_, was)) if was == now && is_there => {}
+        let is_there =
+            paths.get(&earlier.current, path).is_some() || after.removed.contains_key(path);
+        match was.get(path) {
+            Some(was) if *was == now && is_there => {}
             Some(_) if is_there => {
                 changes.push(Change::Changed(format!("{} updated", words_of(path))))
             }
             Some(_) | None => changes.push(Change::Added(words_of(path))),
         }
     }
-    let gone = old
-        .iter()
-        .filter(|(path, _)| !new.iter().any(|(own, _)| own == path));
+    let gone = old.iter().filter(|(path, _)| !is_new.contains(path));
     changes.extend(gone.map(|(path, _)| Change::Removed(words_of(path))));
     changes
 }

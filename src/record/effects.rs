@@ -21,9 +21,14 @@ pub struct JoinHint {
 
 /// What turned one value into another.
 pub fn effects_of(before: &Value, after: &Value, paths: &Paths, joins: &[JoinHint]) -> Effects {
+    let mut by_list: HashMap<String, Vec<&JoinHint>> = HashMap::new();
+    for hint in joins {
+        let list = format!("{}/env", hint.container);
+        by_list.entry(list).or_default().push(hint);
+    }
     let mut comparison = Comparison {
         paths,
-        joins,
+        joins: by_list,
         effects: Effects::default(),
     };
     comparison.values(before, after, &mut Vec::new());
@@ -32,7 +37,8 @@ pub fn effects_of(before: &Value, after: &Value, paths: &Paths, joins: &[JoinHin
 
 struct Comparison<'c> {
     paths: &'c Paths,
-    joins: &'c [JoinHint],
+    /// By the path of the list of variables.
+    joins: HashMap<String, Vec<&'c JoinHint>>,
     effects: Effects,
 }
 
@@ -195,11 +201,7 @@ impl Comparison<'_> {
     fn joins_of(&mut self, path: &[String], lists: (&[Value], &[Value])) -> Vec<String> {
         let list = self.paths.write(path);
         let mut done = Vec::new();
-        for hint in self
-            .joins
-            .iter()
-            .filter(|hint| list == format!("{}/env", hint.container))
-        {
+        for hint in self.joins.get(&list).into_iter().flatten() {
             if done.contains(&hint.name) {
                 continue;
             }

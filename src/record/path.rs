@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use super::digest;
@@ -72,8 +73,7 @@ pub(super) fn twin_of(path: &str) -> (String, usize) {
     }
 }
 
-/// The place of the item of an identity. Those of the others are not written down for it: lists have thousands of items,
-/// and records thousands of paths.
+/// The place of the item of an identity.
 fn index_in(key: &str, items: &[Value], identity: &str) -> Option<usize> {
     let (plain, number) = match identity.split_once("~#") {
         Some((plain, text)) => {
@@ -124,7 +124,7 @@ fn field_of(key: &str) -> Option<&'static str> {
 /// What an item says itself that tells it apart; `field` is [`field_of`] the key.
 fn stated<'i>(key: &str, field: Option<&str>, item: &'i Value) -> Option<Cow<'i, str>> {
     let text = |field: &str| item.get(field).and_then(Value::as_str);
-    // Mostly the first field, which is found without a hash: a list has its thousands of items asked for each path.
+    // Mostly the first field, which is found without a hash.
     let first = item.as_object().and_then(|fields| fields.iter().next());
     let named = field.and_then(|field| match first {
         Some((key, value)) if key == field => value.as_str(),
@@ -171,17 +171,49 @@ fn unescape(segment: &str) -> String {
 }
 
 /// Writes and follows paths. Those below the pod template begin with `pod`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Paths {
     template: Vec<String>,
+    /// Where the items of long lists stood when one was looked for: guesses, which are checked. A pod can have thousands
+    /// of containers, and its record several paths into each.
+    guesses: RefCell<HashMap<String, HashMap<String, usize>>>,
 }
+
+/// The fewest items of a list for which it pays to write down where they stand.
+const LONG: usize = 64;
 
 impl Paths {
     /// For a kind whose pod template stands under these keys.
     pub fn of(template: &[String]) -> Self {
         Paths {
             template: template.to_vec(),
+            guesses: RefCell::default(),
         }
+    }
+
+    /// The place of the item that a path goes through: the segment at `depth`.
+    fn index_on_the_way(
+        &self,
+        segments: &[String],
+        depth: usize,
+        items: &[Value],
+    ) -> Option<usize> {
+        let list = depth.checked_sub(1).map_or("", |above| &segments[above]);
+        let wanted = &segments[depth];
+        if items.len() < LONG || wanted.contains("~#") {
+            return index_in(list, items, wanted);
+        }
+        let mut guesses = self.guesses.borrow_mut();
+        let guesses = guesses.entry(segments[..depth].join("/")).or_default();
+        let guess = guesses.get(wanted).copied();
+        let is_it = |at: &usize| {
+            let item = items.get(*at);
+            item.is_some_and(|item| identity(list, item) == *wanted)
+        };
+        guess.filter(is_it).or_else(|| {
+            *guesses = identities(list, items).into_iter().zip(0..).collect();
+            guesses.get(wanted).copied()
+        })
     }
 
     /// `spec.template`.
@@ -230,15 +262,13 @@ impl Paths {
     /// What stands at a path.
     pub fn get<'v>(&self, object: &'v Value, path: &str) -> Option<&'v Value> {
         let mut value = object;
-        let mut list = "";
         let segments = self.segments(path);
-        for segment in &segments {
+        for (depth, segment) in segments.iter().enumerate() {
             value = match value {
                 Value::Object(map) => map.get(&unescape(segment))?,
-                Value::Array(items) => &items[index_in(list, items, segment)?],
+                Value::Array(items) => &items[self.index_on_the_way(&segments, depth, items)?],
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
             };
-            list = segment;
         }
         Some(value)
     }
@@ -252,19 +282,17 @@ impl Paths {
         let mut segments = self.segments(path);
         let last = segments.pop()?;
         let mut value = object;
-        let mut list = String::new();
-        for segment in segments {
+        for (depth, segment) in segments.iter().enumerate() {
             value = match value {
-                Value::Object(map) => map.get_mut(&unescape(&segment))?,
+                Value::Object(map) => map.get_mut(&unescape(segment))?,
                 Value::Array(items) => {
-                    let at = index_in(&list, items, &segment)?;
+                    let at = self.index_on_the_way(&segments, depth, items)?;
                     &mut items[at]
                 }
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
             };
-            list = segment;
         }
-        Some((value, list, last))
+        Some((value, segments.pop().unwrap_or_default(), last))
     }
 
     /// What stands at a path, to change it.
@@ -338,9 +366,9 @@ impl Paths {
     fn make_parents(&self, object: &mut Value, path: &str) -> bool {
         let segments = self.segments(path);
         let mut value = object;
-        let mut list = "";
         for (at, segment) in segments.iter().enumerate() {
             if value.is_null() {
+                let list = at.checked_sub(1).map_or("", |above| &segments[above]);
                 *value = if is_aligned(list) {
                     Value::Array(Vec::new())
                 } else {
@@ -352,13 +380,12 @@ impl Paths {
             }
             value = match value {
                 Value::Object(map) => map.entry(unescape(segment)).or_insert(Value::Null),
-                Value::Array(items) => match index_in(list, items, segment) {
+                Value::Array(items) => match self.index_on_the_way(&segments, at, items) {
                     Some(at) => &mut items[at],
                     None => return false,
                 },
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return false,
             };
-            list = segment;
         }
         true
     }

@@ -29,7 +29,8 @@ pub mod view;
 use json_patch::Patch;
 use serde_json::Value;
 use std::borrow::{Borrow, Cow};
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
@@ -259,17 +260,19 @@ pub(crate) fn count(number: usize, thing: &str) -> String {
 
 /// Says once what holds for many workloads: of the notes that say the same, the first stays and counts the others.
 pub fn say_once(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let mut once: Vec<(Diagnostic, usize)> = Vec::new();
+    let mut once: Vec<(Diagnostic, usize)> = Vec::with_capacity(diagnostics.len());
+    let mut first: HashMap<String, usize> = HashMap::new();
     for diagnostic in diagnostics {
-        let is_twin = |(other, _): &&mut (Diagnostic, usize)| other.message == diagnostic.message;
-        match once
-            .iter_mut()
-            .filter(|_| diagnostic.is_said_once())
-            .find(is_twin)
-        {
-            Some((_, twins)) => *twins += 1,
-            None => once.push((diagnostic, 0)),
+        if diagnostic.is_said_once() {
+            match first.entry(diagnostic.message.clone()) {
+                Entry::Occupied(first) => {
+                    once[*first.get()].1 += 1;
+                    continue;
+                }
+                Entry::Vacant(free) => drop(free.insert(once.len())),
+            }
         }
+        once.push((diagnostic, 0));
     }
     let told = once.into_iter().map(
         |(diagnostic, twins)| match (twins, diagnostic.help.clone()) {
