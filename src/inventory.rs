@@ -3,6 +3,7 @@
 
 mod asked;
 mod index;
+mod nearest;
 mod object;
 mod read;
 mod sum;
@@ -21,8 +22,9 @@ use crate::source::Place;
 use asked::Asked;
 pub use asked::Name;
 pub use index::{DataIndex, InMemory, OptionalIndex, SourceText, TextPart};
+use nearest::{nearest, own_or_above};
 use object::data_of;
-pub use object::{DataKind, DataName, Entries, Entry, NamespaceMeta, name_of, written_name};
+pub use object::{DataKind, DataName, Entries, Entry, NamespaceMeta, name_in, written_name};
 pub use read::{read, read_part};
 pub use sum::sum;
 
@@ -317,11 +319,30 @@ impl Inventory {
         add(&mut self.objects, companion.name, known);
     }
 
-    /// An object of a kind that policies generate, where it is among the manifests or is generated.
+    /// An object of a kind that policies generate, where it is among the manifests or is generated. Another folder's is
+    /// not meant: it may be applied elsewhere.
     pub fn object(&self, name: &ObjectName) -> Option<&Known<Arc<Value>>> {
         self.asked.note(|| Name::Object(name.clone()));
-        let known = self.objects.get(name)?;
+        let known = own_or_above(name.folder.as_deref(), self.objects_of(name))?;
         (known.standing != Standing::Context).then_some(known)
+    }
+
+    /// The objects of a name, with their folders.
+    fn objects_of<'i>(
+        &'i self,
+        name: &ObjectName,
+    ) -> impl Iterator<Item = (Option<&'i str>, &'i Known<Arc<Value>>)> + Clone {
+        let any = ObjectName {
+            folder: None,
+            ..name.clone()
+        };
+        let first = any.clone();
+        let all = self.objects.range(first..);
+        all.take_while(move |(other, _)| {
+            (&other.group, &other.kind, &other.namespace, &other.name)
+                == (&any.group, &any.kind, &any.namespace, &any.name)
+        })
+        .map(|(name, known)| (name.folder.as_deref(), known))
     }
 
     /// An object that an expression looks up; `None` where there is none.
@@ -330,10 +351,10 @@ impl Inventory {
     /// When two texts say different things of it.
     pub fn looked_up(&self, name: &ObjectName) -> Result<Option<&Value>, Doubt> {
         self.asked.note(|| Name::Object(name.clone()));
-        let Some(known) = self.objects.get(name) else {
+        let Some(found) = nearest(name.folder.as_deref(), self.objects_of(name)) else {
             return Ok(None);
         };
-        let says = known.agreed(|| format!("the {name}"))?;
+        let says = found.agreed(|| format!("the {name}"))?;
         Ok(Some(says))
     }
 
@@ -347,6 +368,7 @@ impl Inventory {
             kind: "Namespace".to_owned(),
             namespace: namespace.map(str::to_owned),
             name: name.to_owned(),
+            folder: None,
         };
         let is_it = |other: &&ObjectName| {
             other.group.is_empty() && other.kind == "Namespace" && other.name == name
@@ -367,31 +389,39 @@ impl Inventory {
         known.agreed(|| format!("the Namespace `{name}`")).map(Some)
     }
 
-    /// What a ConfigMap or Secret holds; `None` where there is none of this name. An object without a namespace is in
-    /// the same one as a workload without one, and in no other.
+    /// What a ConfigMap or Secret holds; `None` where there is none of this name. An object without a namespace is for
+    /// workloads without one: of its own folder, of those below, and of others where it is the only one.
     ///
     /// # Errors
     /// When two texts say different things of it, or it holds what no API server takes.
     pub fn entries(&self, name: &DataName) -> Result<Option<Arc<Entries>>, Doubt> {
         self.asked.note(|| Name::Data(name.clone()));
-        let indexed = match &self.index.0 {
-            Some(index) => index.data(name)?,
-            None => None,
+        let any = DataName {
+            folder: None,
+            ..name.clone()
         };
-        let joined;
-        let known = match (indexed.as_deref(), self.data.get(name)) {
-            (Some(indexed), Some(known)) => {
-                joined = known.clone().join(indexed.clone());
-                &joined
-            }
-            (Some(known), None) | (None, Some(known)) => known,
-            (None, None) => return Ok(None),
+        let mut all = match &self.index.0 {
+            Some(index) => index.data(&any)?,
+            None => Arc::default(),
         };
-        match known.agreed(|| format!("the {}", name.title()))? {
+        let known = self.data.range(any.clone()..);
+        let is_it = |other: &DataName| {
+            (other.kind, &other.namespace, &other.name) == (any.kind, &any.namespace, &any.name)
+        };
+        for (name, known) in known.take_while(|(other, _)| is_it(other)) {
+            add(Arc::make_mut(&mut all), name.clone(), known.clone());
+        }
+        let with_folders = all
+            .iter()
+            .map(|(name, known)| (name.folder.as_deref(), known));
+        let Some(found) = nearest(name.folder.as_deref(), with_folders) else {
+            return Ok(None);
+        };
+        match found.agreed(|| format!("the {}", name.title()))? {
             Ok(entries) => Ok(Some(Arc::clone(entries))),
             Err(why) => Err(Doubt {
                 message: format!("the {} cannot be read: {why}", name.title()),
-                places: vec![(known.place.clone(), "this object")],
+                places: vec![(found.place().clone(), "this object")],
                 help: "an API server would refuse it, too",
             }),
         }
@@ -411,15 +441,16 @@ impl<T> Known<T> {
     fn agreed(&self, title: impl Fn() -> String) -> Result<&T, Doubt> {
         match &self.contradiction {
             None => Ok(&self.says),
-            Some(other) => Err(Doubt {
-                message: format!("{} stands twice, and does not say the same", title()),
-                places: vec![
-                    (self.place.clone(), "one of them"),
-                    (other.clone(), "the other"),
-                ],
-                help: "take one of the two out",
-            }),
+            Some(other) => Err(disagree(&title(), &self.place, other)),
         }
+    }
+}
+
+fn disagree(title: &str, one: &Place, other: &Place) -> Doubt {
+    Doubt {
+        message: format!("{title} stands twice, and does not say the same"),
+        places: vec![(one.clone(), "one of them"), (other.clone(), "the other")],
+        help: "take one of the two out",
     }
 }
 

@@ -65,6 +65,7 @@ fn name_of(workload: &WorkloadReport) -> ObjectName {
             .clone()
             .filter(|_| workload.states_namespace),
         name: workload.name.clone(),
+        folder: None,
     }
 }
 

@@ -4,6 +4,15 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// The folder of a file, as it was named; empty where it names none.
+pub fn folder_of(file: &str) -> String {
+    let file = file.strip_prefix("./").unwrap_or(file);
+    let folder = file
+        .rsplit_once(['/', '\\'])
+        .map_or("", |(folder, _)| folder);
+    folder.replace('\\', "/")
+}
+
 /// A text with its name, as diagnostics show it. The text may be a part of a file; `first_line` says which.
 #[derive(Debug, Clone)]
 pub struct Source<'a> {

@@ -11,6 +11,11 @@ pub struct Settling {
 }
 
 impl Settling {
+    /// Another run writes it.
+    pub fn leave_to_others(&mut self, name: ObjectName) {
+        self.written.insert(name);
+    }
+
     /// Writes what is not written yet: adds the edits of companions to those of their workloads. Files, or parts of one
     /// with its edits, come in their order. What another workload has written goes from the report.
     pub fn settle(&mut self, report: &mut FileReport) {

@@ -2,14 +2,14 @@
 //! through when the first is asked for; of plain documents no more than the asked ones are parsed.
 
 use memchr::memmem::Finder;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::{fmt, io};
 
 use super::read::Reader;
-use super::{Data, DataKind, DataName, Doubt, Inventory, Known, Needs, Standing};
+use super::{Data, DataKind, DataName, Doubt, Inventory, Known, Needs, Standing, add};
 use crate::manifest::prefilter::{Glance, Glanced};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
@@ -102,8 +102,11 @@ pub struct DataIndex {
     texts: Vec<Arc<dyn SourceText>>,
     options: Options,
     found: OnceLock<Found>,
-    answers: Mutex<HashMap<DataName, Option<Arc<Known<Data>>>>>,
+    answers: Mutex<HashMap<DataName, Arc<Answer>>>,
 }
+
+/// The objects of one kind, namespace and name: where no namespace is known, one in each folder.
+type Answer = BTreeMap<DataName, Known<Data>>;
 
 /// What a look through all texts found.
 #[derive(Debug, Default)]
@@ -149,22 +152,22 @@ impl DataIndex {
         }
     }
 
-    /// What the manifests say of an object; `None` where it is not among them.
-    pub(super) fn data(&self, name: &DataName) -> Result<Option<Arc<Known<Data>>>, Doubt> {
+    /// What the manifests say of the objects of a name, whatever their folder.
+    pub(super) fn data(&self, name: &DataName) -> Result<Arc<Answer>, Doubt> {
         let answers = || self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = answers().get(name) {
-            return Ok(known.clone());
+            return Ok(Arc::clone(known));
         }
-        let known = self.look_up(name)?.map(Arc::new);
+        let known = Arc::new(self.look_up(name)?);
         let mut answers = answers();
         if answers.len() == KEPT_ANSWERS {
             answers.clear();
         }
-        answers.insert(name.clone(), known.clone());
+        answers.insert(name.clone(), Arc::clone(&known));
         Ok(known)
     }
 
-    fn look_up(&self, name: &DataName) -> Result<Option<Known<Data>>, Doubt> {
+    fn look_up(&self, name: &DataName) -> Result<Answer, Doubt> {
         let found = self.found()?;
         let wanted = hash(name.kind, name.namespace.as_deref(), &name.name);
         let from = found
@@ -173,17 +176,23 @@ impl DataIndex {
         let documents = found.documents[from..]
             .iter()
             .take_while(|document| document.hash == wanted);
-        let mut known = found.parsed.data.get(name).cloned();
-        for document in documents {
-            let mut data = self.parse(document, name)?.data;
-            known = match (known, data.remove(name)) {
-                (Some(known), Some(other)) => Some(known.join(other)),
-                (known, other) => known.or(other),
+        let mut known = Answer::new();
+        let mut extend = |data: &BTreeMap<DataName, Known<Data>>| {
+            let is_it = |other: &DataName| {
+                (other.kind, &other.namespace, &other.name)
+                    == (name.kind, &name.namespace, &name.name)
             };
+            for (other, says) in data.iter().filter(|(other, _)| is_it(other)) {
+                add(&mut known, other.clone(), says.clone());
+            }
+        };
+        extend(&found.parsed.data);
+        for document in documents {
+            extend(&self.parse(document, name)?.data);
         }
-        match (known, found.unreadable.first()) {
-            (None, Some(place)) => Err(unreadable(place, name)),
-            (known, _) => Ok(known),
+        match found.unreadable.first() {
+            Some(place) if known.is_empty() => Err(unreadable(place, name)),
+            _ => Ok(known),
         }
     }
 
@@ -344,11 +353,13 @@ mod tests {
             kind: DataKind::ConfigMap,
             namespace: Some("shop".to_owned()),
             name: name.to_owned(),
+            folder: None,
         }
     }
 
     fn value(index: &DataIndex, object: &str) -> Option<super::super::Entry> {
-        let known = index.data(&name(object)).expect("it is clear")?;
+        let found = index.data(&name(object)).expect("it is clear");
+        let known = found.values().next()?;
         known.says.as_ref().expect("it is right").get("k").cloned()
     }
 
@@ -419,10 +430,10 @@ items:
             )
         };
         let known = |texts: String| {
-            index(&texts)
-                .data(&name("a"))
-                .expect("it is clear")
+            Arc::unwrap_or_clone(index(&texts).data(&name("a")).expect("it is clear"))
+                .pop_first()
                 .expect("it is there")
+                .1
         };
         assert!(known(text("a") + &text("a")).contradiction.is_none());
         assert!(known(text("a") + &text("b")).contradiction.is_some());

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::manifest::workload::group_of;
+use crate::options::Options;
 use crate::report::ObjectName;
+use crate::source::folder_of;
 
 /// What is known of a Namespace object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,6 +55,8 @@ pub struct DataName {
     pub namespace: Option<String>,
     /// `metadata.name`.
     pub name: String,
+    /// Where no namespace is known, the folder of the file: what stands together is applied together.
+    pub folder: Option<String>,
 }
 
 impl DataName {
@@ -131,6 +135,13 @@ fn entries_of(kind: DataKind, object: &Value) -> Result<Entries, String> {
     Ok(entries)
 }
 
+/// What tells an object of a file from all others; `None` where it does not say so.
+pub fn name_in(object: &Value, file: &str, options: &Options) -> Option<ObjectName> {
+    let mut name = name_of(object, options.namespace_in(file))?;
+    name.folder = name.namespace.is_none().then(|| folder_of(file));
+    Some(name)
+}
+
 /// What tells an object from all others; `None` where it does not say so. Without a namespace it is of the run's.
 pub fn name_of(object: &Value, namespace: Option<&str>) -> Option<ObjectName> {
     let text = |pointer: &str| {
@@ -144,6 +155,7 @@ pub fn name_of(object: &Value, namespace: Option<&str>) -> Option<ObjectName> {
         kind: text("/kind")?.to_owned(),
         namespace: text("/metadata/namespace").or(namespace).map(str::to_owned),
         name: text("/metadata/name")?.to_owned(),
+        folder: None,
     })
 }
 
@@ -164,6 +176,7 @@ pub(super) fn data_of(
         kind,
         namespace: name.namespace.clone(),
         name: name.name.clone(),
+        folder: name.folder.clone(),
     };
     Some((own, entries_of(kind, object)))
 }

@@ -4,7 +4,7 @@ use memchr::memmem::{self, Finder};
 use std::sync::Arc;
 
 use super::object::data_of;
-use super::{Inventory, Known, NamespaceMeta, Needs, Standing, add, name_of};
+use super::{Inventory, Known, NamespaceMeta, Needs, Standing, add, name_in};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::object::{Found, Object, find_objects};
 use crate::manifest::prefilter::{Glance, glance};
@@ -170,7 +170,7 @@ impl<'r> Reader<'r> {
             Ok(value) => value,
             Err(error) => return self.refuse(source, error.at),
         };
-        let Some(name) = name_of(&value, self.options.namespace_in(&source.name)) else {
+        let Some(name) = name_in(&value, &source.name, self.options) else {
             return;
         };
         let standing = self.standing;

@@ -25,6 +25,7 @@ fn config_map(name: &str) -> DataName {
         kind: DataKind::ConfigMap,
         namespace: Some("shop".to_owned()),
         name: name.to_owned(),
+        folder: None,
     }
 }
 
@@ -34,6 +35,7 @@ fn sum_of(text: &str, kind: DataKind) -> String {
         kind,
         namespace: None,
         name: "a".to_owned(),
+        folder: Some(String::new()),
     };
     sum(&inventory
         .entries(&name)

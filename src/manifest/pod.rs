@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use crate::source::{Place, Source};
+use crate::source::{Place, Source, folder_of};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::scalar_value;
 
@@ -149,6 +149,13 @@ impl<'t> Workload<'t> {
             Some(namespace) => format!("{} {namespace}/{}", self.object.kind, self.name),
             None => format!("{} {}", self.object.kind, self.name),
         }
+    }
+
+    /// Where no namespace is known, the folder of the file: what stands together is applied together.
+    pub fn folder(&self) -> Option<String> {
+        self.namespace
+            .is_none()
+            .then(|| folder_of(&self.source.name))
     }
 
     /// The place of a node in the file.

@@ -142,6 +142,7 @@ impl Summing<'_, '_> {
             kind,
             namespace: namespace.clone(),
             name: name.to_owned(),
+            folder: self.subject.workload.folder(),
         };
         let checksum = self.checksum;
         let mut names = BTreeMap::new();

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{Standing, name_of, written_name};
+use crate::inventory::{Standing, name_in, written_name};
 use crate::manifest::workload::group_of;
 use crate::policy::Generate;
 use crate::policy::expression::{Evaluator, Outcome};
@@ -85,11 +85,8 @@ impl Subject<'_, '_> {
         let mut object =
             object.map_err(|found| found.into_iter().map(in_place).collect::<Vec<_>>())?;
         self.complete(&mut object);
-        let name = name_of(
-            &object,
-            self.options.namespace_in(&self.workload.source.name),
-        )
-        .expect("its name was checked when it was expanded");
+        let name = name_in(&object, &self.workload.source.name, self.options)
+            .expect("its name was checked when it was expanded");
         let companion = Companion {
             policy: Arc::from(self.policy.identity.as_str()),
             name,

@@ -28,6 +28,7 @@ fn check_one(subject: Subject<'_, '_>, wanted: &ConfigKey) -> Option<Diagnostic>
         kind: DataKind::ConfigMap,
         namespace,
         name: wanted.name.clone(),
+        folder: workload.folder(),
     };
     let here = |problem: Diagnostic| {
         problem.at(

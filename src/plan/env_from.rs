@@ -101,6 +101,7 @@ impl Planner<'_, '_> {
             kind,
             namespace: self.workload.namespace.clone(),
             name: name.to_owned(),
+            folder: self.workload.folder(),
         }
     }
 

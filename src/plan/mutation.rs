@@ -126,6 +126,7 @@ fn ask(
             kind,
             namespace: namespace.map(str::to_owned),
             name: name.to_owned(),
+            folder: workload.folder(),
         };
         // One that cannot be read is there.
         !matches!(inventory.entries(&name), Ok(None))

@@ -19,6 +19,8 @@ pub struct ObjectName {
     pub namespace: Option<String>,
     /// `metadata.name`.
     pub name: String,
+    /// Where no namespace is known, the folder of the file.
+    pub folder: Option<String>,
 }
 
 impl fmt::Display for ObjectName {

@@ -60,6 +60,7 @@ impl Facts for WorkloadFacts<'_, '_> {
             kind: wanted.kind.clone(),
             namespace: namespace.cloned(),
             name: wanted.name.clone(),
+            folder: self.workload.folder().filter(|_| namespace.is_none()),
         };
         let stated = wanted.namespace.as_ref();
         let mut found = self.object_named(&named(stated.or(own)))?;

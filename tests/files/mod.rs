@@ -4,6 +4,7 @@
 //! `KILLS=10000 cargo test --release --test integration files::` kills more often; `SEED=n` at other moments.
 
 mod common;
+mod folders;
 mod full;
 mod kills;
 mod names;

@@ -1,5 +1,6 @@
 //! What is read for facts: the manifests, `--context`, and what stands beside policies in their files.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use podgraft::graft::{Options, foresee};
 use podgraft::inventory::{DataIndex, Inventory, Needs, SourceText, Standing, read, read_part};
 use podgraft::policy::Policy;
 use podgraft::policy::read::PolicyFile;
+use podgraft::report::ObjectName;
 
 use crate::policies::InputText;
 use crate::threads::map_in_order;
@@ -28,14 +30,27 @@ pub struct Sources<'s> {
     pub is_stream: bool,
 }
 
+/// What all sources say.
+#[derive(Default)]
+pub struct Facts {
+    /// What policies ask for.
+    pub inventory: Inventory,
+    /// Each object that policies generate, and the number of the first text with a workload that wants it, which is
+    /// where it is written.
+    pub writers: BTreeMap<ObjectName, usize>,
+    /// What is wrong.
+    pub problems: Vec<Diagnostic>,
+}
+
 /// What all sources say together, as far as the policies ask. Where they ask for nothing, nothing is read.
 pub fn gather(
     sources: Sources<'_>,
     policies: &[Policy],
     options: &Options,
     threads: Option<NonZeroUsize>,
-) -> (Inventory, Vec<Diagnostic>) {
+) -> Facts {
     let mut problems = Vec::new();
+    let mut writers = BTreeMap::new();
     let needs = Needs::of(policies);
     // A path that is not there is wrong, whether or not a policy asks.
     let context = match sources.context {
@@ -48,7 +63,11 @@ pub fn gather(
     };
     let mut inventory = Inventory::default();
     if needs.is_nothing() {
-        return (inventory, problems);
+        return Facts {
+            inventory,
+            writers,
+            problems,
+        };
     }
     let read_text = |name: &Arc<str>, text: &[u8], standing: Standing| {
         read(name, text, standing, &needs, options)
@@ -101,9 +120,15 @@ pub fn gather(
             &inventory,
         )
     });
-    foreseen
-        .into_iter()
-        .flatten()
-        .for_each(|companion| inventory.add_companion(companion));
-    (inventory, problems)
+    for (number, companions) in foreseen.into_iter().enumerate() {
+        for companion in companions {
+            writers.entry(companion.name.clone()).or_insert(number);
+            inventory.add_companion(companion);
+        }
+    }
+    Facts {
+        inventory,
+        writers,
+        problems,
+    }
 }

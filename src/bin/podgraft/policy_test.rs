@@ -13,7 +13,7 @@ use podgraft::policytest::{self, Judged, KIND, PolicyTest, Ran, judge, junit, ta
 use podgraft::report::{FileReport, say_once, splice};
 
 use crate::args::tools::{Test, TestFormat, parse_setting};
-use crate::facts::{Sources, gather};
+use crate::facts::{Facts, Sources, gather};
 use crate::output::print;
 use crate::policies::files_of;
 use crate::run::Exit;
@@ -144,7 +144,11 @@ fn run(test: &PolicyTest, is_update: bool) -> Result<(Ran, Option<String>), Vec<
         context: &context,
         is_stream: false,
     };
-    let (inventory, found) = gather(sources, &policies, &options, None);
+    let Facts {
+        inventory,
+        problems: found,
+        ..
+    } = gather(sources, &policies, &options, None);
     problems.extend(found);
     let mut ran = Ran::default();
     if !problems.iter().any(Diagnostic::is_error) {

@@ -23,7 +23,7 @@ use podgraft::select::kinds::unknown_kinds;
 
 use crate::args::{self, DebugFormat, fit};
 use crate::charts;
-use crate::facts::{Sources, gather};
+use crate::facts::{Facts, Sources, gather};
 use crate::findings::{find_no_object, find_nothing, unmet_image_env, unmet_workloads};
 use crate::grafting::{graft_texts, pipe_text};
 use crate::locks::LockFiles;
@@ -385,10 +385,20 @@ fn graft_loaded(
         context: &run.manifests.context,
         is_stream,
     };
-    let (mut inventory, fact_problems) = gather(sources, policies, &options, threads);
+    let Facts {
+        mut inventory,
+        writers,
+        problems: fact_problems,
+    } = gather(sources, policies, &options, threads);
     inventory.add_locks(Arc::clone(&lock_files.locks));
     problems.extend(fact_problems);
     let shard = run.manifests.shard;
+    let mut settling = Settling::default();
+    for (name, text) in writers {
+        if shard.is_some_and(|shard| !shard.has(text)) {
+            settling.leave_to_others(name);
+        }
+    }
     let mut texts = if let Some(shard) = shard {
         shard.keep(texts)
     } else {
@@ -420,7 +430,7 @@ fn graft_loaded(
         }
     };
     progress::end();
-    let files = texts
+    let mut files: Vec<GraftedFile> = texts
         .into_iter()
         .zip(reports)
         .map(|((input, text), (report, parts))| GraftedFile {
@@ -431,6 +441,9 @@ fn graft_loaded(
             parts,
         })
         .collect();
+    files
+        .iter_mut()
+        .for_each(|file| settling.settle(&mut file.report));
     finish(run, policies, &options, files, piped, lock_files, problems)
 }
 
@@ -444,10 +457,6 @@ fn finish(
     lock_files: LockFiles,
     mut problems: Vec<Diagnostic>,
 ) -> Grafted {
-    let mut settling = Settling::default();
-    files
-        .iter_mut()
-        .for_each(|file| settling.settle(&mut file.report));
     let parts = files.iter_mut().map(|file| {
         (
             file.input.name.clone(),

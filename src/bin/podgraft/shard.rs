@@ -28,6 +28,11 @@ impl FromStr for Shard {
 }
 
 impl Shard {
+    /// Whether this run works on the text of a number.
+    pub fn has(self, number: usize) -> bool {
+        number % self.of.get() == self.index
+    }
+
     /// What this run works on: every N-th, so that each run gets as many, and the same in every run over the same files.
     pub fn keep<T>(self, all: Vec<T>) -> Vec<T> {
         all.into_iter()
