@@ -157,7 +157,7 @@ fn says(record: &str) -> Option<Vec<(String, String, Option<String>)>> {
 fn adopt(key: &str, target: &mut Value, current: &Value) {
     match (target, current) {
         (Value::Object(target), Value::Object(fields)) => {
-            adopt_fields(key, target, fields, current)
+            adopt_fields(key, target, fields)
         }
         (Value::Array(target), Value::Array(current)) => {
             let names = is_aligned(key).then(|| {
@@ -183,8 +183,12 @@ fn adopt_fields(
     key: &str,
     target: &mut Map<String, Value>,
     fields: &Map<String, Value>,
-    current: &Value,
 ) {
+    // A default goes by what stands beside it now: a request goes with the limit that it came from.
+    let beside = ["image", "limits"]
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), target.get(name)?.clone())));
+    let owner = Value::Object(beside.collect());
     let is_quantity = |name: &str| {
         matches!(key, "limits" | "requests") || matches!(name, "sizeLimit" | "divisor")
     };
@@ -192,7 +196,7 @@ fn adopt_fields(
         match target.get_mut(name) {
             Some(own) if is_quantity(name) && quantity::is_same(own, value) => *own = value.clone(),
             Some(own) => adopt(name, own, value),
-            None if is_default(key, name, value, current) => {
+            None if is_default(key, name, value, &owner) => {
                 drop(target.insert(name.clone(), value.clone()))
             }
             None => {}
