@@ -42,5 +42,6 @@ mod torture;
 mod trust;
 mod undo;
 mod ways;
+mod worlds;
 mod yaml_files;
 mod yaml_tree;

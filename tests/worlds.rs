@@ -1,0 +1,445 @@
+//! Small worlds: two or three policies of a small grammar over one to three pods of a small grammar, two generations of the
+//! policies, some not given the second time, some taken out in any order, and all at the end. After every step nothing is
+//! a fault of our own, a second run changes nothing, what the report says is there, and with `PODGRAFT_API_SERVER` the API
+//! server's own code finds no fault that was not there. At the end the bytes are those of the beginning.
+//!
+//! `WORLDS=200000 WORLDS_SEED=7 cargo test --release --test integration worlds::` looks at more, and at others;
+//! `WORLD=30064774225` at one.
+
+use std::env;
+use std::sync::Arc;
+
+use podgraft::diagnostic::Code;
+use podgraft::graft::{Options, graft};
+use podgraft::options::TakeOut;
+use podgraft::policy::Policy;
+use podgraft::report::{FileReport, Outcome, splice};
+use podgraft::yaml::parse::parse;
+use podgraft::yaml::value::to_value;
+use serde_json::{Map, Value, json};
+
+use crate::promises;
+use crate::yaml_files::mutants::Random;
+
+fn number(name: &str, default: u64) -> u64 {
+    env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+/// One of several, none of them more likely than the others.
+fn pick(random: &mut Random, from: &[&str]) -> Value {
+    let text = from[random.below(from.len())];
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// Some of the fields, each with one of its values.
+fn some(random: &mut Random, fields: &[(&str, &[&str])], one_in: usize) -> Map<String, Value> {
+    let mut found = Map::new();
+    for (key, values) in fields {
+        if random.below(one_in) == 0 {
+            found.insert((*key).to_owned(), pick(random, values));
+        }
+    }
+    found
+}
+
+const CONTAINER: &[(&str, &[&str])] = &[
+    ("resources", &["{}", r#"{"limits": {"cpu": "1"}}"#]),
+    (
+        "env",
+        &[
+            "[]",
+            r#"[{"name": "A", "value": "x"}]"#,
+            r#"[{"name": "A", "value": ""}, {"name": "B", "value": "$(A)"}]"#,
+            r#"[{"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]"#,
+        ],
+    ),
+    (
+        "volumeMounts",
+        &["[]", r#"[{"name": "v", "mountPath": "/v"}]"#],
+    ),
+    (
+        "ports",
+        &[
+            r#"[{"containerPort": 80}]"#,
+            r#"[{"containerPort": 80, "protocol": "UDP"}]"#,
+        ],
+    ),
+    ("terminationMessagePolicy", &[r#""File""#]),
+    ("imagePullPolicy", &[r#""IfNotPresent""#, r#""Always""#]),
+    (
+        "securityContext",
+        &[
+            "{}",
+            r#"{"privileged": true}"#,
+            r#"{"capabilities": {"drop": []}}"#,
+            r#"{"runAsUser": 0}"#,
+        ],
+    ),
+    ("args", &["[]", r#"["a", "b"]"#]),
+];
+
+const POD: &[(&str, &[&str])] = &[
+    (
+        "securityContext",
+        &["{}", r#"{"runAsUser": 0}"#, r#"{"fsGroup": 1}"#],
+    ),
+    ("tolerations", &["[]", r#"[{"operator": "Exists"}]"#]),
+    ("hostNetwork", &["true", "false"]),
+    ("terminationGracePeriodSeconds", &["5", "60"]),
+    ("nodeSelector", &["{}", r#"{"a": "b"}"#]),
+    (
+        "initContainers",
+        &["[]", r#"[{"name": "i", "image": "i:1"}]"#],
+    ),
+];
+
+fn pod(random: &mut Random, name: usize) -> Value {
+    let mut spec = some(random, POD, 3);
+    spec.insert("volumes".to_owned(), json!([{"name": "v", "emptyDir": {}}]));
+    let mut containers = Vec::new();
+    for name in ["app", "log"].into_iter().take(1 + random.below(2)) {
+        let mut container = Map::new();
+        container.insert("name".to_owned(), json!(name));
+        container.insert("image".to_owned(), pick(random, &[r#""a:1""#, r#""b:2""#]));
+        container.extend(some(random, CONTAINER, 3));
+        containers.push(Value::Object(container));
+    }
+    spec.insert("containers".to_owned(), Value::Array(containers));
+    let metadata = json!({"name": format!("p{name}"), "namespace": "n"});
+    let mut object = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec});
+    if random.below(3) == 0 {
+        object["metadata"]["annotations"] = pick(random, &["{}", r#"{"k": "old"}"#]);
+    }
+    if random.below(3) == 0 {
+        fill_in(&mut object);
+    }
+    object
+}
+
+/// As an API server gives it.
+fn fill_in(object: &mut Value) {
+    object["metadata"]["uid"] = json!("0");
+    let state = |at: &mut Value, defaults: Value| {
+        for (key, value) in defaults.as_object().expect("a mapping") {
+            if at.get(key).is_none_or(Value::is_null) {
+                at[key] = value.clone();
+            }
+        }
+    };
+    let spec = &mut object["spec"];
+    state(
+        spec,
+        json!({"securityContext": {}, "terminationGracePeriodSeconds": 30, "restartPolicy": "Always"}),
+    );
+    for list in ["containers", "initContainers"] {
+        for container in spec[list].as_array_mut().into_iter().flatten() {
+            state(
+                container,
+                json!({
+                    "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
+                    "imagePullPolicy": "IfNotPresent", "resources": {},
+                }),
+            );
+            for port in container["ports"].as_array_mut().into_iter().flatten() {
+                state(port, json!({"protocol": "TCP"}));
+            }
+            if let Some(limits) = container["resources"].get("limits").cloned() {
+                state(&mut container["resources"], json!({"requests": limits}));
+            }
+            if container["ports"].is_null() {
+                container.as_object_mut().map(|all| all.remove("ports"));
+            }
+        }
+    }
+    if spec["initContainers"].is_null() {
+        spec.as_object_mut().map(|all| all.remove("initContainers"));
+    }
+}
+
+const INJECT: &[(&str, &[&str])] = &[
+    (
+        "env",
+        &[
+            r#"[{"name": "A", "value": "y"}]"#,
+            r#"[{"name": "A", "op": "Append", "value": "y"}]"#,
+            r#"[{"name": "A", "op": "Prepend", "value": "z"}, {"name": "C", "value": "$(A)"}]"#,
+            r#"[{"name": "A", "op": "Remove"}]"#,
+            r#"[{"name": "B", "op": "SetIfAbsent", "value": "y"}]"#,
+            r#"[{"name": "A", "op": "MergeKeys", "value": "k=v", "separator": ","}]"#,
+        ],
+    ),
+    (
+        "volumes",
+        &[
+            r#"[{"name": "w", "emptyDir": {}}]"#,
+            r#"[{"name": "v", "emptyDir": {"medium": "Memory"}}]"#,
+        ],
+    ),
+    (
+        "volumeMounts",
+        &[
+            r#"[{"name": "v", "mountPath": "/w"}]"#,
+            r#"[{"name": "v", "mountPath": "/v", "readOnly": true}]"#,
+        ],
+    ),
+    (
+        "sidecars",
+        &[
+            r#"[{"type": "Container", "name": "log", "image": "c:3"}]"#,
+            r#"[{"type": "Native", "name": "side", "image": "c:3"}]"#,
+            r#"[{"type": "Container", "name": "app", "image": "c:3", "resources": {}}]"#,
+        ],
+    ),
+    (
+        "initContainers",
+        &[
+            r#"[{"name": "i", "image": "c:3"}]"#,
+            r#"[{"name": "j", "image": "c:3"}]"#,
+        ],
+    ),
+    ("podAnnotations", &[r#"{"k": "new"}"#, r#"{"l": "x"}"#]),
+    ("podLabels", &[r#"{"k": "new"}"#]),
+    (
+        "ports",
+        &[
+            r#"[{"containerPort": 80}]"#,
+            r#"[{"containerPort": 9, "name": "m"}]"#,
+        ],
+    ),
+    (
+        "defaults",
+        &[
+            r#"{"resources": {"requests": {"cpu": "1m"}}}"#,
+            r#"{"securityContext": {"allowPrivilegeEscalation": false, "runAsUser": 1}}"#,
+            r#"{"imagePullPolicy": "IfNotPresent", "terminationMessagePolicy": "FallbackToLogsOnError"}"#,
+            r#"{"podSecurityContext": {"fsGroup": 2, "runAsUser": 3}}"#,
+        ],
+    ),
+    (
+        "podSpec",
+        &[
+            r#"{"tolerations": [{"key": "a", "operator": "Exists"}]}"#,
+            r#"{"terminationGracePeriodSeconds": 60}"#,
+            r#"{"nodeSelector": {"a": "c"}}"#,
+            r#"{"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}, {"maxSkew": 2, "topologyKey": "z", "whenUnsatisfiable": "ScheduleAnyway"}]}"#,
+        ],
+    ),
+    (
+        "patches",
+        &[
+            r#"[{"patchType": "JSONPatch", "scope": "Container", "patch": [{"op": "test", "path": "/resources", "value": {}}, {"op": "remove", "path": "/resources"}]}]"#,
+            r#"[{"patchType": "JSONPatch", "scope": "Container", "patch": [{"op": "test", "path": "/image", "value": "a:1"}, {"op": "replace", "path": "/image", "value": "a:2"}]}]"#,
+            r#"[{"patchType": "JSONPatch", "scope": "Container", "patch": [{"op": "test", "path": "/terminationMessagePolicy", "value": "File"}, {"op": "remove", "path": "/terminationMessagePolicy"}]}]"#,
+            r#"[{"patchType": "JSONPatch", "scope": "Container", "patch": [{"op": "test", "path": "/imagePullPolicy", "value": "IfNotPresent"}, {"op": "remove", "path": "/imagePullPolicy"}]}]"#,
+            r#"[{"patchType": "JSONPatch", "scope": "Container", "patch": [{"op": "test", "path": "/resources/requests", "value": {"cpu": "1"}}, {"op": "remove", "path": "/resources/requests"}]}]"#,
+            r#"[{"patchType": "JSONPatch", "scope": "Container", "patch": [{"op": "test", "path": "/terminationMessagePath", "value": "/dev/termination-log"}, {"op": "remove", "path": "/terminationMessagePath"}]}]"#,
+            r#"[{"patchType": "JSONPatch", "scope": "PodTemplate", "patch": [{"op": "test", "path": "/spec/securityContext", "value": {}}, {"op": "remove", "path": "/spec/securityContext"}]}]"#,
+            r#"[{"patchType": "JSONPatch", "scope": "PodTemplate", "patch": [{"op": "add", "path": "/spec/hostNetwork", "value": true}]}]"#,
+        ],
+    ),
+];
+
+/// The policies of one generation, as texts by name.
+fn policies(random: &mut Random, number: usize) -> Vec<Value> {
+    let mut all = Vec::new();
+    for name in 0..number {
+        let mut inject = some(random, INJECT, 5);
+        if inject.is_empty() {
+            let (key, values) = INJECT[random.below(INJECT.len())];
+            inject.insert(key.to_owned(), pick(random, values));
+        }
+        let mut spec = json!({"inject": inject});
+        if random.below(2) == 0 {
+            spec["onConflict"] = json!("Replace");
+        }
+        if random.below(4) == 0 {
+            spec["containers"] = json!({"names": ["app"]});
+        }
+        let metadata = json!({"name": format!("q{name}")});
+        all.push(json!({
+            "apiVersion": "podgraft.dev/v1alpha1", "kind": "InjectionPolicy", "metadata": metadata, "spec": spec,
+        }));
+    }
+    all
+}
+
+/// The policies that podgraft takes.
+fn read(values: &[Value]) -> Option<Vec<Policy>> {
+    let text: Vec<String> = values.iter().map(Value::to_string).collect();
+    promises::policies(&text.join("\n---\n")).ok()
+}
+
+fn options(take_out: TakeOut) -> Options {
+    Options {
+        record: !take_out.is_undo(),
+        take_out,
+        ..Options::default()
+    }
+}
+
+/// One run: `None` where it is refused, an error where that is a fault of our own.
+fn step(text: &str, policies: &[Policy], take_out: TakeOut) -> Result<Option<String>, String> {
+    let once = |text: &str| -> Result<Option<(String, FileReport)>, String> {
+        let report = graft(
+            &Arc::from("input.yaml"),
+            text.as_bytes(),
+            policies,
+            &options(take_out.clone()),
+        );
+        let errors = promises::errors(&report);
+        if let Some(own) = errors.iter().find(|problem| problem.code == Code::Internal) {
+            return Err(own.message.clone());
+        }
+        if !errors.is_empty() {
+            return Ok(None);
+        }
+        let output = String::from_utf8(splice(text.as_bytes(), &report.edits));
+        Ok(Some((output.expect("text in text is text"), report)))
+    };
+    let Some((output, report)) = once(text)? else {
+        return Ok(None);
+    };
+    says_what_it_did(&report, text, &output)?;
+    match once(&output)? {
+        Some((again, _)) if again == output => Ok(Some(output)),
+        Some((again, _)) => Err(format!(
+            "not the same again:\n{output}\n=>\n{again}\n{policies:#?}"
+        )),
+        // What is refused when it is applied again cannot be kept up to date.
+        None => Err("refused when applied again".to_owned()),
+    }
+}
+
+fn values(text: &str) -> Vec<Value> {
+    let tree = parse(text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+    let value = |&root| to_value(&tree, root).expect("it has a value");
+    tree.roots().iter().map(value).collect()
+}
+
+/// A workload that the report calls changed has other values; one that it does not has the same.
+fn says_what_it_did(report: &FileReport, before: &str, after: &str) -> Result<(), String> {
+    let (before, after) = (values(before), values(after));
+    for ((workload, before), after) in report.workloads.iter().zip(&before).zip(&after) {
+        let without_record = |value: &Value| {
+            let mut value = value.clone();
+            if let Some(all) = value["metadata"].get_mut("annotations") {
+                let all = all.as_object_mut().expect("annotations are a mapping");
+                all.retain(|key, _| !key.starts_with("podgraft.dev/"));
+            }
+            if value["metadata"]["annotations"] == json!({}) {
+                value["metadata"]["annotations"] = Value::Null;
+            }
+            value
+        };
+        let is_same = without_record(before) == without_record(after);
+        let injected = workload
+            .policies
+            .iter()
+            .any(|policy| match &policy.outcome {
+                Outcome::Injected(changes) => !changes.is_empty(),
+                _ => false,
+            });
+        let taken = workload
+            .policies
+            .iter()
+            .any(|policy| matches!(&policy.outcome, Outcome::TakenOut(_)));
+        if !is_same && !injected && !taken {
+            return Err(format!(
+                "{} changed, and nothing is said of it",
+                workload.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Why a world is not as it should be; else the texts after each step.
+fn examine(seed: u64) -> Result<Vec<String>, String> {
+    let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let random = &mut random;
+    (0..8).for_each(|_| {
+        random.below(2);
+    });
+    let pods: Vec<Value> = (0..=random.below(3))
+        .map(|name| pod(random, name))
+        .collect();
+    let style = random.below(2);
+    let write = |pod: &Value| match style {
+        0 => podgraft::edit::yaml_document(pod),
+        _ => format!("{pod}\n"),
+    };
+    let input = pods.iter().map(write).collect::<Vec<_>>().join("---\n");
+    let number = 2 + random.below(2);
+    let (first, mut second) = (policies(random, number), policies(random, number));
+    // Some are as they were, and some are not given the second time.
+    for (at, policy) in first.iter().enumerate() {
+        if random.below(2) == 0 {
+            second[at] = policy.clone();
+        }
+    }
+    second.retain(|_| random.below(4) != 0);
+    let (Some(first), Some(second)) = (read(&first), read(&second)) else {
+        return Ok(Vec::new());
+    };
+    let mut texts = vec![input.clone()];
+    let mut steps = vec![(first.as_slice(), TakeOut::Nothing)];
+    if !second.is_empty() {
+        steps.push((second.as_slice(), TakeOut::Nothing));
+    }
+    let gone = format!("q{}", random.below(number));
+    steps.push((&[], TakeOut::Only(vec![gone])));
+    steps.push((&[], TakeOut::All));
+    let mut text = input.clone();
+    for (at, (policies, take_out)) in steps.into_iter().enumerate() {
+        let is_last = take_out == TakeOut::All;
+        let failed = |why: String| format!("step {at}: {why}\nof\n{text}");
+        match step(&text, policies, take_out).map_err(failed)? {
+            Some(output) => text = output,
+            None if is_last => return Err(format!("undo is refused\n{text}")),
+            None => {}
+        }
+        texts.push(text.clone());
+    }
+    match text == input {
+        true => Ok(texts),
+        false => Err(format!("undone to\n{text}\nnot to\n{input}")),
+    }
+}
+
+#[test]
+fn small_worlds_stay_right_after_every_step() {
+    let (worlds, first) = match env::var("WORLD") {
+        Ok(one) => (1, one.parse().expect("a number")),
+        Err(_) => (number("WORLDS", 300), number("WORLDS_SEED", 1) << 32),
+    };
+    let (mut wrong, mut changed) = (Vec::new(), 0);
+    let mut judged = (Vec::new(), Vec::new());
+    for seed in first..first + worlds {
+        match examine(seed) {
+            Ok(texts) => {
+                changed += usize::from(texts.len() > 2 && texts[0] != texts[1]);
+                for text in texts.iter().skip(1) {
+                    judged.0.push(texts[0].clone());
+                    judged.1.push(text.clone());
+                }
+            }
+            Err(why) => wrong.push(format!("world {seed}: {why}")),
+        }
+    }
+    eprintln!("{worlds} worlds, {changed} changed, {} wrong", wrong.len());
+    let shown = wrong
+        .iter()
+        .take(3)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join("\n\n");
+    if let Ok(path) = env::var("WORLDS_LOG") {
+        std::fs::write(path, wrong.join("\n\n")).unwrap();
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{shown}", wrong.len());
+    assert!(
+        worlds < 100 || changed * 4 > worlds as usize,
+        "hardly anything was changed"
+    );
+    crate::api::server::assert_no_new_fault(&judged.0, &judged.1);
+}
