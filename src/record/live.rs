@@ -156,9 +156,7 @@ fn says(record: &str) -> Option<Vec<(String, String, Option<String>)>> {
 
 fn adopt(key: &str, target: &mut Value, current: &Value) {
     match (target, current) {
-        (Value::Object(target), Value::Object(fields)) => {
-            adopt_fields(key, target, fields)
-        }
+        (Value::Object(target), Value::Object(fields)) => adopt_fields(key, target, fields),
         (Value::Array(target), Value::Array(current)) => {
             let names = is_aligned(key).then(|| {
                 let there: HashMap<String, usize> =
@@ -179,11 +177,7 @@ fn adopt(key: &str, target: &mut Value, current: &Value) {
     }
 }
 
-fn adopt_fields(
-    key: &str,
-    target: &mut Map<String, Value>,
-    fields: &Map<String, Value>,
-) {
+fn adopt_fields(key: &str, target: &mut Map<String, Value>, fields: &Map<String, Value>) {
     // A default goes by what stands beside it now: a request goes with the limit that it came from.
     let beside = ["image", "limits"]
         .into_iter()

@@ -11,6 +11,7 @@ mod inverse;
 pub mod live;
 pub mod lock;
 mod path;
+mod renamed;
 pub mod words;
 
 pub use effects::{JoinHint, effects_of};

@@ -83,9 +83,10 @@ pub fn read_record(
     let text = tree
         .scalar(at)
         .ok_or_else(|| (at, Unreadable::Damaged("it is no text".to_owned())))?;
-    let record = Record::read(text).map_err(|why| (at, why))?;
+    let mut record = Record::read(text).map_err(|why| (at, why))?;
     let value = to_value(tree, object);
     let value = value.map_err(|_| (at, Unreadable::Ambiguous))?;
+    record.follow_renames(&value);
     Ok(Some(Recorded {
         node: object,
         at,

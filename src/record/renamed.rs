@@ -1,0 +1,131 @@
+//! Containers that somebody renamed since a record was written: the record's paths follow the name, so that what was put
+//! into them is neither left behind nor called taken out.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::inverse::without;
+use super::path::{Paths, split_last};
+use super::{Effects, Record, digest};
+
+const LISTS: [&str; 2] = ["containers", "initContainers"];
+
+impl Record {
+    /// Renames the containers of its paths that are gone from an object, where exactly one that the record does not know
+    /// has all that was put into it.
+    pub fn follow_renames(&mut self, object: &Value) {
+        let template = self.pod.split('.').filter(|key| !key.is_empty());
+        let template = template.fold(Some(object), |value, key| value?.get(key));
+        let Some(spec) = template.and_then(|template| template.get("spec")) else {
+            return;
+        };
+        for list in LISTS {
+            let items = spec.get(list).and_then(Value::as_array);
+            let there: BTreeMap<&str, &Value> = items
+                .into_iter()
+                .flatten()
+                .filter_map(|item| Some((item.get("name")?.as_str()?, item)))
+                .collect();
+            let known = self.containers(list);
+            let mut free: Vec<_> = there
+                .iter()
+                .filter(|(name, _)| !known.contains(**name))
+                .collect();
+            for gone in known
+                .iter()
+                .filter(|name| !there.contains_key(name.as_str()))
+            {
+                let fitting: Vec<usize> = (0..free.len())
+                    .filter(|&at| self.fits(list, gone, free[at].1))
+                    .collect();
+                let [at] = fitting[..] else { continue };
+                let (name, _) = free.remove(at);
+                self.rename(list, gone, name);
+            }
+        }
+    }
+
+    fn effects(&self) -> impl Iterator<Item = &Effects> {
+        self.policies.iter().map(|policy| &policy.effects)
+    }
+
+    /// The containers of a list that something was put into, or that were put there.
+    fn containers(&self, list: &str) -> BTreeSet<String> {
+        let within = format!("pod/spec/{list}/");
+        let paths = self.effects().flat_map(|effects| {
+            let added = effects.added.keys().chain(effects.joined.keys());
+            added.chain(effects.replaced.keys())
+        });
+        paths
+            .filter_map(|path| path.strip_prefix(&within)?.split('/').next())
+            .filter(|name| !name.contains('~'))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Whether a container has what the record says of another one, of which there is something.
+    fn fits(&self, list: &str, name: &str, container: &Value) -> bool {
+        let own = format!("pod/spec/{list}/{name}");
+        let within = format!("{own}/");
+        let mut named = container.clone();
+        named["name"] = Value::from(name);
+        let mut known = self.effects().flat_map(|effects| {
+            let added = effects.added.iter().filter_map(|(path, now)| {
+                if *path == own {
+                    return Some(digest(&named) == *now);
+                }
+                let there = below(container, path.strip_prefix(&within)?);
+                Some(there.is_some_and(|there| digest(there) == *now))
+            });
+            let joined = effects.joined.iter().filter_map(|(path, joined)| {
+                let (list, _) = split_last(path.strip_prefix(&within)?);
+                let variable = (list == "env").then(|| below(container, &path[within.len()..]));
+                let text = variable
+                    .flatten()
+                    .and_then(|item| item.get("value")?.as_str());
+                Some(text.is_some_and(|text| without(text, joined).is_some()))
+            });
+            added.chain(joined).collect::<Vec<_>>()
+        });
+        let first = known.next().unwrap_or(false);
+        first && known.all(|fits| fits)
+    }
+
+    fn rename(&mut self, list: &str, from: &str, to: &str) {
+        let (own, renamed) = (
+            format!("pod/spec/{list}/{from}"),
+            format!("pod/spec/{list}/{to}"),
+        );
+        let follow = |path: String| match path.strip_prefix(&own) {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{renamed}{rest}"),
+            _ => path,
+        };
+        fn keys<T>(map: &mut BTreeMap<String, T>, follow: impl Fn(String) -> String) {
+            let all = std::mem::take(map).into_iter();
+            *map = all.map(|(path, value)| (follow(path), value)).collect();
+        }
+        for effects in self.policies.iter_mut().map(|policy| &mut policy.effects) {
+            let Effects {
+                added,
+                shared,
+                made,
+                filled,
+                joined,
+                replaced,
+                removed,
+            } = effects;
+            keys(added, follow);
+            keys(shared, follow);
+            keys(filled, follow);
+            keys(joined, follow);
+            keys(replaced, follow);
+            keys(removed, follow);
+            *made = std::mem::take(made).into_iter().map(follow).collect();
+        }
+    }
+}
+
+/// What stands at a path below a container.
+fn below<'v>(container: &'v Value, path: &str) -> Option<&'v Value> {
+    Paths::of(&[]).get(container, path)
+}
