@@ -85,7 +85,11 @@ impl Record {
                     .and_then(|item| item.get("value")?.as_str());
                 Some(text.is_some_and(|text| without(text, joined).is_some()))
             });
-            added.chain(joined).collect::<Vec<_>>()
+            let replaced = effects.replaced.iter().filter_map(|(path, replaced)| {
+                let there = below(container, path.strip_prefix(&within)?);
+                Some(there.is_some_and(|there| digest(there) == replaced.now))
+            });
+            added.chain(joined).chain(replaced).collect::<Vec<_>>()
         });
         let first = known.next().unwrap_or(false);
         first && known.all(|fits| fits)
