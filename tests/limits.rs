@@ -590,3 +590,29 @@ fn stdin_that_never_holds_a_document_ends_with_it() {
         "there is no manifest",
     );
 }
+
+#[test]
+fn annotations_may_be_as_long_as_an_api_server_takes_and_no_longer() {
+    let policy = "\
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  inject: {podAnnotations: {k: v}}
+";
+    // `ValidateAnnotationsSize` of Kubernetes counts keys and values: `big` and `k: v` take five bytes.
+    for (length, code) in [(262_144 - 5, 0), (262_144 - 4, 2)] {
+        let text = format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: big}}\nspec:\n  template:\n    metadata:\n      \
+             annotations:\n        big: {}\n    spec:\n      containers:\n      - name: app\n        image: app:1\n",
+            "x".repeat(length)
+        );
+        let output = apply_with(policy, &text, &["-q", "--no-marker"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{length}: {said}");
+        assert!(
+            code == 0 || said.contains("262144 bytes together"),
+            "{said}"
+        );
+    }
+}
