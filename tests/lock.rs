@@ -195,6 +195,21 @@ fn a_workload_is_found_in_another_file_and_under_another_name() {
 }
 
 #[test]
+fn a_container_is_followed_to_its_new_name() {
+    let place = applied();
+    let text = place.read("apps/orders.yaml");
+    place.write(
+        "apps/orders.yaml",
+        text.replace("- name: app\n", "- name: main\n"),
+    );
+    place.write("policies/agent.yaml", policy("agent", 2));
+    assert!(apply(&place).contains("2 injected"));
+    succeeded(&place, &["undo", "-i", "apps"]);
+    let wanted = DEPLOYMENT.replace("- name: app\n", "- name: main\n");
+    assert_eq!(place.read("apps/orders.yaml"), wanted);
+}
+
+#[test]
 fn both_sides_of_a_merge_are_read() {
     let place = applied();
     let base = place.read("podgraft.lock");

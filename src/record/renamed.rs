@@ -14,8 +14,8 @@ impl Record {
     /// Renames the containers of its paths that are gone from an object, where exactly one that the record does not know
     /// has all that was put into it.
     pub fn follow_renames(&mut self, object: &Value) {
-        let template = self.pod.split('.').filter(|key| !key.is_empty());
-        let template = template.fold(Some(object), |value, key| value?.get(key));
+        let mut keys = self.pod.split('.').filter(|key| !key.is_empty());
+        let template = keys.try_fold(object, |value, key| value.get(key));
         let Some(spec) = template.and_then(|template| template.get("spec")) else {
             return;
         };
@@ -72,10 +72,10 @@ impl Record {
         let mut known = self.effects().flat_map(|effects| {
             let added = effects.added.iter().filter_map(|(path, now)| {
                 if *path == own {
-                    return Some(digest(&named) == *now);
+                    return Some(is_one_of(&named, now));
                 }
                 let there = below(container, path.strip_prefix(&within)?);
-                Some(there.is_some_and(|there| digest(there) == *now))
+                Some(there.is_some_and(|there| is_one_of(there, now)))
             });
             let joined = effects.joined.iter().filter_map(|(path, joined)| {
                 let (list, _) = split_last(path.strip_prefix(&within)?);
@@ -87,7 +87,7 @@ impl Record {
             });
             let replaced = effects.replaced.iter().filter_map(|(path, replaced)| {
                 let there = below(container, path.strip_prefix(&within)?);
-                Some(there.is_some_and(|there| digest(there) == replaced.now))
+                Some(there.is_some_and(|there| is_one_of(there, &replaced.now)))
             });
             added.chain(joined).chain(replaced).collect::<Vec<_>>()
         });
@@ -127,6 +127,12 @@ impl Record {
             *made = std::mem::take(made).into_iter().map(follow).collect();
         }
     }
+}
+
+/// Whether a value has one of the digests that a record knows.
+fn is_one_of(value: &Value, digests: &str) -> bool {
+    let own = digest(value);
+    digests.split(' ').any(|known| known == own)
 }
 
 /// What stands at a path below a container.

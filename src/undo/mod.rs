@@ -104,7 +104,7 @@ pub fn locked_record(workload: &Workload<'_>, locks: &Locks) -> Option<Recorded>
     let at = tree.get(tree.get(metadata, "annotations")?, MARKER)?;
     let marked: Vec<&str> = tree.scalar(at)?.split(',').map(str::trim).collect();
     let value = to_value(tree, node).ok()?;
-    let (from, record) = locks.record(
+    let (from, mut record) = locks.record(
         &workload.source.name,
         (
             &workload.object.kind,
@@ -115,6 +115,7 @@ pub fn locked_record(workload: &Workload<'_>, locks: &Locks) -> Option<Recorded>
         &marked,
         &value,
     )?;
+    record.follow_renames(&value);
     Some(Recorded {
         node,
         at,
