@@ -107,6 +107,8 @@ pub struct Draft<'t> {
     opened: Vec<Opened>,
     /// Nulls of the input that another value took the place of, before that was opened.
     replaced_nulls: Vec<NodeId>,
+    /// Something of the input was taken out, was put back, or has another collection in its place.
+    has_removals: bool,
     root: Part,
 }
 
@@ -117,6 +119,7 @@ impl<'t> Draft<'t> {
             tree,
             opened: Vec::new(),
             replaced_nulls: Vec::new(),
+            has_removals: false,
             root: Part::Node(root),
         }
     }

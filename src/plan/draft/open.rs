@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use crate::yaml::tree::{Kind, NodeId};
+use crate::yaml::value::to_value;
 
 use super::{Draft, Field, Key, OpenId, Opened, Part, Refusal, WhyNot};
 
@@ -287,13 +288,20 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn replacement(&self, old: &Part, value: Arc<Value>) -> Result<Part, Refusal> {
+    fn replacement(&mut self, old: &Part, value: Arc<Value>) -> Result<Part, Refusal> {
         let Some(of) = self.origin(old) else {
             return Ok(Part::New(value));
         };
         // The value under a key may be an alias: the alias is what is written here, so it may go.
         self.refuse_shared(old)?;
-        Ok(Part::Instead { of, value })
+        let is_back = !value.is_object()
+            && !value.is_array()
+            && to_value(self.tree, of).is_ok_and(|own| own == *value);
+        self.has_removals |= is_back || value.is_object() || value.is_array();
+        Ok(match is_back {
+            true => Part::Node(of),
+            false => Part::Instead { of, value },
+        })
     }
 
     /// Puts a new field into an opened mapping, behind the field of another key, or first.
@@ -347,6 +355,7 @@ impl Draft<'_> {
     pub fn remove(&mut self, list: OpenId, index: usize) -> Result<(), Refusal> {
         let item = self.list_items(list)[index].clone();
         self.refuse_shared(&item)?;
+        self.has_removals = true;
         self.list_items(list).remove(index);
         Ok(())
     }
@@ -371,6 +380,7 @@ impl Draft<'_> {
                 why: WhyNot::IsShown,
             });
         }
+        self.has_removals = true;
         self.fields(within).remove(at);
         Ok(())
     }

@@ -7,6 +7,9 @@ use crate::yaml::value::{key_text, to_value};
 impl Draft<'_> {
     /// Takes the input's node wherever the planned value is the same, so that no edit writes what is there.
     pub fn settle(&mut self) {
+        if !self.has_removals {
+            return;
+        }
         self.root = self.settled(self.root.clone());
         if matches!(self.root, Part::Node(_)) {
             self.opened.clear();
@@ -50,7 +53,7 @@ impl Draft<'_> {
                         && own
                             .iter()
                             .zip(&items)
-                            .all(|(node, item)| self.is_same(*node, item))
+                            .all(|(node, item)| self.is_item(*node, item))
                 });
                 *self.list_items(id) = items;
                 origin.filter(|_| is_own)
@@ -98,6 +101,14 @@ impl Draft<'_> {
             );
         }
         fields
+    }
+
+    /// What is opened and was not settled is another value than the node has.
+    fn is_item(&self, node: NodeId, item: &Part) -> bool {
+        match self.origin(item) {
+            Some(_) => *item == Part::Node(node),
+            None => self.is_same(node, item),
+        }
     }
 
     fn is_same(&self, node: NodeId, part: &Part) -> bool {
