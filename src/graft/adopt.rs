@@ -30,24 +30,22 @@ impl<'a> Chunk<'a, '_> {
     ) where
         'a: 't,
     {
-        if !self.setting.options.lock || self.setting.options.take_out.is_undo() {
+        let options = self.setting.options;
+        if !options.lock || options.take_out.is_undo() || !self.is_marked() {
             return;
         }
         for found in found {
             let Found::Object(object) = found else {
                 continue;
             };
-            let is_recorded = recorded.iter().any(|one| one.node == object.node);
-            if is_recorded || !self.is_looked_at(object, tree, source) {
+            if recorded.iter().any(|one| one.node == object.node) {
                 continue;
             }
-            let Some(workload) = self.read_workload(object, tree, source) else {
+            let workload = self.read_workload(object, tree, source);
+            let Some(workload) = workload.filter(|workload| self.is_wanted(workload)) else {
                 continue;
             };
-            let annotations = workload
-                .metadata()
-                .and_then(|metadata| tree.get(metadata, "annotations"));
-            let mark = annotations.and_then(|annotations| tree.get(annotations, MARKER));
+            let mark = workload.own_annotation(MARKER);
             let (Some(at), Ok(value)) = (mark, to_value(tree, object.node)) else {
                 continue;
             };
@@ -155,7 +153,11 @@ impl<'a> Chunk<'a, '_> {
         has_adopted
     }
 
-    fn planned<'t>(&self, workload: &Workload<'t>, earlier: Option<&Earlier>) -> Planned<'t> {
+    pub(super) fn planned<'t>(
+        &self,
+        workload: &Workload<'t>,
+        earlier: Option<&Earlier>,
+    ) -> Planned<'t> {
         let super::Setting {
             policies,
             options,

@@ -22,9 +22,7 @@ pub(super) fn orphans(
         return Vec::new();
     };
     let tree = workload.tree;
-    let marker = workload
-        .metadata()
-        .and_then(|metadata| tree.get(tree.get(metadata, "annotations")?, MARKER));
+    let marker = workload.own_annotation(MARKER);
     let Some(marker) = marker else {
         return Vec::new();
     };

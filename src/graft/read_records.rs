@@ -100,12 +100,7 @@ impl<'a> Chunk<'a, '_> {
         Workload::read(tree, source, object.clone(), kind, namespace).ok()
     }
 
-    pub(super) fn is_looked_at<'t>(
-        &self,
-        object: &Object,
-        tree: &'t Tree<'t>,
-        source: &'t Source<'t>,
-    ) -> bool
+    fn is_looked_at<'t>(&self, object: &Object, tree: &'t Tree<'t>, source: &'t Source<'t>) -> bool
     where
         'a: 't,
     {

@@ -48,9 +48,7 @@ pub(super) fn unreadable(why: &Unreadable, place: Place) -> Diagnostic {
 }
 
 pub(super) fn without_record(workload: &Workload<'_>, options: &Options) -> Option<Diagnostic> {
-    let metadata = workload.metadata()?;
-    let annotations = workload.tree.get(metadata, "annotations")?;
-    let marker = workload.tree.get(annotations, MARKER)?;
+    let marker = workload.own_annotation(MARKER)?;
     let names: Vec<&str> = workload
         .tree
         .scalar(marker)?

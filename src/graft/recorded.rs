@@ -16,7 +16,7 @@ use crate::plan::metrics::metrics_port;
 use crate::plan::patch::patch_of;
 use crate::plan::reconcile::reconcile;
 use crate::plan::recording::{Earlier, is_dropped, write_record};
-use crate::plan::{plan, refusal_diagnostic};
+use crate::plan::refusal_diagnostic;
 use crate::record::{Changed, Leniency, MARKER, RECORD, Record, arrange};
 use crate::report::{Companion, Edit, Outcome, PolicyReport};
 use crate::source::{Place, Source};
@@ -280,13 +280,7 @@ impl<'a> Chunk<'a, '_> {
             self.report.diagnostics.extend(problem);
             return Pending::same(workload, Vec::new());
         }
-        let mut planned = plan(
-            &workload,
-            self.setting.policies,
-            self.setting.options,
-            self.setting.inventory,
-            None,
-        );
+        let mut planned = self.planned(&workload, None);
         if let Some(policies) = self.refused_pod(&workload, &planned.policies) {
             return Pending::same(workload, policies);
         }
@@ -343,13 +337,7 @@ impl<'a> Chunk<'a, '_> {
             current: one.value.clone(),
             taken: taken.clone(),
         };
-        let mut planned = plan(
-            base,
-            self.setting.policies,
-            self.setting.options,
-            self.setting.inventory,
-            Some(&earlier),
-        );
+        let mut planned = self.planned(base, Some(&earlier));
         self.add_room(planned.record.as_mut(), pair, &workload, Some(&one.record));
         self.report.needs.append(planned.needs);
         let moves = OnceCell::new();

@@ -190,6 +190,12 @@ impl<'t> Workload<'t> {
         self.tree.get(self.object.node, "metadata")
     }
 
+    /// An annotation of the workload itself.
+    pub fn own_annotation(&self, key: &str) -> Option<NodeId> {
+        let annotations = self.tree.get(self.metadata()?, "annotations")?;
+        self.tree.get(annotations, key)
+    }
+
     /// Whether an annotation stands on the pod template or the workload.
     pub fn has_annotation(&self, key: &str) -> bool {
         let holders = [self.pod_metadata(), self.metadata()].into_iter().flatten();

@@ -100,8 +100,7 @@ pub fn read_record(
 /// The record that the run's lock files have of a marked workload.
 pub fn locked_record(workload: &Workload<'_>, locks: &Locks) -> Option<Recorded> {
     let (tree, node) = (workload.tree, workload.object.node);
-    let metadata = workload.metadata()?;
-    let at = tree.get(tree.get(metadata, "annotations")?, MARKER)?;
+    let at = workload.own_annotation(MARKER)?;
     let marked: Vec<&str> = tree.scalar(at)?.split(',').map(str::trim).collect();
     let value = to_value(tree, node).ok()?;
     let (from, mut record) = locks.record(
