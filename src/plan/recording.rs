@@ -341,7 +341,7 @@ pub(super) fn outcome_since(
     let after = now.and_then(|record| record.policy(identity));
     match (before, after) {
         _ if outcome == Outcome::Failed => outcome,
-        (Some(before), None) => Outcome::TakenOut(taken_out(before)),
+        (Some(before), None) => Outcome::TakenOut(taken_out(before, earlier)),
         (None, _) => outcome,
         (Some(before), Some(after)) => match changes(before, after, earlier) {
             changes if changes.is_empty() => Outcome::UpToDate,
@@ -360,15 +360,22 @@ pub(super) fn is_older(identity: &str, now: Option<&Record>, earlier: &Earlier) 
         .is_some_and(|(before, now)| before.digest != now.digest)
 }
 
-/// All that a policy did, as it goes.
-fn taken_out(policy: &PolicyRecord) -> Vec<Change> {
+/// All that a policy did and that is still there, as it goes.
+fn taken_out(policy: &PolicyRecord, earlier: &Earlier) -> Vec<Change> {
+    let paths = earlier.record.paths();
     let items = paths_of(&policy.effects)
         .into_iter()
+        .filter(|(path, _)| is_to_undo(&policy.effects, path, &paths, earlier))
         .map(|(path, _)| words_of(&path));
     items
         .chain(policy.generated.keys().cloned())
         .map(Change::Removed)
         .collect()
+}
+
+/// Whether something of what a policy did at a path is left; somebody may have taken it out by hand.
+fn is_to_undo(effects: &Effects, path: &str, paths: &Paths, earlier: &Earlier) -> bool {
+    effects.removed.contains_key(path) || paths.get(&earlier.current, path).is_some()
 }
 
 /// Every path of what a policy did, with what tells whether it is still the same.
@@ -426,7 +433,9 @@ fn changes(before: &PolicyRecord, after: &PolicyRecord, earlier: &Earlier) -> Ve
             Some(_) | None => changes.push(Change::Added(words_of(path))),
         }
     }
-    let gone = old.iter().filter(|(path, _)| !is_new.contains(path));
+    let gone = old
+        .iter()
+        .filter(|(path, _)| !is_new.contains(path) && is_to_undo(before, path, &paths, earlier));
     changes.extend(gone.map(|(path, _)| Change::Removed(words_of(path))));
     changes
 }
@@ -441,7 +450,7 @@ pub(super) fn report_dropped(
     for policy in &earlier.record.policies {
         let is_given = policies.iter().any(|given| given.identity == policy.policy);
         if !is_given && is_dropped(policy, options) {
-            let outcome = Outcome::TakenOut(taken_out(policy));
+            let outcome = Outcome::TakenOut(taken_out(policy, earlier));
             planned.policies.push(crate::report::PolicyReport {
                 policy: Arc::from(policy.policy.as_str()),
                 outcome,

@@ -413,6 +413,9 @@ pub(crate) fn list(changes: &[Change]) -> String {
 
 /// Of what was taken out as a whole.
 pub(crate) fn list_gone(changes: &[Change]) -> String {
+    if changes.is_empty() {
+        return "nothing was left of it".to_owned();
+    }
     changes
         .iter()
         .map(Change::what)
