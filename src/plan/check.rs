@@ -14,6 +14,19 @@ use super::planner::{Planner, Step};
 use super::together;
 use crate::policy::quantity;
 
+/// Whether something in a container is only right beside something else in the pod.
+fn names_others(container: &Value) -> bool {
+    let has_file = |variable: &Value| variable["valueFrom"]["fileKeyRef"].is_object();
+    let variables = container.get("env").and_then(Value::as_array);
+    ["volumeDevices", "resizePolicy"]
+        .iter()
+        .any(|field| container.get(field).is_some())
+        || container["resources"].get("claims").is_some()
+        || container["securityContext"].get("windowsOptions").is_some()
+        || container["securityContext"].get("procMount").is_some()
+        || variables.is_some_and(|all| all.iter().any(has_file))
+}
+
 impl<'c> Planner<'c, '_> {
     /// Checks the rule's items against the draft that they are part of now.
     pub(super) fn check_result(&mut self) {
@@ -65,24 +78,36 @@ impl<'c> Planner<'c, '_> {
             let hooks = item.value.get("lifecycle").and_then(Value::as_object);
             hooks.is_some_and(|hooks| hooks.values().any(|hook| hook.get("sleep").is_some()))
         };
-        let sidecars = self
-            .inject
-            .sidecars
-            .iter()
-            .map(|(item, ..)| item)
-            .filter(|item| has_host_ports(item) || has_sleep(item));
-        let ports = self
-            .all_injects()
-            .into_iter()
-            .flat_map(|inject| &inject.ports);
-        let ports = ports.filter(|item| has_host_port(&item.value));
-        self.inject
-            .pod_spec
-            .iter()
-            .filter(has_field)
-            .chain(sidecars)
+        // What all containers of the pod must not have, no new one may bring in.
+        let spec = self.pod_spec_part();
+        let is_limited = || {
+            let mut fields = together::OF_ALL_CONTAINERS.iter();
+            fields.any(|field| self.draft.get(&spec, field).is_some())
+        };
+        let inject = self.inject;
+        let new = inject.sidecars.iter().map(|(item, ..)| item);
+        let new = new.chain(inject.init_containers.iter().map(|(item, _)| item));
+        let new = new.filter(|item| {
+            has_host_ports(item) || has_sleep(item) || names_others(&item.value) || is_limited()
+        });
+        let injects = self.all_injects();
+        let injects = injects.iter();
+        let ports = injects.clone().flat_map(|inject| &inject.ports);
+        let ports = ports.filter(|item| has_host_port(&item.value) || is_limited());
+        let variables = injects.clone().flat_map(|inject| &inject.env);
+        let variables = variables
+            .map(|change| &change.item)
+            .filter(|item| item.value.pointer("/valueFrom/fileKeyRef").is_some());
+        let defaults = injects
+            .filter_map(|inject| inject.container_defaults.as_ref())
+            .filter(|item| names_others(&item.value) || is_limited());
+        let of_pod = inject.pod_spec.iter().filter(has_field);
+        let mut all = of_pod
+            .chain(new)
             .chain(ports)
-            .next()
+            .chain(variables)
+            .chain(defaults);
+        all.next()
     }
 
     fn check_together(&mut self, item: &Item) -> Step {
@@ -105,11 +130,24 @@ impl<'c> Planner<'c, '_> {
         Ok(())
     }
 
-    /// A path holds a volume's files or a device (`ValidateVolumeMounts`).
+    /// A path holds a volume's files or a device (`ValidateVolumeMounts`), and only privileged containers share their mounts
+    /// (`validateMountPropagation`).
     fn check_devices(&self, mount: &Item) -> Step {
         let path = text_of(mount, "mountPath");
+        let is_shared = text_of(mount, "mountPropagation") == "Bidirectional";
         for container in &self.chosen {
             let part = self.container_part(container);
+            let is_privileged = || {
+                let context = self.draft.get(part.as_ref()?, "securityContext")?;
+                Some(self.draft.is_text_at(&context, "privileged", "true"))
+            };
+            if is_shared && is_privileged() != Some(true) {
+                let message = format!(
+                    "`mountPropagation: Bidirectional` is for privileged containers only, and `{}` is none",
+                    container.name
+                );
+                return Err(Box::new(self.problem(Code::Invalid, message, mount)));
+            }
             let devices = part.and_then(|part| self.draft.get(&part, "volumeDevices"));
             if self
                 .position_by(devices.as_ref(), "devicePath", path)
@@ -124,7 +162,8 @@ impl<'c> Planner<'c, '_> {
 
     /// The first annotation of a policy with which there may be too many, or a profile that a field contradicts.
     fn doubtful_annotation(&self) -> Option<&'c Item> {
-        let own = &self.inject.pod_annotations;
+        let inject = self.inject;
+        let own = || inject.pod_annotations.iter().chain(&inject.annotations);
         let length =
             |(key, item): &(String, Item)| key.len() + item.value.as_str().map_or(0, str::len);
         // An alias may stand for text of anywhere in the document; without one, an item of a long List is its own.
@@ -134,21 +173,29 @@ impl<'c> Planner<'c, '_> {
         } else {
             tree.text()
         };
-        let most = text.len() + own.iter().map(length).sum::<usize>();
-        let names_profile = own
-            .iter()
-            .any(|(key, _)| key.starts_with(together::APP_ARMOR));
-        let (_, first) = own.first()?;
+        let most = text.len() + own().map(length).sum::<usize>();
+        let names_profile = own().any(|(key, _)| key.starts_with(together::APP_ARMOR));
+        let (_, first) = own().next()?;
         (names_profile || most > together::MOST_ANNOTATIONS).then_some(first)
     }
 
     fn check_annotations(&mut self, item: &Item) {
+        let is_pod = self.workload.pod_kind.path.is_empty();
         let found = |draft: &Draft<'_>, template: &Part| {
             let metadata = draft.get(template, "metadata");
             let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
             let value = |part: Option<Part>| part.and_then(|part| draft.value(&part));
             let spec = value(draft.get(template, "spec")).unwrap_or_default();
-            together::annotations(&value(annotations).unwrap_or_default(), &spec)
+            let mut found = together::annotations(&value(annotations).unwrap_or_default(), &spec);
+            let metadata = draft.get(&draft.root(), "metadata");
+            let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
+            if !is_pod {
+                found.extend(together::too_long(
+                    &value(annotations).unwrap_or_default(),
+                    "object",
+                ));
+            }
+            found
         };
         let input = Draft::new(self.workload.tree, self.workload.object.node);
         let before = found(&input, &Part::Node(self.workload.template));

@@ -17,6 +17,7 @@ mod faults;
 mod forbidden;
 mod growth;
 mod intact;
+mod links;
 pub mod metrics;
 mod mutation;
 mod needs;
@@ -29,6 +30,7 @@ mod pod;
 pub mod reconcile;
 pub mod recording;
 mod same;
+mod systems;
 mod together;
 mod unselected;
 

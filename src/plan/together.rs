@@ -2,9 +2,12 @@
 //! Sources: `pkg/apis/core/validation`, `pkg/apis/apps/validation` and `pkg/apis/batch/validation` of Kubernetes.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 use crate::manifest::workload::PodKind;
 use crate::yaml::value::Path;
+
+use super::{links, systems};
 
 /// Kinds whose pods are always started again.
 const LASTING: [(&str, &str); 5] = [
@@ -16,7 +19,7 @@ const LASTING: [(&str, &str); 5] = [
 ];
 
 /// Fields that [`refused`] looks at.
-pub(super) const FIELDS: [&str; 8] = [
+pub(super) const FIELDS: [&str; 17] = [
     "restartPolicy",
     "activeDeadlineSeconds",
     "dnsPolicy",
@@ -24,8 +27,23 @@ pub(super) const FIELDS: [&str; 8] = [
     "hostNetwork",
     "hostPID",
     "hostUsers",
+    "hostnameOverride",
+    "nodeName",
+    "os",
+    "resourceClaims",
+    "resources",
+    "schedulingGates",
+    "securityContext",
+    "setHostnameAsFQDN",
+    "shareProcessNamespace",
     "terminationGracePeriodSeconds",
 ];
+
+/// Fields of a pod spec that forbid others in its containers, or limit them.
+pub(super) const OF_ALL_CONTAINERS: [&str; 3] = ["os", "resources", "hostNetwork"];
+
+/// Kernel parameters of the namespace that a pod shares with its node by `hostIPC`.
+const OF_IPC: [&str; 4] = ["kernel.sem", "kernel.shm", "kernel.msg", "fs.mqueue."];
 
 /// As long as all annotations of an object may be together (`TotalAnnotationSizeLimitB`).
 pub(super) const MOST_ANNOTATIONS: usize = 256 << 10;
@@ -71,6 +89,50 @@ pub(super) fn refused(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
         found.extend(shared.map(sentence));
     }
     found.extend(long_sleeps(spec));
+    found.extend(kernel_parameters(spec));
+    found.extend(names_and_nodes(spec));
+    found.extend(systems::refused(spec));
+    let has_claims = kind.kind == "StatefulSet";
+    found.extend(links::refused(spec, has_claims));
+    found
+}
+
+/// Kernel parameters of namespaces that are the node's (`ValidateHostSysctl`).
+fn kernel_parameters(spec: &Value) -> Vec<(Path, String)> {
+    let all = spec["securityContext"]["sysctls"].as_array();
+    let names = all.into_iter().flatten();
+    let names = names.filter_map(|one| Some(one["name"].as_str()?.replace('/', ".")));
+    let shared = names.filter_map(|name| {
+        let field = match () {
+            () if name.starts_with("net.") => "hostNetwork",
+            () if OF_IPC.iter().any(|begin| name.starts_with(begin)) => "hostIPC",
+            () => return None,
+        };
+        (spec[field] == true).then(|| {
+            let what = format!("the kernel parameter `{name}` is the node's with `{field}: true`");
+            (Path::of(&["securityContext", "sysctls"]), what)
+        })
+    });
+    shared.collect()
+}
+
+/// `validatePodHostName`, and gates of a pod that has its node already.
+fn names_and_nodes(spec: &Value) -> Vec<(Path, String)> {
+    let mut found = Vec::new();
+    for field in ["hostNetwork", "setHostnameAsFQDN"] {
+        if !spec["hostnameOverride"].is_null() && spec[field] == true {
+            let what = format!("`hostnameOverride` does not go with `{field}: true`");
+            found.push((Path::of(&["hostnameOverride"]), what));
+        }
+    }
+    let gates = spec["schedulingGates"].as_array();
+    let has_node = spec["nodeName"]
+        .as_str()
+        .is_some_and(|node| !node.is_empty());
+    if has_node && gates.is_some_and(|gates| !gates.is_empty()) {
+        let what = "a pod with `schedulingGates` has no `nodeName` yet".to_owned();
+        found.push((Path::of(&["nodeName"]), what));
+    }
     found
 }
 
@@ -101,17 +163,40 @@ fn long_sleeps(spec: &Value) -> Vec<(Path, String)> {
     found
 }
 
-/// What is refused in the annotations of a pod template: more of them than there may be (`ValidateAnnotationsSize`), and
-/// profiles of AppArmor that the container's own field contradicts (`validateAppArmorAnnotationsAndFieldsMatchOnCreate`).
-pub(super) fn annotations(annotations: &Value, spec: &Value) -> Vec<(Path, String)> {
-    let mut found = Vec::new();
+/// Annotations of something are longer together than they may be.
+pub(super) fn too_long(annotations: &Value, whose: &str) -> Option<(Path, String)> {
     let texts = annotations.as_object().into_iter().flatten();
     let length = |(key, text): (&String, &Value)| key.len() + text.as_str().map_or(0, str::len);
-    if texts.map(length).sum::<usize>() > MOST_ANNOTATIONS {
+    (texts.map(length).sum::<usize>() > MOST_ANNOTATIONS).then(|| {
         let what = format!(
-            "the annotations of the pod template are longer than {MOST_ANNOTATIONS} bytes together"
+            "the annotations of the {whose} are longer than {MOST_ANNOTATIONS} bytes together"
         );
-        found.push((Path::default(), what));
+        (Path::default(), what)
+    })
+}
+
+/// What is refused in the annotations of a pod template: more of them than there may be (`ValidateAnnotationsSize`), and
+/// profiles of AppArmor that are none, are for no container (`ValidateAppArmorPodAnnotations`), or that the container's own
+/// field contradicts (`validateAppArmorAnnotationsAndFieldsMatchOnCreate`).
+pub(super) fn annotations(annotations: &Value, spec: &Value) -> Vec<(Path, String)> {
+    let mut found: Vec<_> = too_long(annotations, "pod template").into_iter().collect();
+    for (key, profile) in annotations.as_object().into_iter().flatten() {
+        let Some(owner) = key.strip_prefix(APP_ARMOR) else {
+            continue;
+        };
+        if !systems::containers(spec).any(|(_, container)| systems::name(container) == owner) {
+            let what =
+                format!("the annotation `{key}` names a container that the pod does not have");
+            found.push((Path::default(), what));
+        }
+        let profile = profile.as_str().unwrap_or_default();
+        let is_known = ["", "runtime/default", "unconfined"].contains(&profile);
+        if !is_known && !profile.starts_with("localhost/") {
+            let what = format!(
+                "the annotation `{key}` is `runtime/default`, `unconfined` or `localhost/NAME`, not `{profile}`"
+            );
+            found.push((Path::default(), what));
+        }
     }
     for list in ["containers", "initContainers"] {
         let containers = spec.get(list).and_then(Value::as_array);
@@ -170,7 +255,7 @@ fn host_ports(spec: &Value) -> Vec<(Path, String)> {
         .and_then(Value::as_array)
         .map(Vec::as_slice)
         .unwrap_or_default();
-    let mut found = Vec::new();
+    let (mut found, mut taken) = (Vec::new(), BTreeMap::new());
     for (at, container) in containers.iter().enumerate() {
         let ports = container
             .get("ports")
@@ -183,6 +268,30 @@ fn host_ports(spec: &Value) -> Vec<(Path, String)> {
                     .and_then(Value::as_i64)
                     .filter(|number| *number != 0)
             };
+            let text = |key: &str| port.get(key).and_then(Value::as_str).unwrap_or_default();
+            let protocol = match text("protocol") {
+                "" => "TCP",
+                stated => stated,
+            };
+            let of_node = (
+                number("hostPort").or(number("containerPort")),
+                protocol,
+                text("hostIP"),
+            );
+            let other = *taken.entry(of_node).or_insert(at);
+            // What stands twice in one container is told of that.
+            if let (Some(number), true) = (of_node.0, other != at) {
+                let path = Path::of(&["containers"])
+                    .index(at)
+                    .key("ports")
+                    .index(index);
+                let what = format!(
+                    "with `hostNetwork`, the containers `{}` and `{}` both want the port {number}/{protocol} of the node",
+                    systems::name(&containers[other]),
+                    systems::name(container)
+                );
+                found.push((path, what));
+            }
             if let (Some(host), Some(own)) = (number("hostPort"), number("containerPort"))
                 && host != own
             {

@@ -23,6 +23,9 @@ const SUFFIXES: &[(&str, i128)] = &[
     ("Ei", 1_000_000_000 << 60),
 ];
 
+/// One of something.
+pub const ONE: i128 = 1_000_000_000;
+
 /// Whether two quantities are the same, however they are written.
 pub fn is_same(one: &Value, other: &Value) -> bool {
     one == other || parse(one).is_some_and(|quantity| parse(other) == Some(quantity))

@@ -1,6 +1,7 @@
 //! What comes out is what a cluster takes. Nothing that the Kubernetes API refuses may be in an output that was not in
 //! its input.
 
+mod pairs;
 pub mod server;
 mod types;
 

@@ -23,19 +23,20 @@ use super::pairs;
 
 const CORPUS: &str = "../shared/corpus";
 
-#[derive(Deserialize)]
-struct Verdict {
+#[derive(Debug, Deserialize)]
+pub struct Verdict {
     /// Kind, namespace and name; empty for a document that could not be read.
     object: String,
     /// A kind that the API server does not bring along.
     #[serde(default)]
-    unknown: bool,
+    pub unknown: bool,
+    /// What is wrong with it.
     #[serde(default)]
-    faults: Vec<String>,
+    pub faults: Vec<String>,
 }
 
 /// The judge's verdicts on the objects of each text; `None` without a judge.
-fn judge(texts: &[String]) -> Option<Vec<Vec<Verdict>>> {
+pub fn judge(texts: &[String]) -> Option<Vec<Vec<Verdict>>> {
     let Ok(judge) = env::var("PODGRAFT_API_SERVER") else {
         eprintln!(
             "SKIPPED: PODGRAFT_API_SERVER is not set; `.ci/run` builds the judge of tests/server"

@@ -59,7 +59,15 @@ const FIELDS: [&str; 9] = [
     "status.podIP",
     "status.podIPs",
 ];
+/// What a container can ask for beside devices and large pages.
+const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
+const LARGE_PAGES: &str = "hugepages-";
 const MOST_USER: i64 = i32::MAX as i64;
+
+/// Whether a resource is given whole, and never to more than one (`IsOvercommitAllowed`).
+fn is_device(name: &str) -> bool {
+    name.starts_with(LARGE_PAGES) || name.contains('/') && !name.contains("kubernetes.io/")
+}
 
 impl<'v> Checker<'v> {
     pub(super) fn container(&mut self, container: &'v Value, role: Role) {
@@ -87,6 +95,7 @@ impl<'v> Checker<'v> {
         self.each(container, "env", Self::env_var);
         self.each(container, "envFrom", Self::env_from);
         self.each(container, "volumeMounts", Self::volume_mount);
+        self.resizing(container);
         self.container_fields(container);
         self.probes_and_hooks(container);
         let is_privileged =
@@ -101,6 +110,30 @@ impl<'v> Checker<'v> {
             }
         });
         self.twice(container);
+    }
+
+    /// `validateResizePolicy`, and rules of restarting, which need a policy.
+    fn resizing(&mut self, container: &'v Value) {
+        let mut names = BTreeSet::new();
+        self.each(container, "resizePolicy", |checker, policy| {
+            checker.word(policy, "resourceName", &["cpu", "memory"]);
+            checker.word(
+                policy,
+                "restartPolicy",
+                &["NotRequired", "RestartContainer"],
+            );
+            if !names.insert(policy.get("resourceName").and_then(Value::as_str)) {
+                checker.must("stands twice");
+            }
+        });
+        let rules = container
+            .get("restartPolicyRules")
+            .and_then(Value::as_array);
+        if rules.is_some_and(|rules| !rules.is_empty())
+            && super::is_empty(container.get("restartPolicy"))
+        {
+            self.add("`restartPolicyRules` need a `restartPolicy` of the container");
+        }
     }
 
     fn forbidden_fields(&mut self, container: &'v Value, role: Role) {
@@ -169,35 +202,73 @@ impl<'v> Checker<'v> {
 
     fn env_source(&mut self, kind: &str, source: &'v Value) {
         match kind {
-            "fieldRef" => self.under(source, "fieldPath", |checker, path| {
-                let Some(path) = path.as_str() else { return };
-                let key = ["metadata.labels['", "metadata.annotations['"]
-                    .iter()
-                    .find_map(|begin| path.strip_prefix(begin)?.strip_suffix("']"));
-                match key {
-                    Some(key) => checker.rule(names::check_key(key)),
-                    None if FIELDS.contains(&path) => {}
-                    None => checker.must(format!(
-                        "must be one of {}, metadata.labels['KEY'], metadata.annotations['KEY'], not `{path}`",
-                        FIELDS.join(", ")
-                    )),
-                }
-            }),
-            "resourceFieldRef" => self.under(source, "resource", |checker, resource| {
-                let Some(text) = resource.as_str() else { return };
-                let (kind, name) = text.split_once('.').unwrap_or((text, ""));
-                let is_known = matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
-                if !matches!(kind, "limits" | "requests") || !is_known {
-                    checker.must(format!("must be limits or requests of cpu, memory, ephemeral-storage, not `{text}`"));
-                }
-            }),
+            "fieldRef" => self.field_of_pod(source),
+            "fileKeyRef" => {
+                self.needs_text(source, "path");
+                self.text(source, "path", check_descending);
+            }
+            "resourceFieldRef" => self.resource_of_container(source),
             "configMapKeyRef" | "secretKeyRef" => {
                 self.object(source);
                 self.needs_text(source, "key");
-                self.text(source, "key", |key| if key.is_empty() { Ok(()) } else { names::check_config_key(key) });
+                self.text(source, "key", |key| {
+                    if key.is_empty() {
+                        Ok(())
+                    } else {
+                        names::check_config_key(key)
+                    }
+                });
             }
             _ => {}
         }
+    }
+
+    fn field_of_pod(&mut self, source: &'v Value) {
+        self.word(source, "apiVersion", &["", "v1"]);
+        self.under(source, "fieldPath", |checker, path| {
+            let Some(path) = path.as_str() else { return };
+            let key = ["metadata.labels['", "metadata.annotations['"]
+                .iter()
+                .find_map(|begin| path.strip_prefix(begin)?.strip_suffix("']"));
+            match key {
+                Some(key) => checker.rule(names::check_key(key)),
+                None if FIELDS.contains(&path) => {}
+                None => checker.must(format!(
+                    "must be one of {}, metadata.labels['KEY'], metadata.annotations['KEY'], not `{path}`",
+                    FIELDS.join(", ")
+                )),
+            }
+        });
+    }
+
+    /// `validateContainerResourceFieldSelector`.
+    pub(super) fn resource_of_container(&mut self, source: &'v Value) {
+        let text = source.get("resource").and_then(Value::as_str);
+        let (kind, name) = text
+            .and_then(|text| text.split_once('.'))
+            .unwrap_or_default();
+        self.under(source, "resource", |checker, _| {
+            let is_known = RESOURCES.contains(&name) || name.starts_with(LARGE_PAGES);
+            if let (Some(text), false) = (text, matches!(kind, "limits" | "requests") && is_known) {
+                checker.must(format!(
+                    "must be limits or requests of cpu, memory, ephemeral-storage, not `{text}`"
+                ));
+            }
+        });
+        self.under(source, "divisor", |checker, divisor| {
+            let units: &[&str] = match name {
+                "cpu" => &["1m", "1"],
+                _ => &[
+                    "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi",
+                    "1Ei",
+                ],
+            };
+            let is_unit = |unit: &&str| quantity::is_same(divisor, &Value::from(*unit));
+            // 0 is the default, which is 1.
+            if quantity::parse(divisor) != Some(0) && !units.iter().any(is_unit) {
+                checker.must(format!("must be one of {}", units.join(", ")));
+            }
+        });
     }
 
     pub(super) fn env_from(&mut self, source: &'v Value) {
@@ -262,26 +333,27 @@ impl<'v> Checker<'v> {
         if is_recursive && mount.get("readOnly") != Some(&Value::Bool(true)) {
             self.add("`recursiveReadOnly` needs `readOnly: true`");
         }
+        let propagation = mount.get("mountPropagation").and_then(Value::as_str);
+        if is_recursive && !matches!(propagation, None | Some("None")) {
+            self.add("`recursiveReadOnly` does not go with `mountPropagation`");
+        }
     }
 
     /// Amounts that are none, and requests above limits.
-    fn resources(&mut self, resources: &'v Value) {
+    pub(super) fn resources(&mut self, resources: &'v Value) {
         for kind in ["limits", "requests"] {
+            self.amounts(resources, kind);
             self.fields(resources, kind, |checker, name, amount| {
-                let shown = || {
-                    amount
-                        .as_str()
-                        .map_or_else(|| amount.to_string(), str::to_owned)
-                };
-                match quantity::parse(amount) {
-                    None => checker.add(format!(
-                        "`{}` is no amount of {name} (`500m`, `1.5`, `64Mi`)",
-                        shown()
-                    )),
-                    Some(number) if number < 0 => {
-                        checker.add(format!("`{}` is less than nothing of {name}", shown()));
+                let number = quantity::parse(amount);
+                if !name.contains('/') {
+                    if !RESOURCES.contains(&name) && !name.starts_with(LARGE_PAGES) {
+                        let known = RESOURCES.join(", ");
+                        checker.add(format!(
+                            "`{name}` is none of {known}, and devices have names such as `example.com/gpu`"
+                        ));
                     }
-                    Some(_) => {}
+                } else if is_device(name) && number.is_some_and(|number| number % quantity::ONE != 0) {
+                    checker.add(format!("`{name}` is counted in whole numbers"));
                 }
             });
         }
@@ -293,11 +365,42 @@ impl<'v> Checker<'v> {
             let request = quantity::parse(request);
             if limit.is_some() && request > limit {
                 checker.add(format!("the container requests more {name} than its limit"));
-            } else if limit.is_some() && request != limit && name.contains('/') {
-                // Resources of devices are not overcommitted.
+            } else if is_device(name) && limit != request {
+                // Such resources are not overcommitted.
                 checker.add(format!(
-                    "the container requests less {name} than its limit, and must request the same"
+                    "the container must request as much {name} as its limit is"
                 ));
+            }
+        });
+        let states = |is_it: &dyn Fn(&str) -> bool| {
+            let both = [limits, resources.get("requests")].into_iter().flatten();
+            both.filter_map(Value::as_object)
+                .any(|all| all.keys().any(|name| is_it(name)))
+        };
+        if states(&|name| name.starts_with(LARGE_PAGES))
+            && !states(&|name| matches!(name, "cpu" | "memory"))
+        {
+            self.add("large pages (`hugepages-*`) need `cpu` or `memory` beside them");
+        }
+    }
+
+    /// Amounts that are none.
+    pub(super) fn amounts(&mut self, holder: &'v Value, key: &'static str) {
+        self.fields(holder, key, |checker, name, amount| {
+            let shown = || {
+                amount
+                    .as_str()
+                    .map_or_else(|| amount.to_string(), str::to_owned)
+            };
+            match quantity::parse(amount) {
+                None => checker.add(format!(
+                    "`{}` is no amount of {name} (`500m`, `1.5`, `64Mi`)",
+                    shown()
+                )),
+                Some(number) if number < 0 => {
+                    checker.add(format!("`{}` is less than nothing of {name}", shown()));
+                }
+                Some(_) => {}
             }
         });
     }
@@ -334,6 +437,11 @@ impl<'v> Checker<'v> {
                 if is_local == super::is_empty(profile.get("localhostProfile")) {
                     checker.must("has `localhostProfile` with `type: Localhost`, and only then");
                 }
+                checker.text(profile, "localhostProfile", |name| match key {
+                    "seccompProfile" => check_descending(name),
+                    _ if name.trim() != name => Err("must have no blanks around it"),
+                    _ => Ok(()),
+                });
             });
         }
     }

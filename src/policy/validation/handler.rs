@@ -67,6 +67,9 @@ impl<'v> Checker<'v> {
             }
             "httpGet" | "tcpSocket" | "grpc" => {
                 checker.word(action, "scheme", &["HTTP", "HTTPS"]);
+                checker.each(action, "httpHeaders", |checker, header| {
+                    checker.text(header, "name", check_header);
+                });
                 checker.under(action, "port", |checker, port| match port {
                     Value::String(name) => checker.rule(names::check_port_name(name)),
                     _ if port
@@ -80,5 +83,13 @@ impl<'v> Checker<'v> {
             }
             _ => checker.number(action, "seconds", (0, i64::MAX)),
         });
+    }
+}
+
+fn check_header(name: &str) -> names::Rule {
+    let is_body = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    match !name.is_empty() && name.bytes().all(is_body) {
+        true => Ok(()),
+        false => Err("must be letters, digits and `-`"),
     }
 }

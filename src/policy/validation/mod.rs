@@ -210,6 +210,15 @@ impl<'v> Checker<'v> {
         });
     }
 
+    /// Texts in a list under a key keep a rule.
+    fn texts(&mut self, value: &'v Value, key: &'static str, check: impl Fn(&str) -> Rule) {
+        self.each(value, key, |checker, text| {
+            if let Some(text) = text.as_str() {
+                checker.rule(check(text));
+            }
+        });
+    }
+
     /// A text that must be there and not empty.
     fn needs_text(&mut self, value: &Value, key: &str) {
         if is_empty(value.get(key)) {

@@ -2,11 +2,15 @@
 
 use core::net::IpAddr;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 use super::Checker;
 use crate::policy::names;
 
 const MOST_USER: i64 = i32::MAX as i64;
+const MOST_NAMESERVERS: usize = 3;
+const NODE_OPERATORS: [&str; 6] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
+const LABEL_OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];
 
 impl<'v> Checker<'v> {
     pub(super) fn pod_spec(&mut self, spec: &'v Value) {
@@ -41,9 +45,61 @@ impl<'v> Checker<'v> {
                 "whenUnsatisfiable",
                 &["DoNotSchedule", "ScheduleAnyway"],
             );
+            for key in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
+                checker.word(constraint, key, &["Honor", "Ignore"]);
+            }
+            checker.number(constraint, "minDomains", (1, i64::from(i32::MAX)));
+            let states = |key: &str| constraint.get(key).is_some_and(|value| !value.is_null());
+            let is_hard = constraint
+                .get("whenUnsatisfiable")
+                .is_some_and(|when| when == "DoNotSchedule");
+            if states("minDomains") && !is_hard {
+                checker.must(
+                    "has `minDomains`, which goes with `whenUnsatisfiable: DoNotSchedule` only",
+                );
+            }
+            if states("matchLabelKeys") && !states("labelSelector") {
+                checker.must("has `matchLabelKeys`, which needs a `labelSelector`");
+            }
         });
         self.each(spec, "hostAliases", |checker, alias| {
-            checker.text(alias, "ip", check_address)
+            checker.text(alias, "ip", check_address);
+            checker.texts(alias, "hostnames", names::check_dns_subdomain);
+        });
+        self.under(spec, "dnsConfig", Self::dns);
+        self.under(spec, "affinity", Self::affinity);
+        self.under(spec, "os", |checker, system| {
+            checker.word(system, "name", &["linux", "windows"]);
+        });
+        self.each(spec, "readinessGates", |checker, gate| {
+            checker.text(gate, "conditionType", names::check_label_key);
+        });
+        self.each(spec, "resourceClaims", |checker, claim| {
+            checker.one_of(
+                claim,
+                &["resourceClaimName", "resourceClaimTemplateName"],
+                "a claim of `resourceClaims`",
+            );
+        });
+        self.amounts(spec, "overhead");
+        self.under(spec, "resources", |checker, resources| {
+            checker.resources(resources);
+            for kind in ["limits", "requests"] {
+                checker.fields(resources, kind, |checker, name, _| {
+                    if !matches!(name, "cpu" | "memory") && !name.starts_with("hugepages-") {
+                        checker.add(format!(
+                            "a pod as a whole has cpu, memory and `hugepages-*`, not `{name}`"
+                        ));
+                    }
+                });
+            }
+        });
+        let mut gates = BTreeSet::new();
+        self.each(spec, "schedulingGates", |checker, gate| {
+            checker.text(gate, "name", names::check_label_key);
+            if !gates.insert(gate.get("name").and_then(Value::as_str)) {
+                checker.must("stands twice");
+            }
         });
         self.under(spec, "securityContext", Self::pod_security_context);
         let is_true = |key: &str| spec.get(key) == Some(&Value::Bool(true));
@@ -73,6 +129,9 @@ impl<'v> Checker<'v> {
                 names::check_label_key(key)
             }
         });
+        if text("operator") != "Exists" {
+            self.text(toleration, "value", names::check_label_value);
+        }
         if text("key").is_empty() && text("operator") != "Exists" {
             self.must("needs `operator: Exists`, for it has no `key`");
         }
@@ -98,7 +157,135 @@ impl<'v> Checker<'v> {
             &["OnRootMismatch", "Always"],
         );
         self.word(context, "supplementalGroupsPolicy", &["Merge", "Strict"]);
+        self.word(
+            context,
+            "seLinuxChangePolicy",
+            &["MountOption", "Recursive"],
+        );
+        self.each(context, "supplementalGroups", |checker, group| {
+            if group
+                .as_i64()
+                .is_some_and(|group| !(0..=MOST_USER).contains(&group))
+            {
+                checker.must(format!("must be between 0 and {MOST_USER}, not {group}"));
+            }
+        });
+        let mut names = BTreeSet::new();
+        self.each(context, "sysctls", |checker, parameter| {
+            checker.needs_text(parameter, "name");
+            checker.text(parameter, "name", check_kernel_parameter);
+            if !names.insert(parameter.get("name").and_then(Value::as_str)) {
+                checker.must("stands twice");
+            }
+        });
         self.profiles(context);
+    }
+
+    /// `validatePodDNSConfig` of Kubernetes.
+    fn dns(&mut self, config: &'v Value) {
+        self.texts(config, "nameservers", check_address);
+        self.under(config, "nameservers", |checker, all| {
+            if all
+                .as_array()
+                .is_some_and(|all| all.len() > MOST_NAMESERVERS)
+            {
+                checker.must(format!("must be at most {MOST_NAMESERVERS}"));
+            }
+        });
+        self.texts(config, "searches", |search| {
+            // Linux takes a dot alone, and labels that begin with `_`.
+            let name = search.strip_suffix('.').unwrap_or(search).replace('_', "a");
+            if search == "." {
+                Ok(())
+            } else {
+                names::check_dns_subdomain(&name)
+            }
+        });
+        self.each(config, "options", |checker, option| {
+            checker.needs_text(option, "name")
+        });
+    }
+
+    /// `validateAffinity` of Kubernetes.
+    fn affinity(&mut self, affinity: &'v Value) {
+        const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+        const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
+        self.under(affinity, "nodeAffinity", |checker, nodes| {
+            checker.under(nodes, REQUIRED, |checker, selector| {
+                let terms = selector.get("nodeSelectorTerms").and_then(Value::as_array);
+                if terms.is_none_or(Vec::is_empty) {
+                    checker.must("needs a term in `nodeSelectorTerms`");
+                }
+                checker.each(selector, "nodeSelectorTerms", |checker, term| {
+                    checker.expressions(term, &NODE_OPERATORS);
+                });
+            });
+            checker.each(nodes, PREFERRED, |checker, preferred| {
+                checker.number(preferred, "weight", (1, 100));
+                checker.under(preferred, "preference", |checker, term| {
+                    checker.expressions(term, &NODE_OPERATORS);
+                });
+            });
+        });
+        for key in ["podAffinity", "podAntiAffinity"] {
+            self.under(affinity, key, |checker, pods| {
+                checker.each(pods, REQUIRED, Self::pods);
+                checker.each(pods, PREFERRED, |checker, preferred| {
+                    checker.number(preferred, "weight", (1, 100));
+                    checker.under(preferred, "podAffinityTerm", Self::pods);
+                });
+            });
+        }
+    }
+
+    fn pods(&mut self, term: &'v Value) {
+        self.needs_text(term, "topologyKey");
+        self.text(term, "topologyKey", |key| match key.is_empty() {
+            true => Ok(()),
+            false => names::check_label_key(key),
+        });
+        for key in ["labelSelector", "namespaceSelector"] {
+            self.under(term, key, |checker, selector| {
+                checker.expressions(selector, &LABEL_OPERATORS);
+            });
+        }
+    }
+
+    fn expressions(&mut self, holder: &'v Value, operators: &[&str]) {
+        self.each(holder, "matchExpressions", |checker, expression| {
+            checker.text(expression, "key", names::check_label_key);
+            checker.word(expression, "operator", operators);
+            let count = expression
+                .get("values")
+                .and_then(Value::as_array)
+                .map_or(0, Vec::len);
+            let wrong = match expression.get("operator").and_then(Value::as_str) {
+                Some("In" | "NotIn") if count == 0 => "needs `values`",
+                Some("Exists" | "DoesNotExist") if count > 0 => {
+                    "has `values`, which its operator does not take"
+                }
+                Some("Gt" | "Lt") if count != 1 => "needs one entry in `values`",
+                _ => return,
+            };
+            checker.must(wrong);
+        });
+    }
+}
+
+fn check_kernel_parameter(name: &str) -> names::Rule {
+    let is_word = |word: &str| {
+        let is_body =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
+        !word.is_empty()
+            && word.bytes().all(is_body)
+            && !word.starts_with(['-', '_'])
+            && !word.ends_with(['-', '_'])
+    };
+    match name.is_empty() || name.len() <= 253 && name.split(['.', '/']).all(is_word) {
+        true => Ok(()),
+        false => {
+            Err("must be lower-case words of letters, digits, `-` and `_`, with `.` or `/` between")
+        }
     }
 }
 

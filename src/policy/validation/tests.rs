@@ -181,7 +181,7 @@ fn security_probes_and_hooks_of_a_container_are_right() {
     assert_each([
         (
             json!({"resources": {"limits": {"example.com/gpu": 2}, "requests": {"example.com/gpu": 1}}}),
-            "resources.requests.example.com/gpu: the container requests less",
+            "resources.requests.example.com/gpu: the container must request as much",
         ),
         (
             json!({"volumeMounts": [{"name": "v", "mountPath": "/x", "mountPropagation": "Bidirectional"}]}),

@@ -23,6 +23,15 @@ const PROJECTED: [&str; 6] = [
     "clusterTrustBundle",
     "podCertificate",
 ];
+/// What the downward API offers to files (`validVolumeDownwardAPIFieldPathExpressions`).
+const FIELDS: [&str; 5] = [
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.labels",
+    "metadata.annotations",
+    "metadata.uid",
+];
+
 impl<'v> Checker<'v> {
     /// <https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume/>: one source each.
     pub(super) fn volume(&mut self, volume: &'v Value) {
@@ -75,9 +84,30 @@ impl<'v> Checker<'v> {
             checker.needs_text(source, "claimName");
             checker.text(source, "claimName", object_name);
         });
-        self.under(volume, "downwardAPI", Self::files);
+        self.under(volume, "downwardAPI", Self::fields_as_files);
         self.under(volume, "csi", |checker, source| {
-            checker.needs_text(source, "driver")
+            checker.needs_text(source, "driver");
+            checker.text(source, "driver", |driver| {
+                object_name(&driver.to_ascii_lowercase())
+            });
+        });
+        self.under(volume, "nfs", |checker, source| {
+            checker.needs_text(source, "server");
+            checker.text(source, "path", |path| match path.starts_with('/') {
+                true => Ok(()),
+                false => Err("must begin with `/`"),
+            });
+        });
+        self.under(volume, "ephemeral", |checker, source| {
+            let storage = "/volumeClaimTemplate/spec/resources/requests/storage";
+            if source.pointer(storage).is_none() {
+                checker.must(
+                    "needs an amount of `storage` in `volumeClaimTemplate.spec.resources.requests`",
+                );
+            }
+        });
+        self.under(volume, "image", |checker, source| {
+            checker.word(source, "pullPolicy", &["Always", "IfNotPresent", "Never"]);
         });
         self.under(volume, "projected", Self::projected);
     }
@@ -95,9 +125,46 @@ impl<'v> Checker<'v> {
                         checker.text(source, "path", check_descending);
                         checker.number(source, "expirationSeconds", (600, 1 << 32));
                     }
-                    checker.files(source);
+                    match kind {
+                        "downwardAPI" => checker.fields_as_files(source),
+                        _ => checker.files(source),
+                    }
                 });
             }
+        });
+    }
+
+    /// `validateDownwardAPIVolumeFile` of Kubernetes.
+    fn fields_as_files(&mut self, source: &'v Value) {
+        self.files(source);
+        self.each(source, "items", |checker, item| {
+            let Some(kind) = checker.one_of(
+                item,
+                &["fieldRef", "resourceFieldRef"],
+                "a file of the downward API",
+            ) else {
+                return;
+            };
+            checker.under(item, kind, |checker, source| {
+                if kind == "resourceFieldRef" {
+                    checker.needs_text(source, "containerName");
+                    checker.resource_of_container(source);
+                    return;
+                }
+                let path = source
+                    .get("fieldPath")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
+                let is_part = ["metadata.labels['", "metadata.annotations['"]
+                    .iter()
+                    .any(|begin| path.starts_with(begin));
+                if !is_part && !FIELDS.contains(&path) {
+                    checker.must(format!(
+                        "must be one of {}, not `{path}`",
+                        FIELDS.join(", ")
+                    ));
+                }
+            });
         });
     }
 

@@ -1,0 +1,205 @@
+//! Names in a container that the pod has to know, and amounts of containers that the pod has to have room for.
+//! Sources: `validateResourceClaimNames`, `ValidateVolumeDevices`, `validateFileKeyRefVolumes`,
+//! `validatePodResourceConsistency`, `validateResizePolicy` and `ValidateSecurityContext` of Kubernetes.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+use crate::policy::quantity;
+use crate::yaml::value::Path;
+
+use super::systems::{containers, name};
+
+/// Volumes that a container can have as a device.
+const DEVICES: [&str; 2] = ["persistentVolumeClaim", "ephemeral"];
+
+/// What is refused, as [`super::together::refused`] gives it; `has_claims` where volumes come from elsewhere, too.
+pub(super) fn refused(spec: &Value, has_claims: bool) -> Vec<(Path, String)> {
+    let mut found = Vec::new();
+    for (at, container) in containers(spec) {
+        found.extend(claims(spec, container).map(|what| (at.key("resources"), what)));
+        found.extend(
+            devices(spec, container, has_claims).map(|what| (at.key("volumeDevices"), what)),
+        );
+        found.extend(files(spec, container).map(|what| (at.key("env"), what)));
+        found.extend(alone(spec, container).map(|what| (at.clone(), what)));
+    }
+    found.extend(room(spec));
+    found
+}
+
+fn list<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
+    value
+        .get(key)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+}
+
+fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn named<'v>(spec: &'v Value, key: &str, wanted: &str) -> Option<&'v Value> {
+    list(spec, key).find(|item| text(item, "name") == wanted)
+}
+
+fn claims<'v>(spec: &'v Value, container: &'v Value) -> impl Iterator<Item = String> + use<'v> {
+    let unknown = |claim: &&Value| named(spec, "resourceClaims", text(claim, "name")).is_none();
+    let claims = list(&container["resources"], "claims");
+    claims.filter(unknown).map(|claim| {
+        format!(
+            "container `{}` claims `{}`, which the pod's `resourceClaims` do not have",
+            name(container),
+            text(claim, "name")
+        )
+    })
+}
+
+fn devices<'v>(
+    spec: &'v Value,
+    container: &'v Value,
+    has_claims: bool,
+) -> impl Iterator<Item = String> + use<'v> {
+    let owner = name(container);
+    list(container, "volumeDevices").filter_map(move |device| {
+        let (volume, path) = (text(device, "name"), text(device, "devicePath"));
+        let mut mounts = list(container, "volumeMounts");
+        if spec["hostUsers"] == false {
+            return Some(format!("container `{owner}` has a device, which does not go with `hostUsers: false`"));
+        }
+        match named(spec, "volumes", volume) {
+            None if !has_claims => {
+                return Some(format!("container `{owner}` has the volume `{volume}` as a device, which the pod does not have"));
+            }
+            Some(found) if DEVICES.iter().all(|source| found[*source].is_null()) => {
+                return Some(format!("container `{owner}` has the volume `{volume}` as a device, and it is no claim"));
+            }
+            _ => {}
+        }
+        mounts
+            .any(|mount| text(mount, "name") == volume || text(mount, "mountPath") == path)
+            .then(|| format!("container `{owner}` has the volume `{volume}` or its path `{path}` as a device and a mount"))
+    })
+}
+
+fn files<'v>(spec: &'v Value, container: &'v Value) -> impl Iterator<Item = String> + use<'v> {
+    let sources = list(container, "env").map(|variable| &variable["valueFrom"]["fileKeyRef"]);
+    sources.filter(|source| !source.is_null()).filter_map(|source| {
+        let volume = text(source, "volumeName");
+        let is_there = named(spec, "volumes", volume).is_some_and(|volume| !volume["emptyDir"].is_null());
+        (!is_there).then(|| {
+            format!(
+                "container `{}` reads a variable from a file of the volume `{volume}`, and the pod has no `emptyDir` of that name",
+                name(container)
+            )
+        })
+    })
+}
+
+/// Rules of one container that depend on a field of the pod or of the container.
+fn alone(spec: &Value, container: &Value) -> impl Iterator<Item = String> + use<> {
+    let (owner, context) = (name(container), &container["securityContext"]);
+    let mut found = Vec::new();
+    if context["procMount"] == "Unmasked" && spec["hostUsers"] != false {
+        found.push(format!(
+            "container `{owner}` has `procMount: Unmasked`, which needs `hostUsers: false`"
+        ));
+    }
+    let restarts = |policy: &Value| policy["restartPolicy"] == "RestartContainer";
+    if spec["restartPolicy"] == "Never" && list(container, "resizePolicy").any(restarts) {
+        found.push(format!(
+            "container `{owner}` has `resizePolicy` with `RestartContainer`, which does not go with the pod's \
+             `restartPolicy: Never`"
+        ));
+    }
+    found.into_iter()
+}
+
+type Amounts<'v> = BTreeMap<&'v str, i128>;
+
+fn amounts<'v>(resources: &'v Value, kind: &str) -> Amounts<'v> {
+    let all = resources.get(kind).and_then(Value::as_object);
+    all.into_iter()
+        .flatten()
+        .filter_map(|(resource, amount)| Some((resource.as_str(), quantity::parse(amount)?)))
+        .collect()
+}
+
+/// What a container requests: a limit alone is the request, too.
+fn requests(container: &Value) -> Amounts<'_> {
+    let mut all = amounts(&container["resources"], "limits");
+    all.extend(amounts(&container["resources"], "requests"));
+    all
+}
+
+fn add<'v>(sum: &mut Amounts<'v>, more: &Amounts<'v>) {
+    for (resource, amount) in more {
+        let sum = sum.entry(resource).or_default();
+        *sum = sum.saturating_add(*amount);
+    }
+}
+
+/// What containers need at any time together; what the pod says of all of them is not less.
+fn room(spec: &Value) -> Vec<(Path, String)> {
+    let whole = &spec["resources"];
+    if whole.is_null() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let at = Path::of(&["resources"]);
+    // Native sidecars run beside what comes behind them; other init containers run alone.
+    let (mut beside, mut most) = (Amounts::new(), Amounts::new());
+    for container in list(spec, "initContainers") {
+        let mut now = requests(container);
+        if text(container, "restartPolicy") == "Always" {
+            add(&mut beside, &now);
+            now = beside.clone();
+        } else {
+            add(&mut now, &beside);
+        }
+        raise(&mut most, now);
+    }
+    for container in list(spec, "containers") {
+        add(&mut beside, &requests(container));
+    }
+    raise(&mut most, beside);
+    let (requested, limits) = (amounts(whole, "requests"), amounts(whole, "limits"));
+    for (resource, amount) in &requested {
+        if most.get(resource).is_some_and(|most| most > amount) {
+            let what = format!(
+                "the containers request more {resource} together than `resources.requests` of the pod"
+            );
+            found.push((at.clone(), what));
+        }
+    }
+    for (resource, limit) in &limits {
+        if requested
+            .get(resource)
+            .is_some_and(|request| request > limit)
+            || !requested.contains_key(resource)
+                && most.get(resource).is_some_and(|most| most > limit)
+        {
+            let what = format!("the pod requests more {resource} than its limit in `resources`");
+            found.push((at.clone(), what));
+        }
+        for container in list(spec, "containers") {
+            let own = amounts(&container["resources"], "limits");
+            if own.get(resource).is_some_and(|own| own > limit) {
+                let what = format!(
+                    "the limit of {resource} of container `{}` is above the pod's own",
+                    name(container)
+                );
+                found.push((at.clone(), what));
+            }
+        }
+    }
+    found
+}
+
+fn raise<'v>(most: &mut Amounts<'v>, now: Amounts<'v>) {
+    for (resource, amount) in now {
+        let most = most.entry(resource).or_default();
+        *most = amount.max(*most);
+    }
+}

@@ -1,0 +1,141 @@
+//! What pods of Windows and of Linux must not have, and what goes with processes of a Windows host.
+//! Sources: `validateWindows`, `validateLinux` and `validateWindowsHostProcessPod` of Kubernetes.
+
+use serde_json::Value;
+
+use crate::yaml::value::Path;
+
+use super::containers::LINUX_ONLY;
+
+/// Fields of a pod spec that a pod of Windows must not state.
+const SPEC_LINUX_ONLY: [&str; 3] = ["hostUsers", "shareProcessNamespace", "resources"];
+
+/// Fields of a pod's security context that a pod of Windows must not have.
+const POD_LINUX_ONLY: [&str; 11] = [
+    "appArmorProfile",
+    "fsGroup",
+    "fsGroupChangePolicy",
+    "runAsGroup",
+    "runAsUser",
+    "seLinuxChangePolicy",
+    "seLinuxOptions",
+    "seccompProfile",
+    "supplementalGroups",
+    "supplementalGroupsPolicy",
+    "sysctls",
+];
+
+const OPTIONS: &str = "windowsOptions";
+
+/// Containers of all lists with their places.
+pub(super) fn containers(spec: &Value) -> impl Iterator<Item = (Path, &Value)> {
+    ["initContainers", "containers"]
+        .into_iter()
+        .flat_map(|list| {
+            let all = spec.get(list).and_then(Value::as_array);
+            let place = move |(at, container)| (Path::of(&[list]).index(at), container);
+            all.into_iter().flatten().enumerate().map(place)
+        })
+}
+
+/// The name of a container, for a sentence.
+pub(super) fn name(container: &Value) -> &str {
+    container["name"].as_str().unwrap_or_default()
+}
+
+/// What is refused, as [`super::together::refused`] gives it.
+pub(super) fn refused(spec: &Value) -> Vec<(Path, String)> {
+    let mut found = match spec["os"]["name"].as_str() {
+        Some("windows") => of_windows(spec),
+        Some("linux") => of_linux(spec),
+        _ => Vec::new(),
+    };
+    found.extend(host_processes(spec));
+    found
+}
+
+fn of_windows(spec: &Value) -> Vec<(Path, String)> {
+    let mut found = Vec::new();
+    let mut add = |at: Path, field: String| {
+        found.push((at, format!("a pod of Windows cannot have {field}")));
+    };
+    for field in ["hostPID", "hostIPC"] {
+        if spec[field] == true {
+            add(Path::of(&[field]), format!("`{field}: true`"));
+        }
+    }
+    for field in SPEC_LINUX_ONLY {
+        if !spec[field].is_null() {
+            add(Path::of(&[field]), format!("`{field}`"));
+        }
+    }
+    for field in POD_LINUX_ONLY {
+        let value = &spec["securityContext"][field];
+        if !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty()) {
+            let at = Path::of(&["securityContext", field]);
+            add(at, format!("`securityContext.{field}`"));
+        }
+    }
+    for (at, container) in containers(spec) {
+        for field in LINUX_ONLY {
+            if !container["securityContext"][field].is_null() {
+                let what = format!(
+                    "`securityContext.{field}` in container `{}`",
+                    name(container)
+                );
+                add(at.key("securityContext").key(field), what);
+            }
+        }
+    }
+    found
+}
+
+fn of_linux(spec: &Value) -> Vec<(Path, String)> {
+    let here = Path::default();
+    let own = Some((here, spec, String::new()));
+    let others = containers(spec).map(|(at, container)| {
+        (
+            at,
+            container,
+            format!(" in container `{}`", name(container)),
+        )
+    });
+    let all = own.into_iter().chain(others);
+    all.filter(|(_, holder, _)| !holder["securityContext"][OPTIONS].is_null())
+        .map(|(at, _, place)| {
+            let what = format!("a pod of Linux cannot have `securityContext.{OPTIONS}`{place}");
+            (at.key("securityContext").key(OPTIONS), what)
+        })
+        .collect()
+}
+
+fn host_processes(spec: &Value) -> Vec<(Path, String)> {
+    let stated = |holder: &Value| holder["securityContext"][OPTIONS]["hostProcess"].as_bool();
+    let of_pod = stated(spec);
+    let is_host = |container: &Value| stated(container).or(of_pod) == Some(true);
+    let mut found = Vec::new();
+    for (at, container) in containers(spec) {
+        if of_pod.is_some() && stated(container).is_some_and(|own| Some(own) != of_pod) {
+            let what = format!(
+                "container `{}` has another `windowsOptions.hostProcess` than the pod",
+                name(container)
+            );
+            found.push((at, what));
+        }
+    }
+    if !containers(spec).any(|(_, container)| is_host(container)) {
+        return found;
+    }
+    if let Some((at, other)) = containers(spec).find(|(_, container)| !is_host(container)) {
+        let what = format!(
+            "container `{}` must be a process of the Windows host (`windowsOptions.hostProcess`) as others of the pod are",
+            name(other)
+        );
+        found.push((at, what));
+    }
+    if spec["hostNetwork"] != true {
+        let what = "processes of the Windows host need `hostNetwork: true`".to_owned();
+        found.push((Path::of(&["hostNetwork"]), what));
+    }
+    found
+}
