@@ -54,6 +54,10 @@ pub const MARKS: &[(&str, &[Mark])] = &[
             "AuthProxyWorkload",
         )],
     ),
+    (
+        "config-monitor",
+        &[Mark::Resource("magalix.com", "ConfigMonitor")],
+    ),
     ("dapr", &[Mark::Key("dapr.io/enabled", YES)]),
     (
         "datadog-config",
@@ -70,6 +74,18 @@ pub const MARKS: &[(&str, &[Mark])] = &[
     (
         "newrelic-java",
         &[Mark::Key("app.newrelic.instrumentation", &["java"])],
+    ),
+    (
+        "podbuggertool",
+        &[Mark::Resource("ualter.com", "Podbuggertool")],
+    ),
+    (
+        "prometheus-jmx-exporter",
+        &[Mark::Resource("banzaicloud.com", "PrometheusJmxExporter")],
+    ),
+    (
+        "rookout",
+        &[Mark::Resource("rookout.rookout.com", "Rookout")],
     ),
     (
         "vault-agent",

@@ -17,22 +17,6 @@ const AREAS: [&str; 5] = [
     "formats",
 ];
 
-/// What an InjectionPolicy has no word for: the cases, and the remark that says so.
-const BEYOND: [(&str, &str); 3] = [
-    (
-        "a-pod-that-the-operator-marked-verified-is-left-alone",
-        "are not left alone by this policy",
-    ),
-    (
-        "a-pod-that-the-operator-marked-verified-failed-is-left-alone",
-        "are not left alone by this policy",
-    ),
-    (
-        "another-mark-is-not-the-operators",
-        "are not left alone by this policy",
-    ),
-];
-
 /// Flags that the resource's own parameters take; the rest is for the run.
 const FOR_RESOURCES: [&str; 2] = ["--param", "--debug-mode"];
 
@@ -123,15 +107,6 @@ fn a_converted_resource_does_the_same() {
             &case,
             &[&["apply", "-q", "-p", &policy], &rest[..], &[&input]].concat(),
         );
-        let name = case.file_name().expect("it has a name").to_string_lossy();
-        if let Some((_, remark)) = BEYOND.iter().find(|(beyond, _)| *beyond == name) {
-            assert!(
-                converted.replace("\n#  ", "").contains(remark),
-                "{}: {converted}",
-                case.display()
-            );
-            continue;
-        }
         let expected = fs::read_to_string(case.join("expected.yaml")).expect("it is there");
         let printed = String::from_utf8_lossy(&output.stdout);
         assert_eq!(printed, without_kinds(&expected), "{}", case.display());

@@ -4,7 +4,7 @@
 //! commands behind `$`, each with what it prints on stdout and stderr; `[...]` stands for lines that are left out.
 //! `BLESS=1 cargo test --test integration docs::` writes what the commands print into the pages, for you to review.
 
-use podgraft::policy::format::{FORMATS, Translator};
+use podgraft::policy::builtin::{BUILTINS, Group};
 use podgraft::policy::stored::{Definitions, INJECTION_POLICY};
 use std::collections::BTreeSet;
 use std::fs;
@@ -176,12 +176,12 @@ fn the_page_on_expressions_is_what_the_program_prints() {
 
 #[test]
 fn every_format_of_policy_has_a_page_with_an_example() {
-    for format in FORMATS
+    let operators = BUILTINS
         .iter()
-        .filter(|format| matches!(format.translator, Translator::Converting { .. }))
-    {
+        .filter(|builtin| builtin.group == Group::Operators);
+    for (_, kind) in operators.filter_map(|builtin| builtin.source()) {
         let mut name = String::new();
-        for char in format.kind.chars() {
+        for char in kind.chars() {
             if char.is_uppercase() && !name.is_empty() {
                 name.push('-');
             }
@@ -190,7 +190,7 @@ fn every_format_of_policy_has_a_page_with_an_example() {
         let page = fs::read_to_string(format!("docs/formats/{name}.md"));
         let page = page.unwrap_or_else(|error| panic!("docs/formats/{name}.md: {error}"));
         assert!(
-            page.contains(&format!("kind: {}", format.kind)) && page.contains("\n$ podgraft "),
+            page.contains(&format!("kind: {kind}")) && page.contains("\n$ podgraft "),
             "{name}"
         );
     }

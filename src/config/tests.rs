@@ -137,6 +137,7 @@ fn declared() -> Vec<Declared> {
         identity: "jmx".into(),
         names: vec!["image".into(), "port".into()],
         overridable: vec!["port".into()],
+        is_resource: false,
     }]
 }
 

@@ -81,7 +81,7 @@ pub(super) fn rival(
         .filter(|(other, report)| other.alone_among.as_ref() == Some(group) && applies(report));
     let (rival, _) = rivals.next()?;
     let message = format!(
-        "two resources of kind {group} are for {}: `{}` and `{}`",
+        "only one of `{group}` may be for {}, and these are: `{}` and `{}`",
         workload.title(),
         rival.identity,
         policy.identity

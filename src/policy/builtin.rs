@@ -30,6 +30,8 @@ pub enum Group {
     Meshes,
     /// What the injectors of monitoring products do.
     Monitoring,
+    /// What other operators do for their own resources: known where such a resource is given.
+    Operators,
 }
 
 impl Group {
@@ -40,6 +42,7 @@ impl Group {
         Group::Secrets,
         Group::Meshes,
         Group::Monitoring,
+        Group::Operators,
     ];
 
     /// The heading.
@@ -50,6 +53,7 @@ impl Group {
             Group::Secrets => "Secrets",
             Group::Meshes => "Service meshes and runtimes",
             Group::Monitoring => "Monitoring products",
+            Group::Operators => "Resources of operators, given with -p FILE",
         }
     }
 }
@@ -79,6 +83,11 @@ pub const BUILTINS: &[Builtin] = &[
         "cloud-sql-proxy",
         Group::Clouds,
         include_str!("../../policies/cloud-sql-proxy.yaml"),
+    ),
+    builtin(
+        "config-monitor",
+        Group::Operators,
+        include_str!("../../policies/operators/config-monitor.yaml"),
     ),
     builtin(
         "dapr",
@@ -141,6 +150,16 @@ pub const BUILTINS: &[Builtin] = &[
         include_str!("../../policies/opentelemetry-python.yaml"),
     ),
     builtin(
+        "podbuggertool",
+        Group::Operators,
+        include_str!("../../policies/operators/podbuggertool.yaml"),
+    ),
+    builtin(
+        "prometheus-jmx-exporter",
+        Group::Operators,
+        include_str!("../../policies/operators/jmx-exporter.yaml"),
+    ),
+    builtin(
         "prometheus-scrape",
         Group::Agents,
         include_str!("../../policies/prometheus-scrape.yaml"),
@@ -149,6 +168,11 @@ pub const BUILTINS: &[Builtin] = &[
         "reloader",
         Group::Secrets,
         include_str!("../../policies/reloader.yaml"),
+    ),
+    builtin(
+        "rookout",
+        Group::Operators,
+        include_str!("../../policies/operators/rookout.yaml"),
     ),
     builtin(
         "rookout-java",

@@ -91,7 +91,9 @@ impl Document<'_> {
     pub fn written(&self, path: &Path) -> Option<&str> {
         match &self.places {
             Places::Converted(..) => path.get(&self.value)?.as_str(),
-            Places::Tree(..) | Places::Kept(_) | Places::Moved(..) => self.places.written(path),
+            Places::Tree(..) | Places::Kept(_) | Places::Moved(..) | Places::OfResource(_) => {
+                self.places.written(path)
+            }
         }
     }
 
@@ -139,9 +141,15 @@ impl Document<'_> {
     /// Puts what expressions came to in their places.
     pub fn put_all(&mut self, outcomes: Vec<(Path, Outcome)>) -> Moves {
         let moves = put_all(&mut self.value, outcomes);
-        if !moves.is_empty() {
-            let places = Box::new(self.places.clone());
-            self.places = Places::Moved(Arc::new(moves.clone()), places);
+        match &self.places {
+            Places::OfResource(own) => {
+                self.places = Places::OfResource(Arc::new(own.filled(&moves, &self.value)));
+            }
+            _ if moves.is_empty() => {}
+            places => {
+                let places = Box::new(places.clone());
+                self.places = Places::Moved(Arc::new(moves.clone()), places);
+            }
         }
         moves
     }

@@ -10,6 +10,7 @@ mod kubernetes;
 mod library;
 mod lookups;
 mod macros;
+mod order;
 mod values;
 mod words;
 
@@ -106,6 +107,15 @@ pub enum Body {
 }
 
 impl Body {
+    /// Its value as it is written, where it is one.
+    fn written(&self) -> Option<&Value> {
+        match self {
+            Body::Expression(_) => None,
+            Body::Value(value) => Some(value.written()),
+            Body::Constant(value) => Some(value),
+        }
+    }
+
     /// What it uses.
     pub fn uses(&self) -> Uses {
         match self {
@@ -332,7 +342,12 @@ impl<'e> Evaluator<'e> {
     pub fn evaluate(&self, expression: &Expression) -> Result<Outcome, Fault> {
         let value = self.cel_value(expression)?;
         let mut left = MAX_TEXT;
-        to_json(&value, &mut left).map_err(|why| failed(expression, &why))
+        let mut outcome = to_json(&value, &mut left).map_err(|why| failed(expression, &why))?;
+        if let Outcome::Value(value @ (Value::Object(_) | Value::Array(_))) = &mut outcome {
+            let written = self.variables.iter().filter_map(|one| one.body.written());
+            order::arrange(value, &written.collect::<Vec<_>>());
+        }
+        Ok(outcome)
     }
 
     fn cel_value(&self, expression: &Expression) -> Result<Cel, Fault> {

@@ -1,9 +1,9 @@
 //! Which objects are policies, and who translates them: a new format is one file and one row.
 
-use super::conversion::{self, Conversion, Convert, Given, Reading, Translated};
+use super::conversion::{Conversion, Convert, Given, Reading};
 use super::document::Document;
 use super::opentelemetry;
-use super::{Policy, builtin, config_monitor, jmx_exporter, native, podbuggertool, rookout};
+use super::{Policy, builtin, native};
 use crate::diagnostic::Diagnostic;
 use crate::manifest::workload::group_of;
 
@@ -25,13 +25,6 @@ pub struct Format {
 pub enum Translator {
     /// They are policies.
     Native,
-    /// By way of an `InjectionPolicy`.
-    Converting {
-        /// The names of the parameters.
-        params: &'static [&'static str],
-        /// What a resource becomes.
-        convert: Convert,
-    },
     /// All of a run at once, since what one does depends on the others.
     Joint {
         /// What a resource becomes, as far as an `InjectionPolicy` can say it.
@@ -49,9 +42,6 @@ impl Translator {
     pub fn declared(&self, document: &Document<'_>) -> Vec<String> {
         match self {
             Translator::Native => native::declared(document),
-            Translator::Converting { params, .. } => {
-                params.iter().map(|&name| name.to_owned()).collect()
-            }
             Translator::Joint { .. } => Vec::new(),
         }
     }
@@ -67,76 +57,18 @@ impl Translator {
     ) -> Option<Result<Conversion, Vec<Diagnostic>>> {
         match self {
             Translator::Native => None,
-            Translator::Converting { convert, .. } | Translator::Joint { convert, .. } => {
-                Some(convert(document, given))
-            }
-        }
-    }
-
-    /// The policy that an object is; `None` for a policy for resources, which is one for each of them.
-    ///
-    /// # Errors
-    /// All that is wrong with it.
-    pub fn translate(
-        &self,
-        document: Document<'_>,
-        given: &Given<'_>,
-    ) -> Result<Option<Translated>, Vec<Diagnostic>> {
-        match self {
-            Translator::Native => {
-                let (policy, warnings) = native::translate(document, given, None)?;
-                Ok(policy.map(|policy| Translated { policy, warnings }))
-            }
-            Translator::Converting { convert, .. } | Translator::Joint { convert, .. } => {
-                conversion::translate(document, given, *convert).map(Some)
-            }
+            Translator::Joint { convert, .. } => Some(convert(document, given)),
         }
     }
 }
 
 /// Every format.
-pub const FORMATS: [Format; 6] = [
+pub const FORMATS: [Format; 2] = [
     Format {
         api_version: "podgraft.dev/v1alpha1",
         kind: "InjectionPolicy",
         summary: "What its rules say",
         translator: Translator::Native,
-    },
-    Format {
-        api_version: "rookout.rookout.com/*",
-        kind: "Rookout",
-        summary: "Live debugging of Java applications: what the Rookout operator does to Deployments",
-        translator: Translator::Converting {
-            params: &[],
-            convert: rookout::convert,
-        },
-    },
-    Format {
-        api_version: "banzaicloud.com/*",
-        kind: "PrometheusJmxExporter",
-        summary: "JVM metrics for Prometheus: what the JMX exporter's operator does to pods",
-        translator: Translator::Converting {
-            params: jmx_exporter::PARAMS,
-            convert: jmx_exporter::convert,
-        },
-    },
-    Format {
-        api_version: "ualter.com/*",
-        kind: "Podbuggertool",
-        summary: "A shell beside the application: what the Podbuggertool operator does to pods",
-        translator: Translator::Converting {
-            params: &[],
-            convert: podbuggertool::convert,
-        },
-    },
-    Format {
-        api_version: "magalix.com/*",
-        kind: "ConfigMonitor",
-        summary: "Pods roll when a ConfigMap changes: what Magalix' operator does to pods",
-        translator: Translator::Converting {
-            params: config_monitor::PARAMS,
-            convert: config_monitor::convert,
-        },
     },
     Format {
         api_version: "opentelemetry.io/*",
@@ -172,7 +104,8 @@ fn fits(pattern: &str, api_version: &str) -> bool {
 /// The formats that this version reads, for messages.
 pub fn understood() -> String {
     let read = FORMATS.iter();
-    read.map(|format| format!("`{} {}`", format.api_version, format.kind))
-        .collect::<Vec<_>>()
-        .join(", ")
+    let formats = read.map(|format| format!("`{} {}`", format.api_version, format.kind));
+    let of_builtins = builtin::kinds_of_resources();
+    let of_builtins = of_builtins.map(|(group, kind)| format!("`{group}/* {kind}`"));
+    formats.chain(of_builtins).collect::<Vec<_>>().join(", ")
 }

@@ -2,7 +2,6 @@
 
 mod beside;
 pub mod builtin;
-pub(crate) mod config_monitor;
 pub mod conversion;
 pub mod defaults;
 pub mod document;
@@ -10,7 +9,6 @@ pub mod expression;
 pub mod format;
 pub mod functions;
 pub mod images;
-pub(crate) mod jmx_exporter;
 pub mod mutation;
 pub mod names;
 pub mod native;
@@ -22,12 +20,10 @@ pub mod params;
 pub mod parts;
 mod patches;
 pub mod places;
-pub(crate) mod podbuggertool;
 pub mod put;
 pub mod quantity;
 pub mod read;
 pub mod reference;
-pub(crate) mod rookout;
 pub mod schema;
 pub mod stored;
 pub mod template;

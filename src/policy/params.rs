@@ -31,6 +31,8 @@ pub struct Declared {
     pub names: Vec<String>,
     /// Those that an application's own folder may set.
     pub overridable: Vec<String>,
+    /// It is a resource, whose parameters are those of its policy.
+    pub is_resource: bool,
 }
 
 /// The settings of each declared policy, in the order of `declared`; and those that fit none, or several.
@@ -51,10 +53,9 @@ pub fn assign<'s>(
 
 fn owner(setting: &ParamSetting, declared: &[Declared]) -> Result<usize, Box<Diagnostic>> {
     let ParamSetting { policy, name, .. } = setting;
-    let is_scoped_to = |at: &usize| {
-        policy
-            .as_ref()
-            .is_none_or(|policy| *policy == declared[*at].identity)
+    let is_scoped_to = |at: &usize| match policy {
+        Some(policy) => *policy == declared[*at].identity,
+        None => !declared[*at].is_resource,
     };
     let scope: Vec<usize> = (0..declared.len()).filter(is_scoped_to).collect();
     if let (Some(policy), []) = (policy, &scope[..]) {
@@ -257,6 +258,7 @@ mod tests {
             identity: identity.to_owned(),
             names: names.iter().map(|&name| name.to_owned()).collect(),
             overridable: Vec::new(),
+            is_resource: false,
         };
         vec![
             policy("jmx", &["image", "port"]),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::put::Moves;
 use crate::yaml::tree::{NodeId, Tree};
-use crate::yaml::value::{Path, find};
+use crate::yaml::value::{Path, Step, find};
 
 /// Where what stands in a policy's file.
 #[derive(Debug, Clone)]
@@ -21,6 +21,97 @@ pub enum Places<'t> {
     Converted(Arc<Origins>, Box<Places<'t>>),
     /// Of a value into which items of lists were spliced.
     Moved(Arc<Moves>, Box<Places<'t>>),
+    /// Of a policy that nobody has as a file: looked up in the resource that it is for.
+    OfResource(Arc<OfResource<'t>>),
+}
+
+/// Which fields of a resource the parts of its policy read.
+#[derive(Debug, Clone)]
+pub struct OfResource<'t> {
+    /// Parts of the policy, each with the fields that it reads; the first that is there counts.
+    origins: Vec<(Path, Vec<Path>)>,
+    /// The resource as it is written.
+    value: Value,
+    resource: Places<'t>,
+    policy: Places<'t>,
+}
+
+impl<'t> OfResource<'t> {
+    /// The places of a policy's parts in a resource.
+    pub fn new(
+        origins: Vec<(Path, Vec<Path>)>,
+        (value, resource): (Value, Places<'t>),
+        policy: Places<'t>,
+    ) -> Self {
+        OfResource {
+            origins,
+            value,
+            resource,
+            policy,
+        }
+    }
+
+    /// The field that a part of the policy is about: that which it reads, or which is read within it, or around it.
+    fn field(&self, path: &Path) -> Option<Path> {
+        let read = |fields: &[Path]| {
+            fields
+                .iter()
+                .find(|one| one.get(&self.value).is_some())
+                .cloned()
+        };
+        let mut inner = self.origins.iter();
+        let within = inner.find_map(|(part, fields)| {
+            (part.starts_with(path) && path.0.len() > 1)
+                .then(|| read(fields))
+                .flatten()
+        });
+        let around = || {
+            (0..path.0.len()).rev().find_map(|end| {
+                let (part, rest) = path.0.split_at(end);
+                let mut own = self.origins.iter().filter(|(one, _)| one.0 == part);
+                let mut field = own.find_map(|(_, fields)| read(fields))?;
+                for step in rest {
+                    let further = field.join(&Path(vec![step.clone()]));
+                    if further.get(&self.value).is_none() {
+                        break;
+                    }
+                    field = further;
+                }
+                Some(field)
+            })
+        };
+        within.or_else(around)
+    }
+
+    fn find(&self, path: &Path) -> FoundPlace {
+        let name = || Path::of(&["metadata", "name"]);
+        self.resource.find(&self.field(path).unwrap_or_else(name))
+    }
+
+    /// Texts were filled in. An item that was spliced in comes from the entry that it is, where there is one.
+    pub fn filled(&self, moves: &Moves, value: &Value) -> Self {
+        let mut origins = Vec::new();
+        for (part, fields) in &self.origins {
+            for now in moves.now(part) {
+                let item = now.get(value).filter(|_| moves.before(&now) == *part);
+                let entry = |field: &Path| {
+                    let entries = field.get(&self.value)?.as_array()?;
+                    let at = entries.iter().position(|entry| Some(entry) == item)?;
+                    Some(field.index(at))
+                };
+                let is_item = matches!(now.0.last(), Some(Step::Index(_)));
+                let entries = fields.iter().filter(|_| is_item).filter_map(entry);
+                let fields = entries.chain(fields.iter().cloned()).collect();
+                origins.push((now, fields));
+            }
+        }
+        let policy = Places::Moved(Arc::new(moves.clone()), Box::new(self.policy.clone()));
+        OfResource {
+            origins,
+            policy,
+            ..self.clone()
+        }
+    }
 }
 
 /// Which parts of a value come from which parts of another.
@@ -75,6 +166,7 @@ impl Places<'_> {
             Places::Kept(kept) => kept.find(path),
             Places::Converted(origins, places) => places.find(&origins.of(path)),
             Places::Moved(moves, places) => places.find(&moves.before(path)),
+            Places::OfResource(own) => own.find(path),
         }
     }
 
@@ -83,6 +175,7 @@ impl Places<'_> {
         match self {
             Places::Tree(tree, root) => tree.scalar(find(tree, *root, path).value),
             Places::Moved(moves, places) => places.written(&moves.before(path)),
+            Places::OfResource(own) => own.policy.written(path),
             Places::Kept(_) | Places::Converted(..) => None,
         }
     }
@@ -92,6 +185,7 @@ impl Places<'_> {
         match self {
             Places::Converted(origins, _) => origins.of(path).name(),
             Places::Moved(moves, places) => places.name(&moves.before(path)),
+            Places::OfResource(own) => own.field(path).unwrap_or_else(|| path.clone()).name(),
             Places::Tree(..) | Places::Kept(_) => path.name(),
         }
     }

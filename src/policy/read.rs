@@ -6,7 +6,7 @@ use std::ptr::fn_addr_eq;
 use std::sync::Arc;
 
 use super::builtin;
-use super::conversion::{Given, Reading, Translated};
+use super::conversion::{DebugMode, Given, Reading};
 use super::document::{Document, Places};
 use super::format::{self, Join, Translator};
 use super::native;
@@ -104,13 +104,17 @@ fn read_each(
         .chain(built_in_sources)
         .collect();
     let mut found: Vec<Found<'_>> = Vec::new();
-    for (file, tree) in trees.iter().chain(&more) {
+    for (file, tree) in &trees {
         find_policies(file, tree, &sources, &mut found, &mut problems);
     }
-    let found = without_duplicates(found, &mut problems);
+    let mut found = without_duplicates(found, &mut problems);
+    for (file, tree) in &more {
+        find_policies(file, tree, &sources, &mut found, &mut problems);
+    }
     let renamed: BTreeMap<String, String> = found.iter().filter_map(renamed_from).collect();
-    let declared: Vec<Declared> = found.iter().map(Found::declared).collect();
-    let (assigned, unassigned) = params::assign(settings, &declared);
+    let owners = owners(&found);
+    let debug_mode = debug_mode(&reading);
+    let (assigned, unassigned) = settings_of(&found, &owners, settings, &debug_mode);
     // A broken file hides its parameters: a setting for one of them is not a second mistake.
     if problems.is_empty() {
         problems.extend(unassigned);
@@ -119,39 +123,44 @@ fn read_each(
         settings: &assigned[at],
         reading: &reading,
     };
-    let (of_sources, others): (Vec<_>, Vec<_>) = found
-        .into_iter()
-        .enumerate()
-        .partition(|(_, found)| found.source().is_some());
-    let (resources, others): (Vec<_>, Vec<_>) = others
-        .into_iter()
-        .partition(|(_, found)| matches!(found.role, Role::Resource));
+    let in_turn = by_name(&found, &owners);
     let mut joint: Vec<(Join, Vec<Document<'_>>)> = Vec::new();
-    for (at, found) in others {
-        converted.extend(found.converted(&given(at)));
-        if let Role::Policy(Translator::Joint { join, .. }) = found.role {
-            match joint.iter_mut().find(|(other, _)| fn_addr_eq(*other, join)) {
-                Some((_, documents)) => documents.push(found.document),
-                None => joint.push((join, vec![found.document])),
+    for (at, one) in found.iter().enumerate() {
+        let translated = match (&one.role, owners[at]) {
+            (Role::Resource, Some(owner)) => {
+                let (now, policy) = (in_turn[at], &found[owner].document);
+                converted.extend(one.converted_by(policy, &given(at)));
+                translate_for(&found[now].document, policy, &given(now)).map_err(|found| {
+                    let new = found.into_iter().filter(|one| !problems.contains(one));
+                    new.collect()
+                })
             }
-            continue;
-        }
-        match found.translate(&given(at)) {
-            Ok(Some(translated)) => {
-                policies.push(translated.policy);
-                problems.extend(translated.warnings);
-            }
-            Ok(None) => {}
-            Err(reasons) => problems.extend(reasons),
-        }
-    }
-    for (at, source) in of_sources {
-        match source.of_resources(&resources, &given(at)) {
-            Ok(translated) => {
-                for one in translated {
-                    policies.push(one.policy);
-                    problems.extend(one.warnings);
+            (Role::Resource, None) => continue,
+            (Role::Policy(Translator::Joint { join, .. }), _) => {
+                converted.extend(one.converted(&given(at)));
+                let document = one.document.clone();
+                match joint
+                    .iter_mut()
+                    .find(|(other, _)| fn_addr_eq(*other, *join))
+                {
+                    Some((_, documents)) => documents.push(document),
+                    None => joint.push((*join, vec![document])),
                 }
+                continue;
+            }
+            (Role::Policy(Translator::Native), _) if one.source().is_none() => {
+                native::translate(one.document.clone(), &given(at), None)
+            }
+            // It is one for each of its resources.
+            (Role::Policy(Translator::Native), _) if owners.contains(&Some(at)) => continue,
+            (Role::Policy(Translator::Native), _) => {
+                look_at(one.document.clone(), &given(at)).map(|()| (None, Vec::new()))
+            }
+        };
+        match translated {
+            Ok((policy, warnings)) => {
+                policies.extend(policy);
+                problems.extend(warnings);
             }
             Err(reasons) => problems.extend(reasons),
         }
@@ -165,6 +174,97 @@ fn read_each(
         policy.renamed_from = renamed.get(&policy.identity).cloned();
     }
     problems
+}
+
+/// For each resource the policy with a `source` that is for it.
+fn owners(found: &[Found<'_>]) -> Vec<Option<usize>> {
+    let mut sources = BTreeMap::new();
+    for (at, one) in found.iter().enumerate() {
+        if let Some(kind) = one.source() {
+            sources.entry(kind).or_insert(at);
+        }
+    }
+    let owner = |one: &Found<'_>| match one.role {
+        Role::Resource => sources.get(&one.kind()).copied(),
+        Role::Policy(_) => None,
+    };
+    found.iter().map(owner).collect()
+}
+
+/// Which resource's turn it is at each: those of one policy are in the order of their names.
+fn by_name(found: &[Found<'_>], owners: &[Option<usize>]) -> Vec<usize> {
+    let mut turns: Vec<usize> = (0..found.len()).collect();
+    let mut resources: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (at, owner) in owners.iter().enumerate() {
+        if let Some(owner) = owner {
+            resources.entry(*owner).or_default().push(at);
+        }
+    }
+    for places in resources.into_values() {
+        let mut named = places.clone();
+        named.sort_by_cached_key(|&at| found[at].document.identity());
+        for (place, at) in places.into_iter().zip(named) {
+            turns[place] = at;
+        }
+    }
+    turns
+}
+
+/// `--debug-mode`, for policies that have a parameter for it; what is the default is not said.
+fn debug_mode(reading: &Reading) -> Option<ParamSetting> {
+    (reading.debug_mode == DebugMode::Sidecar).then(|| ParamSetting {
+        policy: None,
+        name: "debugMode".to_owned(),
+        value: "Sidecar".to_owned(),
+    })
+}
+
+/// The settings of each: of a resource those of its policy, then its own, which win.
+fn settings_of<'s>(
+    found: &[Found<'_>],
+    owners: &[Option<usize>],
+    settings: &'s [ParamSetting],
+    debug_mode: &'s Option<ParamSetting>,
+) -> (Vec<Vec<&'s ParamSetting>>, Vec<Diagnostic>) {
+    let owner = |at: usize| owners[at].map(|owner| &found[owner]);
+    let declared = (0..found.len()).map(|at| found[at].declared(owner(at)));
+    let declared: Vec<Declared> = declared.collect();
+    let (mut assigned, unassigned) = params::assign(settings, &declared);
+    for (settings, declared) in assigned.iter_mut().zip(&declared) {
+        let asked = debug_mode.iter();
+        settings.splice(
+            0..0,
+            asked.filter(|mode| declared.names.contains(&mode.name)),
+        );
+    }
+    for (at, owner) in owners.iter().enumerate() {
+        let of_all = owner.map(|owner| assigned[owner].clone());
+        assigned[at].splice(0..0, of_all.unwrap_or_default());
+    }
+    (assigned, unassigned)
+}
+
+/// What is wrong with a policy for resources of which there is none.
+fn look_at(policy: Document<'_>, given: &Given<'_>) -> Result<(), Vec<Diagnostic>> {
+    let open = Reading {
+        params_stay_open: true,
+        ..given.reading.clone()
+    };
+    let given = Given {
+        reading: &open,
+        ..*given
+    };
+    native::translate(policy, &given, None).map(|_| ())
+}
+
+/// The policy of a resource.
+fn translate_for(
+    resource: &Document<'_>,
+    policy: &Document<'_>,
+    given: &Given<'_>,
+) -> Result<(Option<Policy>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let instance = Instance::new(resource, policy)?;
+    native::translate(policy.clone(), given, Some(&instance))
 }
 
 /// The annotation of a policy that had another name before.
@@ -244,7 +344,10 @@ pub fn declared(files: &[PolicyFile]) -> Vec<Declared> {
     for (file, tree) in &trees {
         find_policies(file, tree, &sources, &mut found, &mut unread);
     }
-    found.iter().map(Found::declared).collect()
+    let owners = owners(&found);
+    let declared =
+        |(at, one): (usize, &Found<'_>)| one.declared(owners[at].map(|owner| &found[owner]));
+    found.iter().enumerate().map(declared).collect()
 }
 
 struct Found<'t> {
@@ -265,70 +368,25 @@ impl<'t> Found<'t> {
     fn source(&self) -> Option<(&str, &str)> {
         match self.role {
             Role::Policy(Translator::Native) => source::kind_of(&self.document.value),
-            Role::Policy(Translator::Converting { .. } | Translator::Joint { .. })
-            | Role::Resource => None,
+            Role::Policy(Translator::Joint { .. }) | Role::Resource => None,
         }
     }
 
-    fn translate(self, given: &Given<'_>) -> Result<Option<Translated>, Vec<Diagnostic>> {
-        match self.role {
-            Role::Policy(translator) => translator.translate(self.document, given),
-            Role::Resource => Ok(None),
-        }
+    fn kind(&self) -> (&str, &str) {
+        let text = |key| self.document.text(&[key]).unwrap_or_default();
+        (group_of(text("apiVersion")), text("kind"))
     }
 
-    /// The policy for each resource of its kind, by name.
-    fn of_resources(
-        &self,
-        resources: &[(usize, Found<'t>)],
-        given: &Given<'_>,
-    ) -> Result<Vec<Translated>, Vec<Diagnostic>> {
-        let kind = |document: &Document<'_>| {
-            let group = group_of(document.text(&["apiVersion"]).unwrap_or_default()).to_owned();
-            (
-                group,
-                document.text(&["kind"]).unwrap_or_default().to_owned(),
-            )
-        };
-        let (group, name) = self.source().unwrap_or_default();
-        let wanted = (group.to_owned(), name.to_owned());
-        let documents = resources.iter().map(|(_, found)| &found.document);
-        let mut own: Vec<&Document<'t>> = documents
-            .filter(|document| kind(document) == wanted)
-            .collect();
-        own.sort_by_key(|document| document.identity());
-        if own.is_empty() {
-            let open = Reading {
-                params_stay_open: true,
-                ..given.reading.clone()
-            };
-            let given = Given {
-                reading: &open,
-                ..*given
-            };
-            return native::translate(self.document.clone(), &given, None).map(|_| Vec::new());
-        }
-        let (mut translated, mut problems) = (Vec::new(), Vec::new());
-        for document in own {
-            let read = Instance::new(document, &self.document).and_then(|instance| {
-                native::translate(self.document.clone(), given, Some(&instance))
-            });
-            match read {
-                Ok((Some(policy), warnings)) => translated.push(Translated { policy, warnings }),
-                Ok((None, warnings)) => problems.extend(warnings),
-                Err(found) => problems.extend(
-                    found
-                        .into_iter()
-                        .filter(|one| !problems.contains(one))
-                        .collect::<Vec<_>>(),
-                ),
-            }
-        }
-        if problems.is_empty() {
-            Ok(translated)
-        } else {
-            Err(problems)
-        }
+    /// What a resource becomes by its policy; what is wrong with it is said where it is translated.
+    fn converted_by(&self, policy: &Document<'_>, given: &Given<'_>) -> Option<Converted> {
+        let instance = Instance::new(&self.document, policy).ok()?;
+        let policy = native::convert::convert(policy.clone(), given, &instance).ok()?;
+        Some(Converted {
+            identity: self.document.identity(),
+            file: Arc::clone(&self.document.file.name),
+            policy,
+            remarks: Vec::new(),
+        })
     }
 
     /// What a resource of another operator becomes; what is wrong with it is said where it is translated.
@@ -345,10 +403,12 @@ impl<'t> Found<'t> {
         })
     }
 
-    fn declared(&self) -> Declared {
-        let names = match &self.role {
-            Role::Policy(translator) => translator.declared(&self.document),
-            Role::Resource => Vec::new(),
+    /// Its parameters; those of a resource are its policy's.
+    fn declared(&self, policy: Option<&Found<'_>>) -> Declared {
+        let names = match (&self.role, policy) {
+            (Role::Policy(translator), _) => translator.declared(&self.document),
+            (Role::Resource, Some(policy)) => native::declared(&policy.document),
+            (Role::Resource, None) => Vec::new(),
         };
         let params = self
             .document
@@ -366,6 +426,7 @@ impl<'t> Found<'t> {
             identity: self.document.identity(),
             names,
             overridable,
+            is_resource: matches!(self.role, Role::Resource),
         }
     }
 }

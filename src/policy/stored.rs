@@ -21,9 +21,6 @@ struct Definition {
 
 /// A `podgraft.yaml`.
 pub static CONFIG: Definitions = Definitions::new(include_str!("stored/Config.json"));
-/// A `ConfigMonitor`.
-pub static CONFIG_MONITOR: Definitions =
-    Definitions::new(include_str!("stored/ConfigMonitor.json"));
 /// A `PodgraftFunction`.
 pub static FUNCTION: Definitions = Definitions::new(include_str!("stored/PodgraftFunction.json"));
 /// An `InjectionPolicy`.
@@ -32,17 +29,10 @@ pub static INJECTION_POLICY: Definitions =
 /// An `Instrumentation`.
 pub static INSTRUMENTATION: Definitions =
     Definitions::new(include_str!("stored/Instrumentation.json"));
-/// A `PrometheusJmxExporter`.
-pub static JMX_EXPORTER: Definitions =
-    Definitions::new(include_str!("stored/PrometheusJmxExporter.json"));
 /// The types of Kubernetes.
 pub static KUBERNETES: Definitions = Definitions::new(include_str!("stored/Kubernetes.json"));
-/// A `Podbuggertool`.
-pub static PODBUGGERTOOL: Definitions = Definitions::new(include_str!("stored/Podbuggertool.json"));
 /// A `PolicyTest`.
 pub static POLICY_TEST: Definitions = Definitions::new(include_str!("stored/PolicyTest.json"));
-/// A `Rookout`.
-pub static ROOKOUT: Definitions = Definitions::new(include_str!("stored/Rookout.json"));
 
 impl Definitions {
     /// Those of a file.

@@ -60,6 +60,25 @@ pub fn has_expression(text: &str) -> bool {
     text.contains("${")
 }
 
+/// A text with something else between the braces of each `${...}`.
+pub fn map_expressions(text: &str, mut other: impl FnMut(&str) -> String) -> String {
+    let mut made = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        let inner = &rest[at + 2..];
+        made.push_str(&rest[..at + 2]);
+        rest = inner;
+        if made.ends_with("$${") {
+            continue;
+        }
+        if let Some(end) = closing_brace(inner) {
+            made.push_str(&other(&inner[..end]));
+            rest = &inner[end..];
+        }
+    }
+    made + rest
+}
+
 /// A text with expressions in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
@@ -197,6 +216,11 @@ impl ValueTemplate {
         } else {
             Err(faults)
         }
+    }
+
+    /// The value as it is written.
+    pub fn written(&self) -> &Value {
+        &self.value
     }
 
     /// What its expressions use.

@@ -17,12 +17,8 @@ use std::fs;
 
 use super::schema::draft_07;
 use crate::config::types::{ConfigFile, FunctionFile};
-use crate::policy::config_monitor::ConfigMonitor;
-use crate::policy::jmx_exporter::PrometheusJmxExporter;
 use crate::policy::native::types::InjectionPolicy;
 use crate::policy::opentelemetry::InstrumentationFile;
-use crate::policy::podbuggertool::Podbuggertool;
-use crate::policy::rookout::Rookout;
 use crate::policy::stored::{
     CONFIG, Definitions, FUNCTION, INJECTION_POLICY, INSTRUMENTATION, POLICY_TEST,
 };
@@ -109,14 +105,10 @@ fn text<'v>(lines: impl Iterator<Item = (&'v String, &'v Value)>) -> String {
 fn each_stored_schema_is_that_of_its_type() {
     let mut files = Files::default();
     files.add::<ConfigFile>("Config");
-    files.add::<ConfigMonitor>("ConfigMonitor");
     files.add::<FunctionFile>("PodgraftFunction");
     files.add::<InjectionPolicy>("InjectionPolicy");
     files.add::<InstrumentationFile>("Instrumentation");
-    files.add::<Podbuggertool>("Podbuggertool");
     files.add::<PolicyTestFile>("PolicyTest");
-    files.add::<PrometheusJmxExporter>("PrometheusJmxExporter");
-    files.add::<Rookout>("Rookout");
     files.add_root::<ConfigMap>();
     files.add_root::<CronJob>();
     files.add_root::<DaemonSet>();

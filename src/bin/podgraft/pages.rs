@@ -79,28 +79,28 @@ fn list() -> String {
         let lines = BUILTINS
             .iter()
             .filter(move |builtin| builtin.group == group)
-            .map(|builtin| format!("  builtin:{:width$}  {}\n", builtin.name, builtin.summary()));
+            .map(|builtin| {
+                let width = width + "builtin:".len();
+                let name = match (builtin.source(), group) {
+                    (Some((_, kind)), Group::Operators) => kind.to_owned(),
+                    _ => format!("builtin:{}", builtin.name),
+                };
+                format!("  {name:width$}  {}\n", builtin.summary())
+            });
         format!("{}\n{}", group.title(), lines.collect::<String>())
     };
-    let groups: Vec<String> = Group::ALL
-        .iter()
-        .map(|&group| of(group))
-        .chain([resources(width)])
-        .collect();
-    groups.join("\n")
+    let groups: Vec<String> = Group::ALL.iter().map(|&group| of(group)).collect();
+    groups.join("\n") + &joint(width)
 }
 
 /// The resources of operators that are policies themselves.
-fn resources(width: usize) -> String {
+fn joint(width: usize) -> String {
     let formats = FORMATS
         .iter()
         .filter(|format| !matches!(format.translator, Translator::Native));
     let width = width + "builtin:".len();
     let lines = formats.map(|format| format!("  {:width$}  {}\n", format.kind, format.summary));
-    format!(
-        "Resources of operators, given with -p FILE\n{}",
-        lines.collect::<String>()
-    )
+    lines.collect()
 }
 
 /// `podgraft completions SHELL`.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use podgraft::diagnostic::Diagnostic;
-use podgraft::policy::builtin::{Builtin, find};
+use podgraft::policy::builtin::{Builtin, Group, find};
 use podgraft::policy::conversion::Reading;
 use podgraft::policy::format::FORMATS;
 use podgraft::policy::read::read_as;
@@ -53,6 +53,11 @@ pub fn suggest(args: &Suggest) -> Exit {
 
 fn paragraph(policy: &str, wishes: &[Wish]) -> Option<String> {
     let (title, how) = match (find(policy), FORMATS.iter().find(|one| one.kind == policy)) {
+        (Ok(builtin), _) if builtin.group == Group::Operators => {
+            let (_, kind) = builtin.source()?;
+            let title = format!("{kind}  {}", builtin.summary());
+            (title, with_resource(kind, wishes))
+        }
         (Ok(builtin), _) => (
             format!("builtin:{}  {}", builtin.name, builtin.summary()),
             format!(

@@ -2,8 +2,11 @@
 //! parameters filled in, checked again, translated.
 
 mod bounds;
+mod chains;
 pub mod checks;
 mod checksums;
+pub mod convert;
+mod each;
 pub mod expand;
 mod expressions;
 mod fill;
@@ -21,7 +24,6 @@ mod words;
 use serde_json::Value;
 use std::sync::Arc;
 
-use super::Policy;
 use super::conversion::Given;
 use super::document::Document;
 use super::expression::Variable;
@@ -31,6 +33,7 @@ use super::schema::{Schema, Templates};
 use super::stored::INJECTION_POLICY;
 use super::template;
 use super::vocabulary::{SourceKnown, Vocabulary};
+use super::{ConfigKey, Policy};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::yaml::value::Path;
 use fill::Unfilled;
@@ -53,13 +56,75 @@ pub fn declared(document: &Document<'_>) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
+/// A policy of which all is filled in that does not depend on a workload.
+struct Prepared<'t> {
+    document: Document<'t>,
+    vocabulary: Vocabulary,
+    variables: Vec<Variable>,
+    unfilled: Unfilled,
+    /// Warnings and notes.
+    said: Vec<Diagnostic>,
+    effects: Vec<Diagnostic>,
+}
+
 /// The policy, or all that is wrong with it. A policy for resources is one for each of them: without a resource it is
 /// only looked at.
 pub fn translate(
-    mut document: Document<'_>,
+    document: Document<'_>,
     given: &Given<'_>,
     instance: Option<&Instance<'_, '_>>,
 ) -> Result<(Option<Policy>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut broken = Vec::new();
+    let translated = translate_with(document, given, instance, &mut broken);
+    if broken.is_empty() {
+        return translated;
+    }
+    // What is wrong with a field is said once.
+    let more = translated.err().unwrap_or_default();
+    let place = |problem: &Diagnostic| problem.labels.first().map(|label| label.place.clone());
+    for problem in more {
+        if !broken.iter().any(|one| place(one) == place(&problem)) {
+            broken.push(problem);
+        }
+    }
+    Err(broken)
+}
+
+fn translate_with(
+    document: Document<'_>,
+    given: &Given<'_>,
+    instance: Option<&Instance<'_, '_>>,
+    broken: &mut Vec<Diagnostic>,
+) -> Result<(Option<Policy>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let is_namespaced = source::is_namespaced(&document.value);
+    let prepared = prepare(document, given, instance, broken)?;
+    if prepared.vocabulary.source == SourceKnown::NotYet {
+        let mut problems = source::check(&prepared.document);
+        return none_of(&mut problems).map(|()| (None, prepared.said));
+    }
+    let document = prepared.document;
+    let policy = InjectionPolicy::deserialize_from(&document)?;
+    let mut reader = Reader::of(&document, prepared.vocabulary, prepared.unfilled);
+    reader.variables = prepared.variables;
+    let mut translated = reader.policy(policy);
+    none_of(&mut reader.problems)?;
+    translated.effects = prepared.effects;
+    if let Some(instance) = instance {
+        translated.identity = instance.document.identity();
+        if is_namespaced {
+            let own = instance.document.text(&["metadata", "namespace"]);
+            translated.namespace = own.map(str::to_owned);
+        }
+    }
+    Ok((Some(translated), prepared.said))
+}
+
+fn prepare<'t>(
+    mut document: Document<'t>,
+    given: &Given<'_>,
+    instance: Option<&Instance<'_, 't>>,
+    broken: &mut Vec<Diagnostic>,
+) -> Result<Prepared<'t>, Vec<Diagnostic>> {
     if let Some(problem) = bounds::check(&document) {
         return Err(vec![problem]);
     }
@@ -72,7 +137,17 @@ pub fn translate(
         .unwrap_or_else(|| Value::Array(Vec::new()));
     let declared: Vec<Param> =
         serde_json::from_value(declared).map_err(|error| vec![unreadable(&document, &error)])?;
-    let params = params::values(&document, &declared, given, &mut problems);
+    // Nobody has the file of a policy that the program brings: what is wrong is shown in the resource.
+    let of_builtin = instance.filter(|_| document.file.name.starts_with(BUILTIN));
+    let params = match of_builtin {
+        Some(instance) => {
+            let shown = instance.places_of(document.clone(), &[]);
+            let params = params::values(&shown, &declared, given, &mut problems);
+            none_of(&mut problems)?;
+            params
+        }
+        None => params::values(&document, &declared, given, &mut problems),
+    };
     refuse_elsewhere(&document, &mut problems);
     // A missing one is said once, not again at every place that uses it.
     let is_open = |param: &&Param| param.required && params.get(&param.name) == Some(&None);
@@ -91,41 +166,51 @@ pub fn translate(
         },
         ..Vocabulary::default()
     };
+    let resource = instance.map(Instance::variable);
+    let made = each::write_out(&mut document, &vocabulary, resource.as_ref(), &mut problems);
+    if let Some(instance) = of_builtin {
+        document = instance.places_of(document, &made);
+    }
     let mut variables = expressions::read_variables(&document, &mut vocabulary, &mut problems);
-    variables.extend(instance.map(Instance::variable));
-    let said = validations::check(&document, &vocabulary, &variables, instance);
-    let (broken, said): (Vec<_>, Vec<_>) = said.into_iter().partition(Diagnostic::is_error);
+    variables.extend(resource);
+    let asked = validations::Asked {
+        document: &document,
+        vocabulary: &vocabulary,
+        variables: &variables,
+        instance,
+    };
+    let said = asked.validations();
+    let (not_held, said): (Vec<_>, Vec<_>) = said.into_iter().partition(Diagnostic::is_error);
+    broken.extend(not_held);
     // What is wrong with the resource is wrong wherever it is used.
-    if !broken.is_empty() {
-        problems.extend(broken);
+    if !broken.is_empty() && of_builtin.is_none() {
         return Err(problems);
     }
+    let (effects, broken): (Vec<_>, Vec<_>) =
+        asked.notes().into_iter().partition(|note| !note.is_error());
+    problems.extend(broken);
     let unfilled = fill::fill_in(&mut document, &vocabulary, &variables, &mut problems);
     if !problems.is_empty() || vocabulary.source == SourceKnown::NotYet {
         expressions::check_conditions(&document, &vocabulary, &mut problems);
     }
     none_of(&mut problems)?;
-    if vocabulary.source == SourceKnown::NotYet {
-        problems.extend(source::check(&document));
-        return none_of(&mut problems).map(|()| (None, said));
-    }
-    let policy = InjectionPolicy::deserialize_from(&document)?;
-    let mut reader = Reader::of(&document, vocabulary, unfilled);
-    reader.variables = variables;
-    let mut translated = reader.policy(policy);
-    none_of(&mut reader.problems)?;
-    if let Some(instance) = instance {
-        translated.identity = instance.document.identity();
-        if source::is_namespaced(&document.value) {
-            let own = instance.document.text(&["metadata", "namespace"]);
-            translated.namespace = own.map(str::to_owned);
-        }
-    }
-    Ok((Some(translated), said))
+    Ok(Prepared {
+        document,
+        vocabulary,
+        variables,
+        unfilled,
+        said,
+        effects,
+    })
 }
 
+/// How the files of built-in policies are called.
+const BUILTIN: &str = "builtin:";
+
 /// The words that choose workloads and containers.
-const CHOOSING: [&str; 6] = [
+const CHOOSING: [&str; 8] = [
+    "suspend",
+    "requires",
     "match",
     "exclude",
     "containers",
@@ -266,8 +351,17 @@ impl<'d, 't> Reader<'d, 't> {
         let containers = self.containers(&spec.containers, &at.key("containers"));
         let match_conditions = self.conditions(spec.match_conditions, &at.key("matchConditions"));
         let generate = self.generate(spec.generate);
+        let required = Path::of(&["spec", "requires"]);
+        let config_keys = spec.requires.into_iter().enumerate();
+        let config_keys = config_keys.map(|(index, key)| ConfigKey {
+            name: key.config_map,
+            key: key.key,
+            at: self.document.span(&required.index(index)),
+        });
+        let config_keys = config_keys.collect();
         let rules = match self.document.value.pointer("/spec/rules") {
             None if spec.suspend && spec.inject.is_none() => Vec::new(),
+            Some(_) if spec.suspend && spec.rules.is_empty() => Vec::new(),
             Some(_) => self.rules(spec.rules, &at),
             None => vec![self.only_rule(containers, spec.on_conflict, &at)],
         };
@@ -290,6 +384,8 @@ impl<'d, 't> Reader<'d, 't> {
             apply_rules: spec.apply_rules.into(),
             generate,
             leave_alone,
+            alone_among: spec.alone_among.map(Into::into),
+            config_keys,
             ..Policy::bare(self.document.identity(), Arc::clone(&self.document.file))
         }
     }

@@ -1,6 +1,7 @@
 //! `inject` or `rules`: what to inject, each with its own choice of workloads and containers.
 
 use serde_json::Value;
+use std::ops::Range;
 
 use super::Reader;
 use super::types::{OnConflict, RuleEntry};
@@ -40,7 +41,7 @@ impl Reader<'_, '_> {
         self.check_injects_something(&at, "the policy");
         Rule {
             name: None,
-            name_part: None,
+            name_part: self.name_part(&Path::of(&["spec", "match"])),
             selects: Filter::default(),
             excludes: Vec::new(),
             match_conditions: Vec::new(),
@@ -80,7 +81,7 @@ impl Reader<'_, '_> {
         self.check_injects_something(&at.key("inject"), "the rule");
         Rule {
             name: Some(name),
-            name_part: None,
+            name_part: self.name_part(&at.key("match")),
             selects: self.filter(&rule.r#match.unwrap_or_default(), &at.key("match")),
             excludes: self.filters(&rule.exclude, &at.key("exclude")),
             match_conditions: self.conditions(rule.match_conditions, &at.key("matchConditions")),
@@ -89,6 +90,13 @@ impl Reader<'_, '_> {
             inject: self.inject(&at.key("inject")),
             template: self.template(&at.key("inject")),
         }
+    }
+
+    /// `nameContains`: the text, and its place.
+    fn name_part(&self, filter: &Path) -> Option<(String, Range<usize>)> {
+        let at = filter.key("nameContains");
+        let part = at.get(&self.document.value)?.as_str()?;
+        (!part.is_empty()).then(|| (part.to_owned(), self.document.span(&at)))
     }
 
     fn check_injects_something(&mut self, at: &Path, who: &str) {

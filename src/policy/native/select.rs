@@ -26,8 +26,16 @@ impl Reader<'_, '_> {
             annotations: annotations.collect(),
             at: self.document.span(at),
             kinds: self.kinds(&filter.kinds, &at.key("kinds")),
-            names: self.globs(&filter.names, &at.key("names")),
-            namespaces: self.globs(&filter.namespaces, &at.key("namespaces")),
+            names: self.globs_or_part(
+                &filter.names,
+                &filter.name_contains,
+                [&at.key("names"), &at.key("nameContains")],
+            ),
+            namespaces: self.globs_or_part(
+                &filter.namespaces,
+                &filter.namespace_contains,
+                [&at.key("namespaces"), &at.key("namespaceContains")],
+            ),
             selector: self.selector(&at.key("selector")),
             workload_selector: self.selector(&at.key("workloadSelector")),
             namespace_selector: self.selector(&at.key("namespaceSelector")),
@@ -69,6 +77,19 @@ impl Reader<'_, '_> {
             .enumerate()
             .filter_map(|(index, glob)| self.glob(glob, &at.index(index)))
             .collect()
+    }
+
+    /// Globs, or the one that a part of a name is.
+    fn globs_or_part(&mut self, globs: &[String], part: &str, at: [&Path; 2]) -> Vec<GlobMatcher> {
+        if part.is_empty() {
+            return self.globs(globs, at[0]);
+        }
+        if !globs.is_empty() {
+            let message = format!("`{}` stands beside `{}`", at[1].name(), at[0].name());
+            self.bad(at[1], message, "`*TEXT*` among the globs says the same");
+        }
+        let glob = format!("*{}*", globset::escape(part));
+        self.glob(&glob, at[1]).into_iter().collect()
     }
 
     /// `*` also goes over `/`: images have paths.
@@ -200,6 +221,10 @@ impl Reader<'_, '_> {
         let computed_names = [0, 1].map(|one| self.computed_names(names[one], &keys[one]));
         let mut globs = [0, 1].map(|one| match &computed_names[one] {
             Some(_) => Vec::new(),
+            None if one == 0 => {
+                let part = [&keys[0], &at.key("nameContains")];
+                self.globs_or_part(names[0], &containers.name_contains, part)
+            }
             None => self.globs(names[one], &keys[one]),
         });
         let match_conditions = containers.match_conditions.clone();

@@ -3,14 +3,22 @@
 
 use regex_lite::Regex;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::chains::{Chain, SOURCE, chains};
+use super::each::Made;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::group_of;
-use crate::policy::document::Document;
-use crate::policy::expression::{Body, SOURCE, Variable};
+use crate::policy::document::{Document, Places};
+use crate::policy::expression::{self, Body, Variable};
+use crate::policy::names;
+use crate::policy::places::OfResource;
 use crate::policy::schema::{Problem, ProblemKind, Schema, Templates};
-use crate::yaml::value::Path;
+use crate::policy::template::map_expressions;
+use crate::yaml::value::{Path, Step};
+
+static METADATA: Schema = Schema::kubernetes("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
 
 /// A resource and what its policy makes of it.
 #[derive(Debug)]
@@ -18,7 +26,7 @@ pub struct Instance<'i, 't> {
     /// The resource as it is written.
     pub document: &'i Document<'t>,
     /// With the defaults of the schema.
-    pub value: Arc<Value>,
+    value: Arc<Value>,
 }
 
 /// The group and kind of the resources that a policy is for.
@@ -41,6 +49,35 @@ impl<'i, 't> Instance<'i, 't> {
     /// Every unknown field, wrong type and value out of bounds, at its place.
     pub fn new(document: &'i Document<'t>, policy: &Document<'_>) -> Result<Self, Vec<Diagnostic>> {
         let mut value = document.value.clone();
+        let metadata = Path::of(&["metadata"]);
+        let own = METADATA.check(
+            &metadata.get(&value).cloned().unwrap_or_default(),
+            Templates::Filled,
+        );
+        let own = own.into_iter().map(|problem| Problem {
+            path: metadata.join(&problem.path),
+            ..problem
+        });
+        let mut problems: Vec<Diagnostic> = own.map(|problem| document.problem(&problem)).collect();
+        for (word, check) in [
+            (
+                "name",
+                names::check_dns_subdomain as fn(&str) -> names::Rule,
+            ),
+            ("namespace", names::check_dns_label),
+        ] {
+            let path = metadata.key(word);
+            match path.get(&value) {
+                Some(Value::String(text)) => problems.extend(document.invalid(&path, check(text))),
+                None if word == "name" => {
+                    let problem =
+                        document.error(Code::BadPolicy, &metadata, "`metadata` must have `name`");
+                    let help = "the name stands in reports and in the marker on the workload";
+                    problems.push(problem.help(help));
+                }
+                Some(_) | None => {}
+            }
+        }
         let schema = policy
             .value
             .pointer("/spec/source/schema/openAPIV3Schema")
@@ -48,12 +85,12 @@ impl<'i, 't> Instance<'i, 't> {
         if let Some(schema) = schema {
             fill_defaults(schema, &mut value);
             let checked = Schema::Written(with_metadata(schema));
-            let mut problems = checked.check(&value, Templates::Filled);
-            check_bounds(schema, &value, &Path::default(), &mut problems);
-            if !problems.is_empty() {
-                let in_place = |problem: &Problem| document.problem(problem);
-                return Err(problems.iter().map(in_place).collect());
-            }
+            let mut found = checked.check(&value, Templates::Filled);
+            check_bounds(schema, &value, &Path::default(), &mut found);
+            problems.extend(found.iter().map(|problem| document.problem(problem)));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
         }
         Ok(Instance {
             document,
@@ -61,24 +98,118 @@ impl<'i, 't> Instance<'i, 't> {
         })
     }
 
+    /// The resource with the defaults of the schema.
+    pub(super) fn value(&self) -> &Value {
+        &self.value
+    }
+
     /// What expressions read it as.
     pub(super) fn variable(&self) -> Variable {
         Variable {
-            name: SOURCE.to_owned(),
+            name: expression::SOURCE.to_owned(),
             body: Body::Constant(Arc::clone(&self.value)),
             at: 0..0,
         }
     }
 
-    /// The place that a validation names: a path such as `spec.rules[0].name`, or the whole resource.
+    /// The policy with the places of the fields that its parts read, and of the entries that its rules were made for.
+    pub(super) fn places_of(&self, policy: Document<'t>, made: &[Made]) -> Document<'t> {
+        let mut reads = Reads {
+            variables: BTreeMap::new(),
+            origins: Vec::new(),
+        };
+        for (path, of) in made {
+            let fields = reads.fields(of);
+            reads.origins.push((path.clone(), fields));
+        }
+        reads.read(&policy.value, &Path::default());
+        let resource = (self.document.value.clone(), self.document.places.clone());
+        let places = OfResource::new(reads.origins, resource, policy.places);
+        Document {
+            file: Arc::clone(&self.document.file),
+            places: Places::OfResource(Arc::new(places)),
+            value: policy.value,
+        }
+    }
+
+    /// The place that a validation names: a path such as `spec.rules[0].name`, or the whole resource. What must not be seen
+    /// is not shown there.
     pub(super) fn diagnostic(&self, problem: Diagnostic, path: Option<&str>) -> Diagnostic {
         let path = path.map(read_path).unwrap_or_default();
-        problem.at(self.document.place(&path), "here")
+        let mut place = self.document.place(&path);
+        let secret = path.get(&self.document.value).and_then(Value::as_str);
+        if let (Code::ClearSecret, Some(secret)) = (problem.code, secret) {
+            place.excerpt = place.excerpt.replace(secret, &"*".repeat(secret.len()));
+        }
+        problem.at(place, "here")
+    }
+}
+
+/// Which fields of the resource the texts of a policy read.
+struct Reads {
+    /// Those of the variables so far.
+    variables: BTreeMap<String, Vec<Path>>,
+    origins: Vec<(Path, Vec<Path>)>,
+}
+
+impl Reads {
+    fn read(&mut self, value: &Value, at: &Path) {
+        match value {
+            Value::String(text) => {
+                let mut fields = Vec::new();
+                map_expressions(text, |expression| {
+                    fields.extend(self.fields(expression));
+                    String::new()
+                });
+                if matches!(at.0.last(), Some(Step::Key(key)) if key == "expression") {
+                    fields.extend(self.fields(text));
+                }
+                if !fields.is_empty() {
+                    self.origins.push((at.clone(), fields));
+                }
+            }
+            Value::Array(entries) => {
+                for (index, entry) in entries.iter().enumerate() {
+                    let before = self.origins.len();
+                    self.read(entry, &at.index(index));
+                    let name = entry.get("name").and_then(Value::as_str);
+                    if let Some(name) = name.filter(|_| *at == Path::of(&["spec", "variables"])) {
+                        let own = self.origins[before..].iter().flat_map(|(_, fields)| fields);
+                        let own = own.cloned().collect();
+                        self.variables.insert(name.to_owned(), own);
+                    }
+                }
+            }
+            Value::Object(map) => {
+                // Variables are read by what stands before them, too.
+                let is_variables = |key: &str| key == "variables" && at.0.len() == 1;
+                let (first, others): (Vec<_>, Vec<_>) =
+                    map.iter().partition(|(key, _)| is_variables(key));
+                for (key, entry) in first.into_iter().chain(others) {
+                    self.read(entry, &at.key(key));
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn fields(&self, expression: &str) -> Vec<Path> {
+        let of = |chain: Chain<'_>| match (chain.root, chain.path.0.first()) {
+            (SOURCE, _) => vec![chain.path],
+            ("variables", Some(Step::Key(name))) => {
+                self.variables.get(name).cloned().unwrap_or_default()
+            }
+            _ => Vec::new(),
+        };
+        chains(expression).into_iter().flat_map(of).collect()
     }
 }
 
 /// `spec.rules[0].name` as a path.
 fn read_path(text: &str) -> Path {
+    if let Some(chain) = chains(text).into_iter().find(|chain| chain.root == SOURCE) {
+        return chain.path;
+    }
     let mut path = Path::default();
     for part in text.split('.') {
         let mut pieces = part.split('[');
@@ -102,7 +233,7 @@ fn with_metadata(schema: &Value) -> Value {
         for key in ["apiVersion", "kind"] {
             properties.insert(key.to_owned(), json!({"type": "string"}));
         }
-        properties.insert("metadata".to_owned(), json!({"type": "object"}));
+        properties.insert("metadata".to_owned(), json!({}));
         properties
             .entry("status")
             .or_insert_with(|| json!({"type": "object"}));

@@ -82,6 +82,14 @@ pub struct Spec {
     /// Companion objects, written behind the workload.
     #[serde(default)]
     pub generate: Vec<Companion>,
+    /// Of the policies that state the same here, only one may apply to a workload.
+    pub alone_among: Option<String>,
+    /// Keys of ConfigMaps of the workload's namespace without which its pods do not start.
+    #[serde(default)]
+    pub requires: Vec<Required>,
+    /// What to tell the user once the policy has injected something.
+    #[serde(default)]
+    pub notes: Vec<Note>,
 }
 
 /// A value that a user may set with `--param`.
@@ -147,6 +155,7 @@ pub struct SourceSchema {
 /// What must hold of the resource and the parameters.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct Validation {
     /// A CEL condition.
     pub expression: String,
@@ -157,6 +166,48 @@ pub struct Validation {
     pub severity: Severity,
     /// The field of the resource that the message is about, such as `spec.port`.
     pub path: Option<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// The code that the report shows, one of those of `podgraft explain`; `invalid` where none is stated.
+    pub code: Option<String>,
+    /// Asked for each entry of a list; further lists may be those of an entry.
+    #[serde(default)]
+    pub for_each: Vec<Each>,
+}
+
+/// A list, and the name that an entry of it has.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Each {
+    /// What expressions call the entry.
+    pub name: String,
+    /// An expression that is a list: of the resource or the parameters.
+    pub list: String,
+}
+
+/// A key of a ConfigMap of the workload's namespace.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Required {
+    /// The ConfigMap.
+    pub config_map: String,
+    /// The key.
+    pub key: String,
+}
+
+/// What to tell the user once the policy has injected something.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Note {
+    /// What to say; `${...}` in it is filled in.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// The code that the report shows, one of those of `podgraft explain`.
+    pub code: String,
+    /// A CEL condition on the resource and the parameters.
+    pub when: Option<String>,
 }
 
 /// What a validation that does not hold means.
@@ -196,9 +247,15 @@ pub struct Filter {
     /// Globs on the name.
     #[serde(default)]
     pub names: Vec<String>,
+    /// A part of the name, not a glob; a warning says so where it fits several workloads. Empty: any name.
+    #[serde(default)]
+    pub name_contains: String,
     /// Globs on the namespace.
     #[serde(default)]
     pub namespaces: Vec<String>,
+    /// A part of the namespace, not a glob. Empty: any namespace.
+    #[serde(default)]
+    pub namespace_contains: String,
     /// On the pod template's labels.
     pub selector: Option<LabelSelector>,
     /// On the workload's own labels.
@@ -321,6 +378,9 @@ pub struct Containers {
     /// Globs on the name.
     #[serde(default)]
     pub names: Vec<String>,
+    /// A part of the name, not a glob. Empty: any name.
+    #[serde(default)]
+    pub name_contains: String,
     /// Globs on the image.
     #[serde(default)]
     pub images: Vec<String>,
@@ -431,6 +491,9 @@ pub struct RuleEntry {
     pub on_conflict: OnConflict,
     /// What to inject.
     pub inject: Inject,
+    /// A rule for each entry of a list; further lists may be those of an entry.
+    #[serde(default)]
+    pub for_each: Vec<Each>,
 }
 
 /// An object that is written behind the workload.

@@ -1,98 +1,200 @@
-//! `validations`: what must hold of the resource and the parameters, in words of the policy.
+//! `validations` and `notes`: what must hold of the resource and the parameters, and what is worth knowing, in words of the
+//! policy.
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::expressions::compile;
 use super::source::Instance;
-use super::types::{Severity, Validation};
+use super::types::{Note, Severity, Validation};
 use crate::diagnostic::{self, Code, Diagnostic};
-use crate::policy::document::Document;
+use crate::policy::document::{Document, Places};
 use crate::policy::expression::{Evaluator, NoFacts, Outcome, Variable};
 use crate::policy::template::{Fault, Template, as_text};
 use crate::policy::vocabulary::Vocabulary;
 use crate::yaml::value::Path;
 
-/// What does not hold. Without a resource whose policy is for resources, they are only compiled.
-pub(super) fn check(
-    document: &Document<'_>,
-    vocabulary: &Vocabulary,
-    variables: &[Variable],
-    instance: Option<&Instance<'_, '_>>,
-) -> Vec<Diagnostic> {
-    let list = Path::of(&["spec", "validations"]);
-    let entries: Vec<Validation> = match list.get(&document.value) {
-        Some(value) => serde_json::from_value(value.clone()).unwrap_or_default(),
-        None => return Vec::new(),
-    };
-    let mut problems = Vec::new();
-    for (index, entry) in entries.into_iter().enumerate() {
-        let at = list.index(index);
-        match broken(document, &entry, &at, vocabulary, variables) {
-            Ok(None) => {}
-            Ok(Some(message)) => {
-                let problem = Diagnostic::error(Code::Invalid, message)
-                    .with_severity(severity(entry.severity));
-                let problem = match instance {
-                    Some(instance) => instance.diagnostic(problem, entry.path.as_deref()),
-                    None => problem,
-                };
-                problems.push(problem.at(document.place(&at), "by this validation"));
-            }
-            Err(found) => problems.extend(found),
-        }
-    }
-    problems
+/// What a policy asks of its resource and its parameters.
+pub(super) struct Asked<'a, 'i, 't> {
+    pub document: &'a Document<'t>,
+    pub vocabulary: &'a Vocabulary,
+    pub variables: &'a [Variable],
+    pub instance: Option<&'a Instance<'i, 't>>,
 }
 
-/// The message of a validation that does not hold.
-fn broken(
-    document: &Document<'_>,
-    entry: &Validation,
-    at: &Path,
-    vocabulary: &Vocabulary,
-    variables: &[Variable],
-) -> Result<Option<String>, Vec<Diagnostic>> {
-    let path = at.key("expression");
-    let expression = compile(document, &entry.expression, vocabulary, &path)?;
-    let message = Template::parse(&entry.message, vocabulary).map_err(|faults| {
-        let in_place = |fault| Fault {
-            path: at.key("message"),
-            ..fault
-        };
-        document.faults(faults.into_iter().map(in_place).collect())
-    })?;
-    if expression.uses.workload || message.uses().workload {
-        // What has no value yet, because no resource or no parameter is given, is seen when it has one.
-        let is_open = vocabulary.is_open() && !expression.names_workload();
-        return match is_open {
-            true => Ok(None),
-            false => {
-                let problem = document.error(
-                    Code::BadExpression,
-                    &path,
-                    "a validation asks of the resource and the parameters only",
-                );
-                let help = "what depends on the workload is a `matchConditions`";
-                Err(vec![problem.help(help)])
+impl Asked<'_, '_, '_> {
+    /// What does not hold. Without a resource whose policy is for resources, they are only compiled.
+    pub(super) fn validations(&self) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        for (at, entry) in self.entries::<Validation>("validations") {
+            let expression = at.key("expression");
+            let said = self
+                .holds(&entry.expression, &expression)
+                .and_then(|holds| {
+                    let texts = [Some(entry.message.as_str()), entry.help.as_deref()];
+                    self.told(&at, texts, entry.code.as_deref(), holds == Some(false))
+                });
+            match said {
+                Ok(None) => {}
+                Ok(Some(problem)) => {
+                    let problem = problem.with_severity(severity(entry.severity));
+                    let problem = match self.instance {
+                        Some(instance) => instance.diagnostic(problem, entry.path.as_deref()),
+                        None => problem,
+                    };
+                    problems.push(match self.document.places {
+                        Places::OfResource(_) => problem,
+                        _ => problem.at(self.document.place(&at), "by this validation"),
+                    });
+                }
+                Err(found) => problems.extend(found),
             }
-        };
+        }
+        problems
     }
-    let evaluator = Evaluator::new(&vocabulary.params, variables, &NoFacts);
-    let fault = |fault| {
-        let path = path.clone();
-        vec![document.fault(Fault { path, ..fault })]
-    };
-    match evaluator.evaluate(&expression).map_err(fault)? {
-        Outcome::Value(Value::Bool(true)) => Ok(None),
-        Outcome::Value(Value::Bool(false)) => match message.evaluate(&evaluator).map_err(fault)? {
+
+    /// What to say once something is injected, and all that is wrong with the notes.
+    pub(super) fn notes(&self) -> Vec<Diagnostic> {
+        let mut notes = Vec::new();
+        for (at, entry) in self.entries::<Note>("notes") {
+            let when = entry.when.as_deref();
+            let holds = when.map_or(Ok(Some(true)), |when| self.holds(when, &at.key("when")));
+            let said = holds.and_then(|holds| {
+                let texts = [Some(entry.message.as_str()), entry.help.as_deref()];
+                self.told(&at, texts, Some(&entry.code), holds == Some(true))
+            });
+            match said {
+                Ok(note) => notes.extend(note.map(|note| {
+                    let name = Path::of(&["metadata", "name"]);
+                    let (place, by) = match self.instance {
+                        Some(instance) => (instance.document.place(&name), "by this resource"),
+                        None => (self.document.place(&name), "by this policy"),
+                    };
+                    note.with_severity(diagnostic::Severity::Note).at(place, by)
+                })),
+                Err(found) => notes.extend(found),
+            }
+        }
+        notes
+    }
+
+    fn entries<T: DeserializeOwned>(&self, list: &str) -> Vec<(Path, T)> {
+        let list = Path::of(&["spec", list]);
+        let entries = list.get(&self.document.value).cloned().unwrap_or_default();
+        let entries: Vec<T> = serde_json::from_value(entries).unwrap_or_default();
+        let at = |(index, entry)| (list.index(index), entry);
+        entries.into_iter().enumerate().map(at).collect()
+    }
+
+    /// Whether a condition holds; `None` where it has no value yet, because no resource or no parameter is given.
+    fn holds(&self, text: &str, at: &Path) -> Result<Option<bool>, Vec<Diagnostic>> {
+        let expression = compile(self.document, text, self.vocabulary, at)?;
+        if expression.uses.workload {
+            let is_open = self.vocabulary.is_open() && !expression.names_workload();
+            return if is_open {
+                Ok(None)
+            } else {
+                Err(self.of_workload(at))
+            };
+        }
+        match self
+            .evaluator()
+            .evaluate(&expression)
+            .map_err(self.fault(at))?
+        {
+            Outcome::Value(Value::Bool(holds)) => Ok(Some(holds)),
+            Outcome::Value(_) | Outcome::Absent => {
+                let message = "the condition is neither true nor false";
+                let problem = self.document.error(Code::BadExpression, at, message);
+                Err(vec![problem.help("make it a comparison")])
+            }
+        }
+    }
+
+    /// The diagnostic with its texts, the message and the help, filled in, as an error; `None` where it is not to be said.
+    fn told(
+        &self,
+        at: &Path,
+        texts: [Option<&str>; 2],
+        code: Option<&str>,
+        is_said: bool,
+    ) -> Result<Option<Diagnostic>, Vec<Diagnostic>> {
+        let Some(known) = code.map_or(Some(Code::Invalid), Code::find) else {
+            let message = format!("there is no code `{}`", code.unwrap_or_default());
+            let problem = self
+                .document
+                .error(Code::BadPolicy, &at.key("code"), message);
+            return Err(vec![problem.help("`podgraft explain` lists the codes")]);
+        };
+        let mut filled = [None, None];
+        for (which, key) in ["message", "help"].into_iter().enumerate() {
+            if let Some(text) = texts[which] {
+                filled[which] = self.text(text, &at.key(key), is_said)?;
+            }
+        }
+        let [Some(message), help] = filled else {
+            return Ok(None);
+        };
+        let told = Diagnostic::error(known, message);
+        Ok(Some(match help {
+            Some(help) => told.help(help),
+            None => told,
+        }))
+    }
+
+    /// A text filled in, where it is to be said.
+    fn text(
+        &self,
+        text: &str,
+        at: &Path,
+        is_said: bool,
+    ) -> Result<Option<String>, Vec<Diagnostic>> {
+        let template = Template::parse(text, self.vocabulary).map_err(|faults| {
+            let path = at.clone();
+            let in_place = |fault| Fault {
+                path: path.clone(),
+                ..fault
+            };
+            self.document
+                .faults(faults.into_iter().map(in_place).collect())
+        })?;
+        if template.uses().workload {
+            let is_open = self.vocabulary.is_open();
+            return if is_open {
+                Ok(None)
+            } else {
+                Err(self.of_workload(at))
+            };
+        }
+        if !is_said {
+            return Ok(None);
+        }
+        match template
+            .evaluate(&self.evaluator())
+            .map_err(self.fault(at))?
+        {
             Outcome::Value(text) => Ok(Some(as_text(&text).unwrap_or_default())),
             Outcome::Absent => Ok(Some(String::new())),
-        },
-        Outcome::Value(_) | Outcome::Absent => {
-            let message = "the validation is neither true nor false";
-            let problem = document.error(Code::BadExpression, &path, message);
-            Err(vec![problem.help("make it a comparison")])
         }
+    }
+
+    fn evaluator(&self) -> Evaluator<'_> {
+        Evaluator::new(&self.vocabulary.params, self.variables, &NoFacts)
+    }
+
+    fn fault(&self, at: &Path) -> impl Fn(Fault) -> Vec<Diagnostic> {
+        let path = at.clone();
+        move |fault| {
+            let path = path.clone();
+            vec![self.document.fault(Fault { path, ..fault })]
+        }
+    }
+
+    fn of_workload(&self, at: &Path) -> Vec<Diagnostic> {
+        let message = "a validation asks of the resource and the parameters only";
+        let problem = self.document.error(Code::BadExpression, at, message);
+        let help = "what depends on the workload is a `matchConditions`";
+        vec![problem.help(help)]
     }
 }
 

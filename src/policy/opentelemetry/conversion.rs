@@ -62,7 +62,6 @@ pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion,
     let resource = Instrumentation::read(document, settings, &mut problems)?;
     let mut conversion = Conversion::of(document, "Instrument pods that ask for it.");
     conversion.problems = problems;
-    conversion.comes_from("/spec", "/spec");
     let languages = [
         Language::Java,
         Language::NodeJs,

@@ -1,0 +1,193 @@
+//! A policy for one resource as the policy that says the same without it: what the resource says is written out.
+
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+use super::chains::{SOURCE, chains, replace};
+use super::source::Instance;
+use super::{Prepared, prepare};
+use crate::diagnostic::Diagnostic;
+use crate::policy::conversion::{Given, literals};
+use crate::policy::document::Document;
+use crate::policy::expression::{Evaluator, Expression, NoFacts, Outcome};
+use crate::policy::template::map_expressions;
+use crate::yaml::value::Step;
+
+/// The policy that a resource is.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn convert<'t>(
+    document: Document<'t>,
+    given: &Given<'_>,
+    instance: &Instance<'_, 't>,
+) -> Result<Value, Vec<Diagnostic>> {
+    let mut broken = Vec::new();
+    let prepared = prepare(document, given, Some(instance), &mut broken)?;
+    if !broken.is_empty() {
+        return Err(broken);
+    }
+    let mut value = prepared.document.value.clone();
+    for path in &prepared.unfilled.evaluated {
+        if let Some(text) = path.get_mut(&mut value) {
+            *text = literals(text);
+        }
+    }
+    let metadata = ["name", "namespace"].into_iter().filter_map(|key| {
+        let text = instance.document.text(&["metadata", key])?;
+        Some((key.to_owned(), Value::from(text)))
+    });
+    value["metadata"] = Value::Object(metadata.collect());
+    if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
+        for word in ["source", "validations"] {
+            spec.shift_remove(word);
+        }
+        if spec.get("suspend") == Some(&Value::Bool(false)) {
+            spec.shift_remove("suspend");
+        }
+        for word in ["match", "rules", "containers"] {
+            if let Some(filters) = spec.get_mut(word) {
+                without_open_filters(filters);
+            }
+        }
+        keep_what_is_read(spec, &prepared, instance);
+    }
+    Ok(value)
+}
+
+/// Of the variables and parameters those that something reads; the resource is a variable where something does.
+fn keep_what_is_read(
+    spec: &mut Map<String, Value>,
+    prepared: &Prepared<'_>,
+    instance: &Instance<'_, '_>,
+) {
+    let variables = spec.shift_remove("variables");
+    let params = spec.shift_remove("params");
+    let mut rest = Value::Object(std::mem::take(spec));
+    let mut read = BTreeSet::new();
+    note_names(&mut rest, &mut read);
+    let mut kept: Vec<Value> = Vec::new();
+    // Each is read by those after it.
+    for mut variable in entries(variables).into_iter().rev() {
+        let name = name_of(&variable).to_owned();
+        if read.contains(&("variables".to_owned(), name.clone())) {
+            if let Some(value) = constant(&name, prepared) {
+                variable = json!({"name": name, "value": literals(&value)});
+            }
+            let mut own = json!({"variables": [variable]});
+            note_names(&mut own, &mut read);
+            variable = own["variables"][0].take();
+            kept.insert(0, variable);
+        }
+    }
+    if read.iter().any(|(root, _)| root == SOURCE) {
+        kept.insert(
+            0,
+            json!({"name": SOURCE, "value": literals(instance.value())}),
+        );
+    }
+    let kept_params = entries(params).into_iter().filter_map(|mut param| {
+        let name = name_of(&param).to_owned();
+        if !read.contains(&("params".to_owned(), name.clone())) {
+            return None;
+        }
+        let own = param.as_object_mut()?;
+        own.shift_remove("required");
+        own.shift_remove("default");
+        if let Some(Some(value)) = prepared.vocabulary.params.get(&name) {
+            own.insert("default".to_owned(), Value::from(value.as_str()));
+        }
+        Some(param)
+    });
+    let kept_params: Vec<Value> = kept_params.collect();
+    let mut made = Map::new();
+    for (word, list) in [("params", kept_params), ("variables", kept)] {
+        if !list.is_empty() {
+            made.insert(word.to_owned(), Value::Array(list));
+        }
+    }
+    if let Value::Object(rest) = rest {
+        let description = rest.get("description").cloned();
+        spec.extend(description.map(|text| ("description".to_owned(), text)));
+        spec.extend(made);
+        spec.extend(rest);
+    }
+}
+
+/// The value of a variable that does not depend on the workload.
+fn constant(name: &str, prepared: &Prepared<'_>) -> Option<Value> {
+    let vocabulary = &prepared.vocabulary;
+    let expression = Expression::compile(&format!("variables.{name}"), vocabulary).ok()?;
+    let evaluator = Evaluator::new(&vocabulary.params, &prepared.variables, &NoFacts);
+    let is_known = !expression.uses.workload;
+    match is_known.then(|| evaluator.evaluate(&expression))? {
+        Ok(Outcome::Value(value)) => Some(value),
+        Ok(Outcome::Absent) | Err(_) => None,
+    }
+}
+
+/// Takes out filters that let everything through.
+fn without_open_filters(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            let is_open = |key: &str, value: &Value| {
+                ["nameContains", "namespaceContains"].contains(&key) && value == ""
+                    || key == "workloadSelector" && *value == json!({"matchLabels": {}})
+            };
+            map.retain(|key, value| !is_open(key, value));
+            map.values_mut().for_each(without_open_filters);
+        }
+        Value::Array(entries) => entries.iter_mut().for_each(without_open_filters),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn entries(list: Option<Value>) -> Vec<Value> {
+    match list {
+        Some(Value::Array(entries)) => entries,
+        Some(_) | None => Vec::new(),
+    }
+}
+
+fn name_of(entry: &Value) -> &str {
+    entry["name"].as_str().unwrap_or_default()
+}
+
+/// Notes the names that expressions begin with, with the first field; `source` becomes a variable.
+fn note_names(value: &mut Value, read: &mut BTreeSet<(String, String)>) {
+    each_expression(value, "", &mut |expression| {
+        for chain in chains(expression) {
+            let field = match chain.path.0.first() {
+                Some(Step::Key(field)) => field.clone(),
+                Some(Step::Index(_)) | None => String::new(),
+            };
+            read.insert((chain.root.to_owned(), field));
+        }
+        replace(expression, SOURCE, "variables.source")
+    });
+}
+
+/// Lists of which each entry has expressions as they are.
+const CONDITIONS: [&str; 4] = ["matchConditions", "variables", "notes", "generate"];
+
+/// Puts what `other` makes of it in the place of each expression.
+fn each_expression(value: &mut Value, within: &str, other: &mut dyn FnMut(&str) -> String) {
+    match value {
+        Value::String(text) => *text = map_expressions(text, other),
+        Value::Array(entries) => entries
+            .iter_mut()
+            .for_each(|entry| each_expression(entry, within, other)),
+        Value::Object(map) => {
+            for (key, value) in map {
+                let is_plain =
+                    CONDITIONS.contains(&within) && ["expression", "when"].contains(&key.as_str());
+                match value {
+                    Value::String(text) if is_plain => *text = other(text),
+                    Value::Array(_) => each_expression(value, key, other),
+                    value => each_expression(value, "", other),
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

@@ -1,0 +1,195 @@
+//! `forEach`: a rule or a validation for each entry of a list. It is written out before anything else is read: the name of
+//! the entry stands for the place of the entry in the list.
+
+use serde_json::Value;
+use std::sync::Arc;
+
+use super::chains::{replace, replace_within};
+use super::types::Each;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::document::{Document, Places};
+use crate::policy::expression::{Evaluator, Expression, NoFacts, Outcome, Variable};
+use crate::policy::params::is_name;
+use crate::policy::places::Origins;
+use crate::policy::template::Fault;
+use crate::policy::vocabulary::{ROOTS, Vocabulary};
+use crate::yaml::value::Path;
+
+/// Most entries that all loops of a rule may come to.
+const MOST: usize = 1_000;
+
+/// A rule or a validation that was made for one entry, and the expression that is the entry.
+pub(super) type Made = (Path, String);
+
+/// Writes all of them out.
+pub(super) fn write_out(
+    document: &mut Document<'_>,
+    vocabulary: &Vocabulary,
+    source: Option<&Variable>,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<Made> {
+    let variables: Vec<Variable> = source.into_iter().cloned().collect();
+    let evaluator = Evaluator::new(&vocabulary.params, &variables, &NoFacts);
+    let (mut made, mut origins) = (Vec::new(), vec![(Path::default(), Path::default())]);
+    for list in ["rules", "validations"] {
+        let list = Path::of(&["spec", list]);
+        let Some(Value::Array(entries)) = list.get(&document.value) else {
+            continue;
+        };
+        if entries.iter().all(|entry| entry.get("forEach").is_none()) {
+            continue;
+        }
+        let mut written: Vec<Value> = Vec::new();
+        for (index, entry) in entries.iter().enumerate() {
+            let at = list.index(index);
+            let loops = match entry.get("forEach").cloned().map(serde_json::from_value) {
+                Some(Ok(loops)) => loops,
+                Some(Err(_)) | None => Vec::new(),
+            };
+            let mut entry = entry.clone();
+            if let Some(entry) = entry.as_object_mut() {
+                entry.shift_remove("forEach");
+            }
+            let writer = Writer {
+                vocabulary,
+                evaluator: &evaluator,
+            };
+            match writer.entries(&loops, entry, String::new()) {
+                Ok(found) => {
+                    for (one, of) in found {
+                        let now = list.index(written.len());
+                        origins.push((now.clone(), at.clone()));
+                        made.extend(Some((now, of)).filter(|(_, of)| !of.is_empty()));
+                        written.push(one);
+                    }
+                }
+                Err(faults) => {
+                    let path = at.key("forEach");
+                    let in_place = |fault| {
+                        document.fault(Fault {
+                            path: path.clone(),
+                            ..fault
+                        })
+                    };
+                    problems.extend(faults.into_iter().map(in_place));
+                }
+            }
+        }
+        // Rules for no entry are a policy that does nothing.
+        let is_suspended = written.is_empty() && list == Path::of(&["spec", "rules"]);
+        if let Some(entries) = list.get_mut(&mut document.value) {
+            *entries = Value::Array(written);
+        }
+        if is_suspended {
+            document.value["spec"]["suspend"] = Value::Bool(true);
+        }
+    }
+    if origins.len() > 1 {
+        let places = Box::new(document.places.clone());
+        document.places = Places::Converted(Arc::new(Origins::new(origins)), places);
+    }
+    made
+}
+
+struct Writer<'w> {
+    vocabulary: &'w Vocabulary,
+    evaluator: &'w Evaluator<'w>,
+}
+
+impl Writer<'_> {
+    /// What an entry becomes, each with the entry of the innermost list.
+    fn entries(
+        &self,
+        loops: &[Each],
+        entry: Value,
+        of: String,
+    ) -> Result<Vec<(Value, String)>, Vec<Fault>> {
+        let Some((first, rest)) = loops.split_first() else {
+            return Ok(vec![(entry, of)]);
+        };
+        let Each { name, list } = first;
+        let is_taken = ROOTS.iter().any(|(root, _)| root == name);
+        if !is_name(name) || is_taken {
+            let message = format!("an entry of a list cannot be called `{name}`");
+            let help = "a name is letters, digits and `_`, and none that expressions know already";
+            return Err(vec![Fault::new(Code::BadPolicy, message, help)]);
+        }
+        let expression = Expression::compile(list, self.vocabulary)?;
+        // Without a resource there is one entry to look at.
+        let count = match expression.uses.workload {
+            true if self.vocabulary.is_open() && !expression.names_workload() => 1,
+            true => {
+                let message = format!("`{list}` depends on the workload");
+                let help = "`forEach` goes through what the resource and the parameters say";
+                return Err(vec![Fault::new(Code::BadExpression, message, help)]);
+            }
+            false => self.count(&expression).map_err(|fault| vec![fault])?,
+        };
+        let mut made = Vec::new();
+        for index in 0..count {
+            let is_plain = |char: char| char.is_alphanumeric() || "_.[]".contains(char);
+            let with = match list.chars().all(is_plain) {
+                true => format!("{list}[{index}]"),
+                false => format!("({list})[{index}]"),
+            };
+            let rest: Vec<Each> = rest
+                .iter()
+                .map(|each| Each {
+                    name: each.name.clone(),
+                    list: replace(&each.list, name, &with),
+                })
+                .collect();
+            let mut entry = entry.clone();
+            put_in(&mut entry, name, &with);
+            made.extend(self.entries(&rest, entry, with)?);
+            if made.len() > MOST {
+                let message = format!("`{list}` has more than {MOST} entries");
+                let help = "a policy is read by people: make it a smaller one";
+                return Err(vec![Fault::new(Code::TooLong, message, help)]);
+            }
+        }
+        Ok(made)
+    }
+
+    fn count(&self, expression: &Expression) -> Result<usize, Fault> {
+        match self.evaluator.evaluate(expression)? {
+            Outcome::Value(Value::Array(entries)) => Ok(entries.len()),
+            Outcome::Absent => Ok(0),
+            Outcome::Value(_) => {
+                let message = format!("`{}` is no list", expression.text());
+                let help = "`forEach` goes through a list";
+                Err(Fault::new(Code::BadExpression, message, help))
+            }
+        }
+    }
+}
+
+/// Puts an entry in the place of its name: in expressions, and in `${...}` of all other texts.
+fn put_in(entry: &mut Value, name: &str, with: &str) {
+    let Some(entry) = entry.as_object_mut() else {
+        return;
+    };
+    for (key, value) in entry {
+        match (key.as_str(), &mut *value) {
+            ("expression" | "path", Value::String(text)) => *text = replace(text, name, with),
+            ("matchConditions", Value::Array(conditions)) => conditions
+                .iter_mut()
+                .for_each(|condition| put_in(condition, name, with)),
+            ("containers", containers) => put_in(containers, name, with),
+            (_, value) => put_in_texts(value, name, with),
+        }
+    }
+}
+
+fn put_in_texts(value: &mut Value, name: &str, with: &str) {
+    match value {
+        Value::String(text) => *text = replace_within(text, name, with),
+        Value::Array(entries) => entries
+            .iter_mut()
+            .for_each(|entry| put_in_texts(entry, name, with)),
+        Value::Object(map) => map
+            .values_mut()
+            .for_each(|entry| put_in_texts(entry, name, with)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
