@@ -31,6 +31,8 @@ pub struct Options {
     /// Report what was done to each workload for the lock file ([`FileReport::records`](crate::report::FileReport)).
     /// Records that stand in annotations are taken out of these.
     pub lock: bool,
+    /// Injects nothing: what stands in a workload as a policy wants it becomes the policy's own.
+    pub adopt: bool,
     /// `--policy-set`: noted with the policies, and the set of `--prune`.
     pub set: Option<String>,
     /// Which policies of a workload's record are taken out, beside the given ones that no longer apply.
@@ -80,6 +82,7 @@ impl Default for Options {
             marker: true,
             record: false,
             lock: false,
+            adopt: false,
             set: None,
             take_out: TakeOut::Nothing,
             force: false,

@@ -293,6 +293,147 @@ fn a_line_that_is_none_changes_nothing() {
     assert_eq!(place.read("apps/orders.yaml"), before);
 }
 
+/// Two workloads that somebody injected by hand: all that the policy wants, no mark and no lock file.
+fn by_hand() -> Place {
+    let place = applied();
+    fs::remove_file(place.path("podgraft.lock")).expect("it is there");
+    for file in ["apps/orders.yaml", "apps/carts.yaml"] {
+        let text = place.read(file);
+        let mark = "  annotations:\n    podgraft.dev/applied: agent\n";
+        assert!(text.contains(mark), "{text}");
+        place.write(file, text.replace(mark, ""));
+    }
+    place
+}
+
+#[test]
+fn what_somebody_injected_by_hand_is_adopted() {
+    let place = by_hand();
+    place.write("policies/scrape.yaml", policy("scrape", 1));
+    let before = place.read("apps/orders.yaml");
+    let shown = said(&succeeded(&place, &["adopt", "-p", "policies", "apps"]));
+    assert!(
+        shown.contains("deployment orders (apps/orders.yaml:1): adopted by agent ("),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("not injected by scrape: not adopted"),
+        "{shown}"
+    );
+    assert_eq!(place.read("apps/orders.yaml"), before);
+    assert!(!place.path("podgraft.lock").exists());
+    for adopted in ["2 adopted", "2 unchanged"] {
+        let shown = said(&succeeded(
+            &place,
+            &["adopt", "-i", "-p", "policies", "apps"],
+        ));
+        assert!(shown.contains(adopted), "{shown}");
+    }
+    assert!(!place.read("apps/orders.yaml").contains("scrape"));
+    fs::remove_file(place.path("policies/scrape.yaml")).expect("it is there");
+    let check = succeeded(&place, &["check", "-p", "policies", "apps"]);
+    assert!(
+        given(&check).contains("2 injected and up to date"),
+        "{}",
+        given(&check)
+    );
+    place.write("policies/agent.yaml", policy("agent", 2));
+    assert!(apply(&place).contains("init container agent updated"));
+    undone(&place);
+}
+
+#[test]
+fn what_is_not_all_there_is_not_adopted() {
+    let place = by_hand();
+    for file in ["apps/orders.yaml", "apps/carts.yaml"] {
+        let text = place.read(file);
+        place.write(file, text.replace("agent:1", "agent:0"));
+    }
+    let output = place.run(&["adopt", "-i", "-p", "policies", "apps"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(
+        said(&output).contains("nothing to adopt"),
+        "{}",
+        said(&output)
+    );
+    assert!(!place.path("podgraft.lock").exists());
+}
+
+#[test]
+fn a_patch_of_what_it_wrote_itself_is_not_adopted() {
+    let place = applied();
+    undone(&place);
+    place.write(
+        "policies/agent.yaml",
+        "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  inject:
+    podAnnotations: {agent: wanted}
+    patches:
+    - patchType: JSONPatch
+      scope: PodTemplate
+      patch:
+      - {op: test, path: /metadata/labels/app, value: orders}
+      - {op: replace, path: /metadata/labels/app, value: ordering}
+",
+    );
+    let wanted = "  template:\n    metadata:\n      annotations: {agent: wanted}\n";
+    let text = DEPLOYMENT.replace("  template:\n    metadata:\n", wanted);
+    place.write(
+        "apps/orders.yaml",
+        text.replace("app: orders", "app: ordering"),
+    );
+    let output = place.run(&["adopt", "-i", "-p", "policies", "apps/orders.yaml"]);
+    let code = output.status.code();
+    assert!(code == Some(0) || code == Some(2), "{}", said(&output));
+    let before = place.read("apps/orders.yaml");
+    assert!(before.contains("app: ordering"), "{before}");
+}
+
+#[test]
+fn what_somebody_changed_is_a_conflict_that_names_both_ways_out() {
+    let place = applied();
+    let text = place.read("apps/orders.yaml").replace("agent:1", "agent:7");
+    place.write("apps/orders.yaml", text.clone());
+    let output = place.run(&["apply", "-i", "-p", "policies", "apps"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let message = said(&output)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    for part in [
+        "was changed since policy `agent` put it there",
+        "changed here",
+        "policy `agent` wants this",
+        "change it back, or write the same into the policy",
+        "undo --only agent --force",
+    ] {
+        assert!(message.contains(part), "{part}\n{message}");
+    }
+    assert!(!message.contains("changed-since"), "{message}");
+    assert_eq!(place.read("apps/orders.yaml"), text);
+    // The first way out.
+    place.write("apps/orders.yaml", text.replace("agent:7", "agent:1"));
+    apply(&place);
+    // The second.
+    place.write("apps/orders.yaml", text);
+    succeeded(
+        &place,
+        &[
+            "undo",
+            "-i",
+            "--only",
+            "agent",
+            "--force",
+            "apps/orders.yaml",
+        ],
+    );
+    apply(&place);
+    undone(&place);
+}
+
 /// Runs git in the place, and gives what it printed.
 #[track_caller]
 fn git(place: &Place, args: &[&str]) -> String {

@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::diagnostic::Diagnostic;
 use crate::manifest::object::{Found, find_objects};
 use crate::manifest::pod::Workload;
 use crate::plan::recording::{Earlier, Met};
 use crate::plan::{Planned, plan};
-use crate::record::{Effects, Joined, MARKER, Paths, PolicyRecord, Record, VERSION, digest};
-use crate::report::Outcome;
+use crate::record::{
+    Effects, Joined, MARKER, Paths, PolicyRecord, Record, Taken, VERSION, arrange, digest,
+};
+use crate::report::{Outcome, PolicyReport, Skip, list};
 use crate::source::Source;
 use crate::undo::{Recorded, Stripped};
 use crate::yaml::parse::parse;
@@ -20,8 +23,9 @@ use crate::yaml::value::to_value;
 use super::Chunk;
 
 impl<'a> Chunk<'a, '_> {
-    /// Adds a record for each workload that is marked and has none, of the given policies that have nothing to do there.
-    pub(super) fn adopt_marked<'t>(
+    /// Adds a record for each workload that has none, of the given policies that have nothing to do there: `adopt` asks
+    /// all of them, other runs those that the workload is marked with.
+    pub(super) fn adopt_unrecorded<'t>(
         &self,
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
@@ -31,7 +35,8 @@ impl<'a> Chunk<'a, '_> {
         'a: 't,
     {
         let options = self.setting.options;
-        if !options.lock || options.take_out.is_undo() || !self.is_marked() {
+        let may_adopt = options.lock && !options.take_out.is_undo();
+        if !may_adopt || !(options.adopt || self.is_marked()) {
             return;
         }
         for found in found {
@@ -46,34 +51,39 @@ impl<'a> Chunk<'a, '_> {
                 continue;
             };
             let mark = workload.own_annotation(MARKER);
-            let (Some(at), Ok(value)) = (mark, to_value(tree, object.node)) else {
+            if mark.is_none() && !options.adopt {
+                continue;
+            }
+            let Ok(value) = to_value(tree, object.node) else {
                 continue;
             };
             let planned = self.planned(&workload, None);
             let paths = Paths::of(&workload.pod_kind.path);
-            let marked = tree
-                .scalar(at)
-                .unwrap_or_default()
-                .split(',')
-                .map(str::trim);
-            let policies: Vec<PolicyRecord> = marked
-                .filter_map(|policy| adopted(policy, &planned, &paths, &value))
+            let marked: Vec<&str> = mark
+                .and_then(|mark| tree.scalar(mark))
+                .map(|marked| marked.split(',').map(str::trim).collect())
+                .unwrap_or_default();
+            let reports = planned.policies.iter();
+            let policies: Vec<PolicyRecord> = reports
+                .filter(|report| options.adopt || marked.contains(&&*report.policy))
+                .filter_map(|report| adopted(report, &planned, &paths, &value))
                 .collect();
             if policies.is_empty() {
                 continue;
             }
-            let made = [paths.in_object(&["metadata", "annotations"])];
+            let made = mark.map(|_| paths.in_object(&["metadata", "annotations"]));
             recorded.push(Recorded {
                 node: object.node,
-                at,
+                at: mark.unwrap_or(object.node),
                 is_annotated: false,
                 from: None,
+                adopted: policies.iter().map(|own| own.policy.clone()).collect(),
                 record: Record {
                     version: VERSION,
                     pod: paths.template(),
                     policies,
                     marker: Effects {
-                        made: made.into(),
+                        made: made.into_iter().collect(),
                         ..Effects::default()
                     },
                     ..Record::default()
@@ -84,7 +94,8 @@ impl<'a> Chunk<'a, '_> {
         recorded.sort_by_key(|one| tree.span(one.node).start);
     }
 
-    /// Notes in the records what somebody changed to what a given policy wants now. Returns whether there was any.
+    /// Notes in the records what somebody changed to what a given policy wants now, and what `adopt` takes over beside
+    /// what is recorded. Returns whether there was any.
     pub(super) fn adopt_changed(
         &self,
         source: &Source<'_>,
@@ -96,37 +107,16 @@ impl<'a> Chunk<'a, '_> {
             let mut policies = self.setting.policies.iter();
             policies.any(|given| given.identity == policy)
         };
+        let adopts = self.setting.options.adopt;
         let mut changed = stripped.taken.iter().flat_map(|taken| &taken.changed);
-        if !changed.any(|changed| is_given(&changed.policy)) {
+        if !adopts && !changed.any(|changed| is_given(&changed.policy)) {
             return false;
         }
-        let Ok(base_tree) = parse(&stripped.text) else {
-            return false;
-        };
-        let base_source = Source {
-            text: &stripped.text,
-            ..source.clone()
-        };
-        let own = find_objects(tree, self.setting.kinds);
-        let bases = find_objects(&base_tree, self.setting.kinds);
         let mut has_adopted = false;
-        for (one, taken) in recorded.iter_mut().zip(&stripped.taken) {
-            let is_it =
-                |found: &Found| matches!(found, Found::Object(object) if object.node == one.node);
-            let base = own.iter().position(is_it).and_then(|at| bases.get(at));
-            let Some(Found::Object(base)) = base else {
-                continue;
-            };
-            let Some(workload) = self.read_workload(base, &base_tree, &base_source) else {
-                continue;
-            };
-            let earlier = Earlier {
-                record: one.record.clone(),
-                is_annotated: one.is_annotated,
-                current: one.value.clone(),
-                taken: taken.clone(),
-            };
-            let planned = self.planned(&workload, Some(&earlier));
+        self.each_base(source, tree, recorded, stripped, |one, taken, base| {
+            let earlier = earlier(one, taken, None);
+            let planned = self.planned(base, Some(&earlier));
+            let paths = one.record.paths();
             for changed in &taken.changed {
                 let is_met = |(policy, met): &&(String, Met)| {
                     let below = changed.path.strip_prefix(met.path.as_str());
@@ -136,21 +126,95 @@ impl<'a> Chunk<'a, '_> {
                 let Some((_, met)) = planned.met.iter().find(is_met) else {
                     continue;
                 };
-                let paths = one.record.paths();
                 let there = paths.get(&taken.value, &changed.path).map(digest);
                 let policies = &mut one.record.policies;
                 let policy = policies.iter_mut().find(|own| own.policy == changed.policy);
                 has_adopted |= policy.is_some_and(|policy| {
-                    note(
-                        &mut policy.effects,
-                        &changed.path,
-                        met.joined.as_ref(),
-                        there,
-                    )
+                    let (effects, joined) = (&mut policy.effects, met.joined.as_ref());
+                    note(effects, &changed.path, joined, there)
                 });
             }
-        }
+            if !adopts || one.from.is_none() && !one.is_annotated {
+                return;
+            }
+            for report in &planned.policies {
+                if one.record.policy(&report.policy).is_some() {
+                    continue;
+                }
+                let policy = adopted(report, &planned, &paths, &one.value);
+                one.adopted
+                    .extend(policy.as_ref().map(|own| own.policy.clone()));
+                has_adopted |= policy.is_some();
+                one.record.policies.extend(policy);
+            }
+        });
         has_adopted
+    }
+
+    /// Takes the adopted policies off again where they would not put the same there once more: a patch of what it has
+    /// written itself, a text that somebody else had joined. Returns whether there was any.
+    pub(super) fn disown(
+        &self,
+        source: &Source<'_>,
+        tree: &Tree<'_>,
+        recorded: &mut Vec<Recorded>,
+        stripped: &Stripped,
+    ) -> bool {
+        if recorded.iter().all(|one| one.adopted.is_empty()) {
+            return false;
+        }
+        let mut has_disowned = false;
+        self.each_base(source, tree, recorded, stripped, |one, taken, base| {
+            if one.adopted.is_empty() {
+                return;
+            }
+            let earlier = earlier(one, taken, Some(one.adopted.clone()));
+            let planned = self.planned(base, Some(&earlier));
+            let target = planned.draft.value(&planned.draft.root());
+            let is_same = target.is_some_and(|mut target| {
+                arrange(&mut target, &one.value);
+                unmarked(target) == unmarked(one.value.clone())
+            });
+            if !is_same {
+                let policies = &mut one.record.policies;
+                policies.retain(|own| !one.adopted.contains(&own.policy));
+                one.adopted.clear();
+                has_disowned = true;
+            }
+        });
+        recorded.retain(|one| !one.record.policies.is_empty());
+        has_disowned
+    }
+
+    /// Every recorded workload, with what was taken out of it and the workload without.
+    fn each_base(
+        &self,
+        source: &Source<'_>,
+        tree: &Tree<'_>,
+        recorded: &mut [Recorded],
+        stripped: &Stripped,
+        mut ask: impl FnMut(&mut Recorded, &Taken, &Workload<'_>),
+    ) {
+        let Ok(base_tree) = parse(&stripped.text) else {
+            return;
+        };
+        let base_source = Source {
+            text: &stripped.text,
+            ..source.clone()
+        };
+        let own = find_objects(tree, self.setting.kinds);
+        let bases = find_objects(&base_tree, self.setting.kinds);
+        for (one, taken) in recorded.iter_mut().zip(&stripped.taken) {
+            let is_it =
+                |found: &Found| matches!(found, Found::Object(object) if object.node == one.node);
+            let base = own.iter().position(is_it).and_then(|at| bases.get(at));
+            let Some(Found::Object(base)) = base else {
+                continue;
+            };
+            if let Some(base) = self.read_workload(base, &base_tree, &base_source) {
+                ask(one, taken, &base);
+            }
+        }
     }
 
     pub(super) fn planned<'t>(
@@ -168,18 +232,73 @@ impl<'a> Chunk<'a, '_> {
     }
 }
 
+fn earlier(one: &Recorded, taken: &Taken, adopting: Option<Vec<String>>) -> Earlier {
+    Earlier {
+        record: one.record.clone(),
+        is_annotated: one.is_annotated,
+        current: one.value.clone(),
+        taken: taken.clone(),
+        adopting,
+    }
+}
+
+/// An object without the mark that podgraft writes.
+fn unmarked(mut object: Value) -> Value {
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    if let Some(metadata) = metadata
+        && let Some(Value::Object(annotations)) = metadata.get_mut("annotations")
+    {
+        annotations.remove(MARKER);
+        if annotations.is_empty() {
+            metadata.remove("annotations");
+        }
+    }
+    object
+}
+
+/// Why policies are not adopted.
+pub(super) fn not_adopted(planned: Planned<'_>) -> Vec<PolicyReport> {
+    let Planned {
+        policies,
+        diagnostics,
+        ..
+    } = planned;
+    let why = |report: &PolicyReport| match &report.outcome {
+        Outcome::Injected(changes) => Some(format!("{} is not there", list(changes))),
+        Outcome::UpToDate => Some("nothing of it is there, or not by itself".to_owned()),
+        Outcome::Failed => {
+            let is_own = |problem: &&Diagnostic| {
+                problem.is_error() && problem.policy.as_ref() == Some(&report.policy)
+            };
+            let problem = diagnostics.iter().find(is_own);
+            Some(problem.map_or_else(|| "it fails".to_owned(), |own| own.message.clone()))
+        }
+        Outcome::TakenOut(_) | Outcome::Skipped(_) => None,
+    };
+    let outcome = |mut report: PolicyReport| {
+        if let Some(why) = why(&report) {
+            let skip = Skip::because(format!("not adopted: {why}"));
+            report.outcome = Outcome::Skipped(Skip {
+                is_near_miss: true,
+                ..skip
+            });
+        }
+        report
+    };
+    policies.into_iter().map(outcome).collect()
+}
+
 /// What a policy that has nothing to do would have put there, had it been the one.
 fn adopted(
-    policy: &str,
+    report: &PolicyReport,
     planned: &Planned<'_>,
     paths: &Paths,
     value: &Value,
 ) -> Option<PolicyRecord> {
-    let mut reports = planned.policies.iter();
-    let report = reports.find(|report| &*report.policy == policy)?;
     if report.outcome != Outcome::UpToDate {
         return None;
     }
+    let policy = &*report.policy;
     let mut effects = Effects::default();
     for (_, met) in planned.met.iter().filter(|(own, _)| own == policy) {
         match &met.joined {

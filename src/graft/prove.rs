@@ -64,6 +64,7 @@ impl Chunk<'_, '_> {
                     is_annotated: false,
                     from: None,
                     record: record.clone(),
+                    adopted: Vec::new(),
                     value: to_value(&tree, node).ok()?,
                 })
             };

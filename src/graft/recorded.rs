@@ -25,6 +25,7 @@ use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::Chunk;
+use super::adopt::not_adopted;
 use super::check::check;
 use super::record_refusals::{changed_since, explain, without_record};
 use super::refusals::{refuse_pod, untyped};
@@ -129,7 +130,7 @@ impl<'a> Chunk<'a, '_> {
         let Some(mut recorded) = self.read_records(tree, source, &found) else {
             return;
         };
-        self.adopt_marked(tree, source, &found, &mut recorded);
+        self.adopt_unrecorded(tree, source, &found, &mut recorded);
         let strip_all = |chunk: &Self, recorded: &[Recorded]| {
             let (kinds, has_more) = (chunk.setting.kinds, chunk.place.has_more);
             strip(tree, kinds, recorded, has_more, |policy| {
@@ -138,6 +139,12 @@ impl<'a> Chunk<'a, '_> {
         };
         let stripped = strip_all(self, &recorded).and_then(|stripped| {
             match self.adopt_changed(source, tree, &mut recorded, &stripped) {
+                true => strip_all(self, &recorded),
+                false => Ok(stripped),
+            }
+        });
+        let stripped = stripped.and_then(|stripped| {
+            match self.disown(source, tree, &mut recorded, &stripped) {
                 true => strip_all(self, &recorded),
                 false => Ok(stripped),
             }
@@ -281,6 +288,9 @@ impl<'a> Chunk<'a, '_> {
             return Pending::same(workload, Vec::new());
         }
         let mut planned = self.planned(&workload, None);
+        if self.setting.options.adopt {
+            return Pending::same(workload, not_adopted(planned));
+        }
         if let Some(policies) = self.refused_pod(&workload, &planned.policies) {
             return Pending::same(workload, policies);
         }
@@ -336,6 +346,7 @@ impl<'a> Chunk<'a, '_> {
             is_annotated: one.is_annotated,
             current: one.value.clone(),
             taken: taken.clone(),
+            adopting: self.setting.options.adopt.then(|| one.adopted.clone()),
         };
         let mut planned = self.planned(base, Some(&earlier));
         self.add_room(planned.record.as_mut(), pair, &workload, Some(&one.record));
@@ -438,11 +449,15 @@ impl<'a> Chunk<'a, '_> {
             let is_gone = policies.iter().any(|report| {
                 *report.policy == **policy && matches!(report.outcome, Outcome::TakenOut(_))
             });
+            // Then the message about the conflict says it.
+            let has_failed = policies
+                .iter()
+                .any(|report| *report.policy == **policy && report.outcome == Outcome::Failed);
             if is_gone && !self.setting.options.force {
                 self.report
                     .diagnostics
                     .push(changed_since(workload, policy, path));
-            } else if is_given && !is_gone {
+            } else if is_given && !is_gone && !has_failed {
                 let warning = changed_since(workload, policy, path)
                     .with_severity(crate::diagnostic::Severity::Warning);
                 self.report

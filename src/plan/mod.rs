@@ -140,6 +140,9 @@ pub fn foresee(
     run.apply_all(&BTreeMap::new()).planned.companions
 }
 
+/// Why a policy is not adopted beside others.
+const NOT_ADOPTED: &str = "not adopted: not all that it puts here is there";
+
 /// A workload and all policies.
 struct Run<'r, 't> {
     workload: &'r Workload<'t>,
@@ -437,6 +440,13 @@ fn apply<'t>(
     }
     if let Some(skip) = others::left_alone(policy, workload, &planned.draft) {
         return Outcome::Skipped(skip);
+    }
+    let known = subject.earlier;
+    if known.is_some_and(|known| !known.acts(&policy.identity)) {
+        return Outcome::Skipped(Skip {
+            is_near_miss: true,
+            ..Skip::because(NOT_ADOPTED)
+        });
     }
     if let Some(problem) = others::rival(policy, workload, earlier, &planned.policies) {
         return failed(policy, vec![problem], planned);

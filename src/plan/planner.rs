@@ -499,6 +499,21 @@ impl<'c, 't> Planner<'c, 't> {
             )
     }
 
+    /// The policy put it there in an earlier run, and somebody changed it.
+    fn was_changed(&self, there: &Part) -> bool {
+        let (Some(earlier), Some(value)) = (self.earlier, self.draft.value(there)) else {
+            return false;
+        };
+        let paths = earlier.record.paths();
+        let is_it = |path: &str| paths.get(&earlier.taken.value, path) == Some(&value);
+        let holds_it = |path: &str| {
+            let ends = path.match_indices('/').map(|(at, _)| at).skip(1);
+            ends.chain([path.len()]).any(|end| is_it(&path[..end]))
+        };
+        let mut changed = earlier.taken.changed.iter();
+        changed.any(|changed| changed.policy == self.policy.identity && holds_it(&changed.path))
+    }
+
     /// The policy, not among the given ones, whose record says that it put this there.
     fn kept_owner(&self, there: &Part) -> Option<String> {
         let given = self.options.given.as_ref()?;
@@ -528,14 +543,24 @@ impl<'c, 't> Planner<'c, 't> {
         what: impl fmt::Display,
         item: &Item,
     ) -> Box<Diagnostic> {
-        let message = format!(
-            "{what} is already in {} with other content",
-            self.workload.title()
-        );
         let place = match self.draft.origin(there) {
             Some(node) => self.workload.place(node),
             None => self.workload.own_place(),
         };
+        let wants = format!("policy `{}` wants this", self.policy.identity);
+        let wanted = self.policy.text.place(item.at.clone());
+        let title = self.workload.title();
+        if self.was_changed(there) {
+            let policy = &self.policy.identity;
+            let message =
+                format!("{what} of {title} was changed since policy `{policy}` put it there");
+            let problem = Diagnostic::error(Code::Conflict, message).at(place, "changed here");
+            let command = undo_command(policy, &self.workload.source.name, true);
+            return Box::new(problem.at(wanted, wants).help(format!(
+                "change it back, or write the same into the policy; to give the change up: {command}, and apply again"
+            )));
+        }
+        let message = format!("{what} is already in {title} with other content");
         let is_written = self.draft.origin(there).is_some();
         let kept = if is_written {
             None
@@ -568,13 +593,8 @@ impl<'c, 't> Planner<'c, 't> {
                 self.policy.text.name
             ),
         };
-        let wants = format!("policy `{}` wants this", self.policy.identity);
         let problem = Diagnostic::error(Code::Conflict, message).at(place, whose);
-        Box::new(
-            problem
-                .at(self.policy.text.place(item.at.clone()), wants)
-                .help(help),
-        )
+        Box::new(problem.at(wanted, wants).help(help))
     }
 
     pub(super) fn refused(&self, refusal: &Refusal) -> Box<Diagnostic> {

@@ -31,6 +31,16 @@ pub struct Earlier {
     pub current: Value,
     /// The object without, and what puts it back.
     pub taken: Taken,
+    /// Policies of the record that this run adopts. Then nothing else is injected, and the others' items stay.
+    pub adopting: Option<Vec<String>>,
+}
+
+impl Earlier {
+    /// Whether a given policy is asked what it does to the workload.
+    pub fn acts(&self, policy: &str) -> bool {
+        let adopting = self.adopting.as_ref();
+        adopting.is_none_or(|adopted| adopted.iter().any(|own| own == policy))
+    }
 }
 
 /// What the policies of this run do to the workload, as it is noted.
@@ -298,7 +308,8 @@ pub(super) fn turns<'f>(
     let Some(earlier) = earlier else { return turns };
     let mut previous: Option<&str> = None;
     for (policy, redo) in earlier.record.policies.iter().zip(&earlier.taken.redo) {
-        let is_given = policies.iter().any(|given| given.identity == policy.policy);
+        let is_given = policies.iter().any(|given| given.identity == policy.policy)
+            && earlier.acts(&policy.policy);
         if !is_given && !is_dropped(policy, options) {
             let is_it = |turn: &Turn<'_>| previous == Some(name_of(turn, policies));
             let at = turns.iter().position(is_it).map_or(0, |at| at + 1);
@@ -344,8 +355,13 @@ pub(super) fn outcome_since(
         (Some(before), None) => Outcome::TakenOut(taken_out(before, earlier)),
         (None, _) => outcome,
         (Some(before), Some(after)) => match changes(before, after, earlier) {
-            changes if changes.is_empty() => Outcome::UpToDate,
-            changes => Outcome::Injected(changes),
+            changes if !changes.is_empty() => Outcome::Injected(changes),
+            _ if earlier.adopting.is_some() && earlier.acts(identity) => {
+                let adopted = paths_of(&after.effects).into_iter();
+                let words = adopted.map(|(path, _)| Change::Adopted(words_of(&path)));
+                Outcome::Injected(words.collect())
+            }
+            _ => Outcome::UpToDate,
         },
     }
 }

@@ -95,13 +95,15 @@ struct Policy<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-enum Done<'a> {
+pub(super) enum Done<'a> {
     /// It was not there.
     Added(&'a str),
     /// It was there and is another now.
     Changed(&'a str),
     /// It was there, put there by an earlier run, and goes.
     Removed(&'a str),
+    /// It was there as the policy wants it, and is the policy's own from now on.
+    Adopted(&'a str),
     /// An object that comes with it.
     Generated(&'a str),
 }
@@ -213,11 +215,12 @@ fn workload<'a>(one: &'a Reviewed<'a>) -> Workload<'a> {
     }
 }
 
-fn done(change: &Change) -> Done<'_> {
+pub(super) fn done(change: &Change) -> Done<'_> {
     match change {
         Change::Added(what) => Done::Added(what),
         Change::Changed(what) => Done::Changed(what),
         Change::Removed(what) => Done::Removed(what),
+        Change::Adopted(what) => Done::Adopted(what),
         Change::Generated { .. } => Done::Generated(change.what()),
     }
 }

@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
+use super::diff_json::{Done, done};
 use super::head::Head;
 use super::needs::{NeedsData, NeedsOfRun};
 use super::text::{Fate, fate, other_objects};
 use super::view::MetricsEndpoint;
-use super::{Change, Outcome, PolicyReport, ReportedFile, WorkloadReport, shown};
+use super::{Outcome, PolicyReport, ReportedFile, WorkloadReport, shown};
 use crate::diagnostic::{Diagnostic, Severity};
 
 /// Whether the run did what it was asked to do.
@@ -98,15 +99,6 @@ struct Met<'a> {
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-enum Done<'a> {
-    Added(&'a str),
-    Changed(&'a str),
-    Removed(&'a str),
-    Generated(&'a str),
-}
-
-#[derive(Serialize)]
 struct Problem<'a> {
     code: &'static str,
     severity: &'static str,
@@ -158,7 +150,7 @@ fn totals(files: &[ReportedFile<'_>]) -> Totals {
     let with = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count();
     Totals {
         workloads: fates.len(),
-        injected: with(Fate::Injected),
+        injected: with(Fate::Injected) + with(Fate::Adopted),
         taken_out: with(Fate::TakenOut),
         unchanged: with(Fate::Unchanged),
         not_selected: with(Fate::NotSelected),
@@ -202,15 +194,6 @@ fn met(met: &PolicyReport) -> Met<'_> {
     }
 }
 
-fn done(change: &Change) -> Done<'_> {
-    match change {
-        Change::Added(what) => Done::Added(what),
-        Change::Changed(what) => Done::Changed(what),
-        Change::Removed(what) => Done::Removed(what),
-        Change::Generated { what, .. } => Done::Generated(what),
-    }
-}
-
 fn problem(diagnostic: &Diagnostic) -> Problem<'_> {
     let labels = diagnostic.labels.iter().map(|label| Place {
         file: &label.place.source,
@@ -235,6 +218,7 @@ fn problem(diagnostic: &Diagnostic) -> Problem<'_> {
 mod tests {
     use super::*;
     use crate::diagnostic::Code;
+    use crate::report::Change;
     use crate::report::tests::{report_of, workload};
     use crate::source::Source;
 

@@ -186,6 +186,7 @@ fn block(one: &Reviewed<'_>, body: &str) -> String {
                 Change::Added(_) | Change::Generated { .. } => "adds",
                 Change::Changed(_) => "changes",
                 Change::Removed(_) => "takes out",
+                Change::Adopted(_) => "adopts",
             };
             let _ = writeln!(block, "- {verb} {}", code(change.thing()));
         }

@@ -364,6 +364,17 @@ pub struct PolicyReport {
     pub is_older: bool,
 }
 
+impl PolicyReport {
+    /// The policy took over what stood there.
+    pub fn is_adopted(&self) -> bool {
+        let Outcome::Injected(changes) = &self.outcome else {
+            return false;
+        };
+        let mut changes = changes.iter();
+        changes.any(|change| matches!(change, Change::Adopted(_)))
+    }
+}
+
 /// One thing that a policy did to a workload, in words: `volume agent`, `app: appended to env JAVA_TOOL_OPTIONS`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
@@ -373,6 +384,8 @@ pub enum Change {
     Changed(String),
     /// An earlier run had put it there, and it is gone.
     Removed(String),
+    /// It was there as the policy wants it, and is the policy's own now.
+    Adopted(String),
     /// An object beside the workload, which was not there.
     Generated {
         /// `ConfigMap shop/orders-agent`.
@@ -395,6 +408,7 @@ impl Change {
             Change::Added(what)
             | Change::Changed(what)
             | Change::Removed(what)
+            | Change::Adopted(what)
             | Change::Generated { what, .. } => what,
         }
     }
@@ -403,9 +417,10 @@ impl Change {
 /// `volume agent, app: mount /agent`.
 pub(crate) fn list(changes: &[Change]) -> String {
     let words = changes.iter().map(|change| match change {
-        Change::Added(what) | Change::Changed(what) | Change::Generated { what, .. } => {
-            what.clone()
-        }
+        Change::Added(what)
+        | Change::Changed(what)
+        | Change::Adopted(what)
+        | Change::Generated { what, .. } => what.clone(),
         Change::Removed(what) => format!("{what} taken out"),
     });
     words.collect::<Vec<_>>().join(", ")
@@ -438,10 +453,12 @@ fn deeds(changes: &[Change]) -> String {
     });
     let changed = of("change", |change| matches!(change, Change::Changed(_)));
     let removed = of("take out", |change| matches!(change, Change::Removed(_)));
+    let adopted = of("adopt", |change| matches!(change, Change::Adopted(_)));
     added
         .into_iter()
         .chain(changed)
         .chain(removed)
+        .chain(adopted)
         .collect::<Vec<_>>()
         .join(" and ")
 }

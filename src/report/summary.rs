@@ -38,7 +38,7 @@ fn render_workload(file: &str, workload: &WorkloadReport, paint: Paint, summary:
         for change in changes {
             let sign = match change {
                 Change::Added(_) | Change::Generated { .. } => paint.wrap("32", "+"),
-                Change::Changed(_) => paint.wrap("33", "~"),
+                Change::Changed(_) | Change::Adopted(_) => paint.wrap("33", "~"),
                 Change::Removed(_) => paint.wrap("31", "-"),
             };
             let _ = writeln!(summary, "    {sign} {}", one_line(change.what()));

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::needs::NeedsOfRun;
 use super::{
-    Change, FileReport, Outcome, ReportedFile, Skip, WorkloadReport, count, list, list_gone,
-    one_line, shown,
+    Change, FileReport, Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport, count, list,
+    list_gone, one_line, shown,
 };
 
 /// So many different reasons of one policy are spelled out; the others are counted.
@@ -106,8 +106,13 @@ pub fn injected(files: &[ReportedFile<'_>]) -> String {
             };
             let joined = || by().collect::<Vec<_>>().join("; ");
             lines.add(|| {
+                let verb = if is_adopted(workload) {
+                    "adopted"
+                } else {
+                    "injected"
+                };
                 format!(
-                    "{}{}: injected by {}",
+                    "{}{}: {verb} by {}",
                     name(workload),
                     place(files, file, workload),
                     joined()
@@ -300,6 +305,8 @@ pub enum Fate {
     Injected,
     /// Changed, and only by what was taken out.
     TakenOut,
+    /// What was there is a policy's own now.
+    Adopted,
     /// Selected, and everything is there already.
     Unchanged,
     /// A policy wanted it and could not.
@@ -324,12 +331,19 @@ fn unlisted(files: &[ReportedFile<'_>], fate: Fate) -> usize {
         .sum()
 }
 
+/// Whether a policy took over what stood there.
+fn is_adopted(workload: &WorkloadReport) -> bool {
+    workload.policies.iter().any(PolicyReport::is_adopted)
+}
+
 /// What became of a workload.
 pub fn fate(workload: &WorkloadReport) -> Fate {
     let any = |is: fn(&Outcome) -> bool| workload.policies.iter().any(|met| is(&met.outcome));
     let is_only_taken_out = any(|outcome| matches!(outcome, Outcome::TakenOut(_)))
         && !any(|outcome| matches!(outcome, Outcome::Injected(_)));
-    if workload.is_changed() {
+    if is_adopted(workload) {
+        Fate::Adopted
+    } else if workload.is_changed() {
         if is_only_taken_out {
             Fate::TakenOut
         } else {
@@ -387,6 +401,7 @@ pub fn totals(files: &[ReportedFile<'_>], deed: Deed) -> String {
                 "would be taken out"
             },
         ),
+        (Fate::Adopted, "adopted"),
         (Fate::Unchanged, "unchanged"),
         (Fate::NotSelected, "not selected"),
         (Fate::Failed, "left alone"),

@@ -36,6 +36,8 @@ pub struct Recorded {
     pub from: Option<WorkloadKey>,
     /// What it says.
     pub record: Record,
+    /// Of the policies in it, those that this run adopts.
+    pub adopted: Vec<String>,
     /// The object's value.
     pub value: Value,
 }
@@ -93,6 +95,7 @@ pub fn read_record(
         is_annotated: true,
         from: None,
         record,
+        adopted: Vec::new(),
         value,
     }))
 }
@@ -121,6 +124,7 @@ pub fn locked_record(workload: &Workload<'_>, locks: &Locks) -> Option<Recorded>
         is_annotated: false,
         from: Some(from),
         record,
+        adopted: Vec::new(),
         value,
     })
 }

@@ -50,6 +50,16 @@ Examples:
 Reads podgraft.lock, which `apply --in-place` writes, or the annotation podgraft.dev/record of `apply --record`, and gives
 back the bytes that were there before. Exit status: 0 done; 2 refused, failed or nothing to undo (nothing was written).";
 
+const ADOPT_EXAMPLES: &str = "\
+Examples:
+  podgraft adopt -p agents.yaml manifests/
+  podgraft adopt -p agents.yaml --in-place manifests/
+
+For manifests that were injected by hand or by another tool, or whose podgraft.lock was lost. A workload in which a policy
+has nothing left to do is marked and recorded as injected by this policy; nothing else is changed. From then on `apply
+--in-place` keeps it up to date, and `undo` takes it out.
+Exit status: 0 done; 2 refused, failed or nothing to adopt (nothing was written).";
+
 const DIFF_EXAMPLES: &str = "\
 Examples:
   podgraft diff -p agents.yaml manifests/
@@ -101,6 +111,9 @@ pub enum Command {
     /// Take injections out again
     #[command(after_help = UNDO_EXAMPLES)]
     Undo(Undo),
+    /// Take over what stands in the manifests as the policies want it, as if podgraft had put it there
+    #[command(after_help = ADOPT_EXAMPLES)]
+    Adopt(Adopt),
     /// For kustomize and kpt: a ResourceList on stdin, the same with the policies applied on stdout
     #[command(name = "fn", after_help = hosts::FUNCTION_EXAMPLES)]
     Fn(Hosted),
@@ -152,6 +165,17 @@ pub enum DebugFormat {
     Json,
     /// The kubectl debug lines
     Kubectl,
+}
+
+/// `podgraft adopt`.
+#[derive(Debug, Args)]
+pub struct Adopt {
+    /// What is common to the commands that inject.
+    #[command(flatten)]
+    pub run: Run,
+    /// Write it down, in podgraft.lock and as an annotation of the workloads; without it, only say what would be adopted
+    #[arg(short, long, help_heading = "Output")]
+    pub in_place: bool,
 }
 
 /// `podgraft undo`.

@@ -1,5 +1,6 @@
 //! The program: arguments, files, terminal and exit status around the library.
 
+mod adopt;
 mod against;
 mod apply;
 mod args;
@@ -88,6 +89,7 @@ fn main() {
         Command::Diff(args) => review::diff(args),
         Command::Debug(args) => run::debug(args),
         Command::Undo(args) => undo::undo(args),
+        Command::Adopt(args) => adopt::adopt(args),
         Command::Fn(args) => Ok(hosts::function::function(args)),
         Command::PostRender(args) => Ok(hosts::post_render(args)),
         Command::Argocd(command) => Ok(hosts::argocd::argocd(command)),

@@ -161,6 +161,7 @@ fn block(one: &Reviewed<'_>, page: &mut String) {
                 Change::Added(_) | Change::Generated { .. } => ("added", "adds"),
                 Change::Changed(_) => ("changed", "changes"),
                 Change::Removed(_) => ("removed", "takes out"),
+                Change::Adopted(_) => ("changed", "adopts"),
             };
             let what = escape(change.thing());
             let _ = write!(

@@ -1,0 +1,47 @@
+//! `adopt`: what stands in the manifests as the policies want it becomes theirs.
+
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::options::Options;
+use podgraft::report::{Outcome, text};
+
+use crate::args;
+use crate::output::Target;
+use crate::run::{Exit, Purpose, Wish, check_target, conclude, graft_all, refuse};
+use crate::show::Voice;
+
+/// `podgraft adopt`.
+pub fn adopt(args: &args::Adopt) -> Result<Exit, clap::Error> {
+    let target = Target {
+        in_place: true,
+        output_dir: None,
+    };
+    check_target(target, &args.run.paths)?;
+    let wish = Wish {
+        ask: |options: &mut Options| options.adopt = true,
+        ..Wish::of(&Purpose::InPlace)
+    };
+    let mut grafted = graft_all(&args.run, wish)?;
+    let is_refused = grafted.problems.iter().any(Diagnostic::is_error);
+    let is_known = grafted
+        .outcomes()
+        .any(|met| met.is_adopted() || met.outcome == Outcome::UpToDate);
+    if !is_refused && !is_known {
+        let message =
+            "there is nothing to adopt: in no workload stands all that a policy puts there";
+        let problem = Diagnostic::error(Code::NoRecord, message);
+        grafted.problems.push(problem.help(
+            "`podgraft explain` says which policies apply; `podgraft diff` shows what they would add",
+        ));
+    }
+    if args.in_place {
+        return Ok(conclude(grafted, &args.run.output, target));
+    }
+    let voice = Voice::new(&args.run.output);
+    if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
+        return Ok(exit);
+    }
+    voice.show(&grafted.problems);
+    let told = text::render(&grafted.reported());
+    voice.tell(&format!("{told}nothing was written: add --in-place\n"));
+    Ok(Exit::Done)
+}
