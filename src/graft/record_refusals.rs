@@ -26,6 +26,14 @@ pub(super) fn changed_since(workload: &Workload<'_>, policy: &str, path: &str) -
     ))
 }
 
+/// Where an object was changed since its record was written, the record's places in its text may be others.
+pub(super) fn changed_form() -> Diagnostic {
+    let message = "undo gives back every value here and not every byte: somebody changed the object since, and what podgraft noted \
+                   of its text is not found again";
+    Diagnostic::note(Code::InexactUndo, message)
+        .help("the quotes, the order of keys or the place of a comment may be others than before the injection")
+}
+
 pub(super) fn unreadable(why: &Unreadable, place: Place) -> Diagnostic {
     let (message, help) = match why {
         Unreadable::Ambiguous => (

@@ -27,7 +27,7 @@ use crate::yaml::tree::{NodeId, Tree};
 use super::Chunk;
 use super::adopt::not_adopted;
 use super::check::check;
-use super::record_refusals::{changed_since, explain, without_record};
+use super::record_refusals::{changed_form, changed_since, explain, without_record};
 use super::refusals::{refuse_pod, untyped};
 use super::retire::generated;
 
@@ -158,6 +158,10 @@ impl<'a> Chunk<'a, '_> {
                     .push(explain(obstacle, tree, source, &recorded));
             }
         };
+        if stripped.is_inexact {
+            let note = changed_form().at(source.place(0..0), "in this document");
+            self.report.diagnostics.push(note);
+        }
         let Some(original) = self.original(tree, source, &recorded, &stripped) else {
             return;
         };

@@ -41,6 +41,7 @@ enum Step {
     Join {
         path: String,
         joined: Joined,
+        after: Option<String>,
     },
 }
 
@@ -94,10 +95,11 @@ impl Redo {
         });
     }
 
-    pub(super) fn join(&mut self, path: &str, joined: &Joined) {
+    pub(super) fn join(&mut self, path: &str, joined: &Joined, after: Option<String>) {
         self.steps.push(Step::Join {
             path: path.to_owned(),
             joined: joined.clone(),
+            after,
         });
     }
 
@@ -164,7 +166,7 @@ impl Redo {
                     None => drop(paths.insert(value, path, own.clone(), None)),
                 },
                 Step::Remove { path } => drop(paths.remove(value, path)),
-                Step::Join { path, joined } if is_joined(value, path, joined, paths) => {
+                Step::Join { path, joined, .. } if is_joined(value, path, joined, paths) => {
                     twins.insert(
                         path.clone(),
                         Joined {
@@ -173,7 +175,11 @@ impl Redo {
                         },
                     );
                 }
-                Step::Join { path, joined } => joins.extend(join(value, path, joined, paths)),
+                Step::Join {
+                    path,
+                    joined,
+                    after,
+                } => joins.extend(join(value, path, joined, after.as_deref(), paths)),
             }
         }
         let mut effects = effects_of(&before, value, paths, &joins);
@@ -210,7 +216,13 @@ fn is_joined(value: &Value, path: &str, joined: &Joined, paths: &Paths) -> bool 
     text.is_some_and(|text| without(text, joined).is_some())
 }
 
-fn join(value: &mut Value, path: &str, joined: &Joined, paths: &Paths) -> Option<JoinHint> {
+fn join(
+    value: &mut Value,
+    path: &str,
+    joined: &Joined,
+    after: Option<&str>,
+    paths: &Paths,
+) -> Option<JoinHint> {
     let (list, name) = split_last(path);
     let container = list.strip_suffix("/env")?.to_owned();
     let separator = joined.separator.clone().unwrap_or_else(|| " ".to_owned());
@@ -231,7 +243,7 @@ fn join(value: &mut Value, path: &str, joined: &Joined, paths: &Paths) -> Option
             value,
             path,
             json!({"name": name, "value": joined.text}),
-            None,
+            after,
         );
         return Some(hint);
     };

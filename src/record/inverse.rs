@@ -108,10 +108,14 @@ impl Inverse<'_> {
                 self.redo.insert(path, value, now, None);
             }
         }
-        for (path, joined) in &effects.joined {
-            match joined.shared {
-                true => self.redo.join(path, joined),
-                false => self.joined(path, joined),
+        // Variables that are ours go like other items: those behind them first.
+        let (new, others): (Vec<_>, Vec<_>) = effects
+            .joined
+            .iter()
+            .partition(|(_, joined)| joined.new && !joined.shared);
+        for (path, joined) in others {
+            if joined.shared || self.joined(path, joined) {
+                self.redo.join(path, joined, None);
             }
         }
         let mut added: Vec<(&String, &String)> = effects.added.iter().collect();
@@ -120,6 +124,16 @@ impl Inverse<'_> {
         let mut back = Vec::new();
         for (path, now) in added.into_iter().rev() {
             back.extend(self.added(path, now).map(|item| (path, item)));
+        }
+        let mut joins = Vec::new();
+        for (path, joined) in new {
+            let after = self.paths.predecessor(&mut self.taken.value, path);
+            if self.joined(path, joined) {
+                joins.push((path, joined, after));
+            }
+        }
+        for (path, joined, after) in joins.into_iter().rev() {
+            self.redo.join(path, joined, after);
         }
         for (path, (value, after, now)) in back.into_iter().rev() {
             self.redo.insert(path, value, now, after);
@@ -195,20 +209,21 @@ impl Inverse<'_> {
         Some((value, after, now.unwrap_or(digests)))
     }
 
-    fn joined(&mut self, path: &str, joined: &Joined) {
+    /// Whether the text was there and is gone.
+    fn joined(&mut self, path: &str, joined: &Joined) -> bool {
         let (list, name) = split_last(path);
         let Some(variables) = self
             .paths
             .get_mut(&mut self.taken.value, list)
             .and_then(Value::as_array_mut)
         else {
-            return;
+            return false;
         };
-        match unjoin(variables, &name, joined) {
-            Unjoined::Done => self.redo.join(path, joined),
-            Unjoined::Gone => {}
-            Unjoined::Changed => self.note(path),
+        let unjoined = unjoin(variables, &name, joined);
+        if matches!(unjoined, Unjoined::Changed) {
+            self.note(path);
         }
+        matches!(unjoined, Unjoined::Done)
     }
 }
 

@@ -51,6 +51,8 @@ pub struct Stripped {
     pub text: String,
     /// What was taken out of each recorded object, in their order.
     pub taken: Vec<Taken>,
+    /// Somebody changed an object since, so that not everything has the form that it had.
+    pub is_inexact: bool,
 }
 
 /// Why a document cannot be had without what its records say.
@@ -163,20 +165,30 @@ pub fn strip(
     edits.sort_by_key(|edit: &Edit| (edit.at.start, !edit.at.is_empty()));
     let mut text = spliced(tree.text(), &edits)?;
     check(tree, &text, &drafts, (recorded, &taken))?;
+    let mut is_inexact = false;
     if recorded.iter().any(|one| one.record.text.is_some()) {
         let own = objects_of(tree, kinds);
         let records: Vec<(usize, &Record)> = recorded
             .iter()
             .filter_map(|one| Some((own.iter().position(|node| *node == one.node)?, &one.record)))
             .collect();
-        let (mut further, is_as_it_was) =
-            places::edits_of(&text, kinds, &records).map_err(Obstacle::Wrong)?;
+        let places::Further {
+            edits: mut further,
+            is_as_it_was,
+            has_lost,
+        } = places::edits_of(&text, kinds, &records).map_err(Obstacle::Wrong)?;
+        is_inexact = has_lost;
         let was_last = has_more && places::keep_line_end(&text, &mut further);
         let original = spliced(&text, &further)?;
         if !has_same_values(&text, &original) {
             // Beside what somebody changed since, the places are not where they were; and a last line end may be a value's.
             if !is_as_it_was || was_last {
-                return Ok(Stripped { edits, text, taken });
+                return Ok(Stripped {
+                    edits,
+                    text,
+                    taken,
+                    is_inexact: !is_as_it_was,
+                });
             }
             let at = recorded
                 .iter()
@@ -187,7 +199,12 @@ pub fn strip(
         text = original;
         edits = compose(tree.text().len(), &edits, &further);
     }
-    Ok(Stripped { edits, text, taken })
+    Ok(Stripped {
+        edits,
+        text,
+        taken,
+        is_inexact,
+    })
 }
 
 fn spliced(text: &str, edits: &[Edit]) -> Result<String, Obstacle> {

@@ -115,15 +115,24 @@ fn trimmed(line: usize, is: &str, was: &str) -> TextPlace {
     )
 }
 
-/// The edits that the records' places are on a text, and whether every object is as it was when they were noted. Where
-/// somebody changed it since, what cannot be found without doubt is left.
+/// What the records' places come to on a text.
+pub(super) struct Further {
+    /// In order, without overlaps.
+    pub edits: Vec<Edit>,
+    /// Every object is as it was when the places were noted.
+    pub is_as_it_was: bool,
+    /// Some places were left, as somebody changed the object since and they cannot be found without doubt.
+    pub has_lost: bool,
+}
+
+/// What the records' places come to on a text.
 pub(super) fn edits_of(
     text: &str,
     kinds: &PodKinds,
     records: &[(usize, &Record)],
-) -> Result<(Vec<Edit>, bool), String> {
+) -> Result<Further, String> {
     let regions = regions_of(text, kinds)?;
-    let (mut edits, mut are_as_they_were) = (Vec::new(), true);
+    let (mut edits, mut are_as_they_were, mut has_lost) = (Vec::new(), true, false);
     for (at, record) in records {
         let (Some(region), Some(texts)) = (regions.get(*at), &record.text) else {
             continue;
@@ -133,12 +142,17 @@ pub(super) fn edits_of(
             .iter()
             .any(|own| digest_of_bytes(own.as_bytes()) == texts.of);
         are_as_they_were &= is_as_it_was;
+        // Where all texts still stand where they stood, somebody changed something else.
+        let has_text = texts.places.iter().any(|place| !place.2.is_empty());
+        let is_there = |place| offset_of(own, place).is_some();
+        let is_unmoved = is_as_it_was || has_text && texts.places.iter().all(is_there);
         for place in &texts.places {
-            let found = if is_as_it_was {
+            let found = if is_unmoved {
                 offset_of(own, place)
             } else {
                 only_place_of(own, place)
             };
+            has_lost |= found.is_none();
             edits.extend(found.map(|offset| {
                 let start = region.own.start + offset;
                 Edit {
@@ -150,7 +164,11 @@ pub(super) fn edits_of(
     }
     edits.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
     edits.dedup_by(|next, before| next.at.start < before.at.end);
-    Ok((edits, are_as_they_were))
+    Ok(Further {
+        edits,
+        is_as_it_was: are_as_they_were,
+        has_lost,
+    })
 }
 
 /// Makes edits that take a text's last line end leave it. Whether there are any.
