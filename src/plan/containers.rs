@@ -339,7 +339,8 @@ impl<'t> Planner<'_, 't> {
 
 impl Planner<'_, '_> {
     /// Whether a default of a container would go against what is stated beside it: the pod's own field of that name, which
-    /// the container's would override, or rights that `allowPrivilegeEscalation: false` does not go with.
+    /// the container's would override, a user that `runAsNonRoot` does not go with, or rights that
+    /// `allowPrivilegeEscalation: false` does not go with.
     fn is_decided_elsewhere(&self, part: Option<&Part>, path: &[String], value: &Value) -> bool {
         let [first, field, rest @ ..] = path else {
             return false;
@@ -365,6 +366,14 @@ impl Planner<'_, '_> {
             && pod.is_some_and(|pod| self.draft.get(&pod, field).is_some())
         {
             return true;
+        }
+        // A kubelet does not start root where `runAsNonRoot` is true.
+        if field == "runAsNonRoot" && *value == Value::Bool(true) {
+            let own = part.and_then(|part| self.draft.get(part, first));
+            let of_pod = self.draft.get(&self.pod_spec_part(), first);
+            let mut users = [own, of_pod].into_iter().flatten();
+            let user = users.find_map(|context| self.draft.text_at(&context, "runAsUser"));
+            return user.as_deref() == Some("0");
         }
         if field != "allowPrivilegeEscalation" || *value != Value::Bool(false) {
             return false;

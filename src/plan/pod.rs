@@ -283,12 +283,18 @@ impl<'t> Planner<'_, 't> {
         let mut missing = Vec::new();
         let part = self.draft.get(&self.pod_spec_part(), "securityContext");
         let is_windows = self.is_for_windows();
+        let user = part
+            .as_ref()
+            .and_then(|part| self.draft.text_at(part, "runAsUser"));
+        let is_root = user.as_deref() == Some("0");
         leaves(&item.value, &mut Vec::new(), &mut |path, value| {
             let is_for_linux = path.first().is_some_and(|field| {
                 LINUX_ONLY.contains(&field.as_str()) || LINUX_ONLY_OF_PODS.contains(&field.as_str())
             });
             if part.as_ref().is_none_or(|part| self.is_open(part, path))
                 && !(is_windows && is_for_linux)
+                // A kubelet does not start root there.
+                && !(is_root && path == ["runAsNonRoot"] && *value == Value::Bool(true))
             {
                 missing.push((path.to_vec(), value.clone()));
             }
