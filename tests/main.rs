@@ -45,3 +45,4 @@ mod ways;
 mod worlds;
 mod yaml_files;
 mod yaml_tree;
+mod years;
