@@ -9,6 +9,7 @@ mod companions;
 mod detail;
 mod left_alone;
 mod lint;
+mod loose_mounts;
 mod orphans;
 mod outlined;
 pub mod passing;

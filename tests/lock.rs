@@ -434,6 +434,54 @@ fn what_somebody_changed_is_a_conflict_that_names_both_ways_out() {
     undone(&place);
 }
 
+#[test]
+fn a_volume_stays_as_long_as_another_policy_mounts_it() {
+    let place = Place::new();
+    place.write("apps/orders.yaml", DEPLOYMENT);
+    let policy = |name: &str, inject: &str| {
+        format!(
+            "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {{name: {name}}}\nspec: {{inject: {inject}}}\n"
+        )
+    };
+    let volume = "{volumes: [{name: v, emptyDir: {}}]}";
+    place.write("policies/a.yaml", policy("a", volume));
+    let mount = "{volumeMounts: [{name: v, mountPath: /v}]}";
+    place.write("policies/b.yaml", policy("b", mount));
+    apply(&place);
+    let before = place.read("apps/orders.yaml");
+    for args in [
+        &["undo", "-i", "--only", "a", "apps"][..],
+        &[
+            "apply",
+            "-i",
+            "-p",
+            "policies/b.yaml",
+            "--prune",
+            "--policy-set",
+            "s",
+            "apps",
+        ],
+    ] {
+        if args[0] == "apply" {
+            let set = ["apply", "-i", "-p", "policies", "--policy-set", "s", "apps"];
+            succeeded(&place, &set);
+        }
+        let output = place.run(args);
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains("invalid"), "{}", said(&output));
+        assert_eq!(place.read("apps/orders.yaml"), before);
+    }
+    let named = said(&place.run(&["undo", "-i", "--only", "a", "apps"]));
+    let named = named.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        named.contains("app: mount /v of policy `b` needs the volume `v` of Deployment orders"),
+        "{named}"
+    );
+    let both = ["undo", "-i", "--only", "a", "--only", "b", "apps"];
+    succeeded(&place, &both);
+    assert_eq!(place.read("apps/orders.yaml"), DEPLOYMENT);
+}
+
 /// Runs git in the place, and gives what it printed.
 #[track_caller]
 fn git(place: &Place, args: &[&str]) -> String {

@@ -27,6 +27,7 @@ use crate::yaml::tree::{NodeId, Tree};
 use super::Chunk;
 use super::adopt::not_adopted;
 use super::check::check;
+use super::loose_mounts::loose_mounts;
 use super::record_refusals::{changed_form, changed_since, explain, without_record};
 use super::refusals::{refuse_pod, untyped};
 use super::retire::generated;
@@ -377,6 +378,9 @@ impl<'a> Chunk<'a, '_> {
             return Pending::same(workload, planned.policies);
         };
         let current = one.value.clone();
+        let force = self.setting.options.force;
+        let loose = loose_mounts(&workload, &current, &target, &one.record, force);
+        self.report.diagnostics.extend(loose);
         let wanted = if planned.record.is_none() && !planned.draft.is_changed() {
             Wanted::Base { current, target }
         } else {

@@ -1,0 +1,106 @@
+//! Mounts that would lose their volume: it goes with a policy that is taken out, and something that stays mounts it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::manifest::pod::Workload;
+use crate::record::Record;
+use crate::record::words::words_of;
+
+/// An error for each mount that has a volume now and would have none; a warning with `--force`.
+pub(super) fn loose_mounts(
+    workload: &Workload<'_>,
+    current: &Value,
+    target: &Value,
+    record: &Record,
+    force: bool,
+) -> Vec<Diagnostic> {
+    let path = &workload.pod_kind.path;
+    let volumes = items(spec_of(target, path), "volumes");
+    let stays = |volume: &Value| volumes.iter().any(|own| own["name"] == volume["name"]);
+    if items(spec_of(current, path), "volumes").iter().all(stays) {
+        return Vec::new();
+    }
+    let before = mounts_of(current, path);
+    let has_volume = |path: &String| before.get(path).is_some_and(|mount| mount.has_volume);
+    let after = mounts_of(target, path).into_iter();
+    let loose = after.filter(|(path, mount)| !mount.has_volume && has_volume(path));
+    let problem = |(path, mount): (String, Mount)| {
+        let volume = mount.volume;
+        let mut policies = record.policies.iter();
+        let owner = policies.find(|policy| policy.effects.added.contains_key(&path));
+        let whose = owner.map_or(String::new(), |policy| {
+            format!(" of policy `{}`", policy.policy)
+        });
+        let message = format!(
+            "{}{whose} needs the volume `{volume}` of {}, which would be taken out",
+            words_of(&path),
+            workload.title()
+        );
+        let help = match owner {
+            Some(owner) => format!(
+                "take `{}` out, too, or let it bring the volume itself",
+                owner.policy
+            ),
+            None => "take the mount out, or add a volume of this name".to_owned(),
+        };
+        let severity = if force {
+            Severity::Warning
+        } else {
+            Severity::Error
+        };
+        let problem = Diagnostic::error(Code::Invalid, message).with_severity(severity);
+        problem.at(workload.own_place(), "this workload").help(help)
+    };
+    loose.map(problem).collect()
+}
+
+struct Mount {
+    volume: String,
+    has_volume: bool,
+}
+
+/// The mounts and devices of a pod, by their paths.
+fn mounts_of(object: &Value, template: &[String]) -> BTreeMap<String, Mount> {
+    let spec = spec_of(object, template);
+    let mut found = BTreeMap::new();
+    for list in ["containers", "initContainers"] {
+        for container in items(spec, list) {
+            let name = container["name"].as_str().unwrap_or_default();
+            for (mounts, key) in [
+                ("volumeMounts", "mountPath"),
+                ("volumeDevices", "devicePath"),
+            ] {
+                for mount in items(Some(container), mounts) {
+                    let (Some(volume), Some(at)) = (mount["name"].as_str(), mount[key].as_str())
+                    else {
+                        continue;
+                    };
+                    let at = at.replace('~', "~0").replace('/', "~1");
+                    let path = format!("pod/spec/{list}/{name}/{mounts}/{at}");
+                    let mut volumes = items(spec, "volumes").iter();
+                    let mount = Mount {
+                        volume: volume.to_owned(),
+                        has_volume: volumes.any(|own| own["name"] == volume),
+                    };
+                    found.insert(path, mount);
+                }
+            }
+        }
+    }
+    found
+}
+
+fn spec_of<'v>(object: &'v Value, template: &[String]) -> Option<&'v Value> {
+    let mut keys = template.iter().map(String::as_str).chain(["spec"]);
+    keys.try_fold(object, |value, key| value.get(key))
+}
+
+fn items<'v>(value: Option<&'v Value>, list: &str) -> &'v [Value] {
+    let items = value
+        .and_then(|value| value.get(list))
+        .and_then(Value::as_array);
+    items.map_or(&[], Vec::as_slice)
+}
