@@ -1,7 +1,7 @@
 //! Policy files to policies: every document of every file, parameters assigned, sorted by weight.
 
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::fn_addr_eq;
 use std::sync::Arc;
 
@@ -170,6 +170,9 @@ fn read_each(
         policies.extend(joined);
         problems.extend(found);
     }
+    if !problems.iter().any(Diagnostic::is_error) {
+        problems.extend(check_strays(&trees, &sources, policies));
+    }
     for policy in policies.iter_mut() {
         policy.renamed_from = renamed.get(&policy.identity).cloned();
     }
@@ -296,7 +299,8 @@ fn sources_in(tree: &Tree<'_>) -> Vec<Kind> {
     let source = |root: NodeId| {
         let source = find(tree, root, &Path::of(&["spec", "source"]));
         let is_policy = word(tree, root, "kind") == format::FORMATS[0].kind;
-        (is_policy && source.key.is_some()).then(|| kind_of(tree, tree.follow(source.value)))
+        let kind = kind_of(tree, tree.follow(source.value));
+        (is_policy && source.key.is_some() && !kind.1.is_empty()).then_some(kind)
     };
     roots.filter_map(source).collect()
 }
@@ -486,13 +490,14 @@ fn find_policies<'t>(
     problems: &mut Vec<Diagnostic>,
 ) {
     let before = found.len() + problems.len();
+    let has_strays = !strays(file, tree, sources).is_empty();
     for root in tree.roots().iter().flat_map(|&root| objects(tree, root)) {
         match read_object(file, tree, root, sources) {
             Ok(policy) => found.extend(policy),
             Err(problem) => problems.push(*problem),
         }
     }
-    if found.len() + problems.len() == before {
+    if found.len() + problems.len() == before && !has_strays {
         let message = format!("`{}` has no policy", file.name);
         let help = format!("the kinds of policy are {}", format::understood());
         problems.push(
@@ -501,6 +506,60 @@ fn find_policies<'t>(
                 .help(help),
         );
     }
+}
+
+/// Custom resources that no policy is for: of a group that is none of Kubernetes' own.
+fn strays(file: &PolicyText, tree: &Tree<'_>, sources: &[Kind]) -> Vec<(Kind, Place)> {
+    let mut strays = Vec::new();
+    for root in tree.roots().iter().flat_map(|&root| objects(tree, root)) {
+        let kind = kind_of(tree, root);
+        let is_custom = kind.0.contains('.') && !kind.0.ends_with(".k8s.io");
+        let is_known = sources.contains(&kind)
+            || kind.0 == OWN_GROUP
+            || format::find(word(tree, root, "apiVersion"), &kind.1).is_some();
+        if is_custom && !is_known && !kind.1.is_empty() {
+            let at = find(tree, root, &Path::of(&["kind"])).value;
+            strays.push((kind, file.place(tree.span(at))));
+        }
+    }
+    strays
+}
+
+/// The group of our own kinds.
+const OWN_GROUP: &str = "podgraft.dev";
+
+/// Resources among the policies that are nothing to any of them, which would be passed over without a word.
+fn check_strays(
+    trees: &[(&Arc<PolicyText>, Tree<'_>)],
+    sources: &[Kind],
+    policies: &[Policy],
+) -> Vec<Diagnostic> {
+    let strays = trees
+        .iter()
+        .flat_map(|(file, tree)| strays(file, tree, sources));
+    let is_looked_up = |kind: &Kind| policies.iter().any(|policy| policy.looks_up.contains(kind));
+    let of_given = sources
+        .iter()
+        .map(|(group, kind)| format!(", `{group}/* {kind}`"));
+    let of_given: BTreeSet<String> = of_given.collect();
+    let known = format::understood();
+    let others = of_given
+        .iter()
+        .filter(|one| !known.contains(one.trim_start_matches(", ")));
+    let known: String = std::iter::once(known.clone())
+        .chain(others.cloned())
+        .collect();
+    let problem = |((group, kind), place): (Kind, Place)| {
+        let message = format!("no policy is for the `{kind}` of `{group}`");
+        let help = format!("a policy with `source` makes a kind known; these are: {known}");
+        Diagnostic::error(Code::BadPolicy, message)
+            .at(place, "here")
+            .help(help)
+    };
+    strays
+        .filter(|(kind, _)| !is_looked_up(kind))
+        .map(problem)
+        .collect()
 }
 
 /// A document's objects: the items of a `List` (or `RookoutList`), or itself.

@@ -3,10 +3,14 @@
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
+use crate::policy::builtin::{for_resources, kinds_of_resources};
 use crate::policy::native::checks::NOT_IN_POD_SPEC;
+use crate::policy::native::source::with_metadata;
 use crate::policy::stored::{
     CONFIG, Definitions, FUNCTION, INJECTION_POLICY, INSTRUMENTATION, POLICY_TEST,
 };
+use crate::yaml::parse::parse;
+use crate::yaml::value::to_value;
 
 /// Where a definition stands.
 const DEFINITIONS: &str = "#/definitions/";
@@ -72,6 +76,21 @@ pub fn find(kind: &str) -> Option<&'static Published> {
     KINDS
         .iter()
         .find(|published| published.kind.eq_ignore_ascii_case(kind))
+}
+
+/// The schema of the resources that a built-in policy is for, by their kind in any case of letters.
+pub fn of_resources(kind: &str) -> Option<Value> {
+    let mut kinds = kinds_of_resources();
+    let (group, kind) = kinds.find(|(_, own)| own.eq_ignore_ascii_case(kind))?;
+    let tree = parse(for_resources(group, kind)?.text).ok()?;
+    let policy = to_value(&tree, *tree.roots().first()?).ok()?;
+    let mut schema = with_metadata(policy.pointer("/spec/source/schema/openAPIV3Schema")?);
+    close(&mut schema);
+    schema["properties"]["apiVersion"] = json!({"type": "string", "pattern": format!("^{group}/")});
+    schema["properties"]["kind"] = json!({"const": kind});
+    schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+    schema["title"] = json!(kind);
+    Some(schema)
 }
 
 /// The first definition with all others of its file, as draft-07.

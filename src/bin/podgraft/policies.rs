@@ -77,6 +77,7 @@ fn load_as(args: &args::Policies, inputs: &[InputText<'_>], reading: Reading) ->
         .map(|file: &PolicyFile| Arc::clone(&file.name))
         .collect();
     let (settings, strays) = settings(args, of_uses, &files);
+    let is_looking = reading.params_stay_open;
     let (policies, diagnostics) = read_as(files.clone(), &settings, reading);
     // A broken file hides its parameters: a setting for one of them is not a second mistake.
     if !diagnostics.iter().any(Diagnostic::is_error) && problems.is_empty() {
@@ -90,7 +91,11 @@ fn load_as(args: &args::Policies, inputs: &[InputText<'_>], reading: Reading) ->
         .map(|policy| policy.with_image_mirrors(&mirrors))
         .collect();
     if policies.is_empty() && !problems.iter().any(Diagnostic::is_error) {
-        problems.push(no_policy(&names));
+        match declared(&files).first() {
+            Some(_) if is_looking => {}
+            Some(policy) => problems.push(no_resource(&policy.identity)),
+            None => problems.push(no_policy(&names)),
+        }
     }
     let given = policies
         .iter()
@@ -260,6 +265,13 @@ fn no_policy(names: &[Arc<str>]) -> Diagnostic {
     };
     Diagnostic::error(Code::BadPolicy, message)
         .help("a policy is an object such as `apiVersion: podgraft.dev/v1alpha1`, `kind: InjectionPolicy`")
+}
+
+/// A policy for resources does nothing without one.
+fn no_resource(policy: &str) -> Diagnostic {
+    let message = format!("no resource is given that the policy `{policy}` is for");
+    Diagnostic::error(Code::BadPolicy, message)
+        .help("give the resource with `-p`, too; `podgraft policy show` says of which kind it is")
 }
 
 /// Nothing in a folder may be a policy.

@@ -2,9 +2,10 @@
 
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::edit::emit::document;
+use podgraft::policy::builtin::kinds_of_resources;
 use podgraft::policy::schema::{did_you_mean, nearest};
 use podgraft::publish::crd::{Scope, definition};
-use podgraft::publish::schema::{KINDS, find};
+use podgraft::publish::schema::{KINDS, find, of_resources};
 
 use crate::args::tools::CrdScope;
 use crate::pages::give;
@@ -13,15 +14,19 @@ use crate::run::Exit;
 /// `podgraft policy schema [KIND]`.
 pub fn schema(kind: &str) -> Exit {
     let printed = |schema| format!("{schema:#}\n").into_bytes();
-    give(
-        find(kind)
-            .map(|published| printed(published.schema()))
-            .ok_or_else(|| unknown(kind)),
-    )
+    let schema = find(kind).map(|published| published.schema());
+    let schema = schema.or_else(|| of_resources(kind));
+    give(schema.map(printed).ok_or_else(|| unknown(kind)))
 }
 
 fn unknown(kind: &str) -> Diagnostic {
-    let kinds = || KINDS.iter().map(|published| published.kind);
+    let of_resources = || kinds_of_resources().map(|(_, kind)| kind);
+    let kinds = || {
+        KINDS
+            .iter()
+            .map(|published| published.kind)
+            .chain(of_resources())
+    };
     let help = match nearest(kind, kinds()) {
         Some(near) => did_you_mean(near),
         None => format!("the kinds are {}", kinds().collect::<Vec<_>>().join(", ")),

@@ -224,7 +224,7 @@ fn read_path(text: &str) -> Path {
 }
 
 /// What every object has beside what its schema states.
-fn with_metadata(schema: &Value) -> Value {
+pub fn with_metadata(schema: &Value) -> Value {
     let mut schema = schema.clone();
     let properties = schema
         .as_object_mut()
