@@ -6,6 +6,7 @@
 
 mod check;
 mod cost;
+mod formats;
 mod kubernetes;
 mod library;
 mod lookups;
@@ -345,7 +346,10 @@ impl<'e> Evaluator<'e> {
         let mut outcome = to_json(&value, &mut left).map_err(|why| failed(expression, &why))?;
         if let Outcome::Value(value @ (Value::Object(_) | Value::Array(_))) = &mut outcome {
             let written = self.variables.iter().filter_map(|one| one.body.written());
-            order::arrange(value, &written.collect::<Vec<_>>());
+            let written: Vec<&Value> = written.collect();
+            if !written.is_empty() {
+                order::arrange(value, &written);
+            }
         }
         Ok(outcome)
     }

@@ -571,8 +571,9 @@ pub fn page() -> String {
     }
     page.push_str(
         "\n## Bounds\n\n`orValue`, `or`, `&&`, `||` and `?:` evaluate only what they need. An expression has at most 16,384 \
-        characters, a list that\nis walked at most 1,024 entries, lists are walked within lists two deep, and all expressions of \
-        a policy over one container take\nat most two million steps, about a second: an expression always ends.\n",
+        characters, a list that\nis walked at most 1,024 entries, lists are walked within lists two deep (a list that the policy \
+        writes out, or makes of its own text, aside),\nand all expressions of a policy over one container take at most two \
+        million steps, about a second: an expression always ends.\n",
     );
     page
 }

@@ -114,6 +114,8 @@ pub struct Uses {
     pub container: bool,
     /// `ref`.
     pub reference: bool,
+    /// Something that is not the policy's own text: a parameter, the resource, the workload.
+    pub outside: bool,
 }
 
 impl Uses {
@@ -123,6 +125,7 @@ impl Uses {
             workload: self.workload || other.workload,
             container: self.container || other.container,
             reference: self.reference || other.reference,
+            outside: self.outside || other.outside,
         }
     }
 }
@@ -235,6 +238,15 @@ impl Vocabulary {
 
     /// What naming a root, or one of its fields, uses.
     pub fn uses(&self, root: &str, field: Option<&str>) -> Uses {
+        let outside = root != "variables" && !TYPES.contains(&root);
+        let uses = self.uses_of(root, field);
+        Uses {
+            outside: uses.outside || outside,
+            ..uses
+        }
+    }
+
+    fn uses_of(&self, root: &str, field: Option<&str>) -> Uses {
         match (root, field) {
             ("params", Some(field)) => Uses {
                 workload: self.open.contains(field),

@@ -299,7 +299,24 @@ impl<'c> Check<'c> {
         });
     }
 
+    /// Whether a list stands in the policy: written out, or made of the policy's own text.
+    fn is_own(&self, list: &IdedExpr) -> bool {
+        match &list.expr {
+            Expr::List(_) | Expr::Literal(_) | Expr::Map(_) => true,
+            Expr::Select(select) if free_name(&select.operand) == Some("variables") => {
+                let uses = self.vocabulary.uses("variables", Some(&select.field));
+                !self.is_bound("variables") && !uses.outside
+            }
+            Expr::Comprehension(walk) => self.is_own(&walk.iter_range),
+            Expr::Call(call) if call.func_name == "split" => {
+                call.target.as_ref().is_some_and(|text| self.is_own(text))
+            }
+            _ => false,
+        }
+    }
+
     fn comprehension(&mut self, walk: &mut ComprehensionExpr) {
+        let is_own = self.is_own(&walk.iter_range);
         self.expression(&mut walk.iter_range);
         self.expression(&mut walk.accu_init);
         let before = self.bound.len();
@@ -307,7 +324,8 @@ impl<'c> Check<'c> {
             .extend([walk.iter_var.clone(), walk.accu_var.clone()]);
         self.bound.extend(walk.iter_var2.clone());
         let is_binding = is_binding(walk);
-        self.walks += usize::from(!is_binding);
+        let is_walk = !is_binding && !is_own;
+        self.walks += usize::from(is_walk);
         if self.walks == MAX_WALKS + 1 {
             let help = "take the inner one out into `variables`";
             let message =
@@ -318,7 +336,7 @@ impl<'c> Check<'c> {
         for part in [&mut walk.loop_cond, &mut walk.loop_step, &mut walk.result] {
             self.expression(part);
         }
-        self.walks -= usize::from(!is_binding);
+        self.walks -= usize::from(is_walk);
         self.bound.truncate(before);
         if is_binding {
             return;

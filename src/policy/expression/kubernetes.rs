@@ -44,7 +44,8 @@ pub(super) fn nodes_of(function: &str) -> i64 {
 }
 
 /// The words that begin the names of functions.
-pub(super) const NAMESPACES: [&str; 6] = ["optional", "sets", "json", "yaml", "base64", "ip"];
+pub(super) const NAMESPACES: [&str; 7] =
+    ["optional", "sets", "json", "yaml", "base64", "ip", "format"];
 
 fn failed(function: &str, why: impl Into<String>) -> ExecutionError {
     ExecutionError::function_error(function, why.into())

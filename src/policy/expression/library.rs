@@ -8,6 +8,7 @@ use cel::{Env, ExecutionError, Value as Cel};
 use std::sync::{Arc, LazyLock};
 
 use super::cost::{spend, spend_on, spend_on_text};
+use super::formats;
 use super::kubernetes;
 use super::lookups::{self, Wanted};
 use super::macros;
@@ -55,6 +56,7 @@ pub(super) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
         .and_then(|()| add_functions(&mut env))
         .and_then(|()| kubernetes::add(&mut env))
         .and_then(|()| values::add(&mut env))
+        .and_then(|()| formats::add(&mut env))
         .and_then(|()| macros::add(&mut env));
     added.expect("no function of ours is one of the crate's");
     Arc::new(env)

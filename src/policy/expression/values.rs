@@ -57,8 +57,15 @@ macro_rules! opaque {
     };
 }
 
-fn failed(function: &str, why: &str) -> ExecutionError {
+pub(super) use opaque;
+
+pub(super) fn failed(function: &str, why: &str) -> ExecutionError {
     ExecutionError::function_error(function, why)
+}
+
+/// Whether a text is an absolute URI or path.
+pub(super) fn is_url(text: &str) -> bool {
+    Url::read(text).is_some()
 }
 
 /// Adds a function that reads a text, and one that says whether a text can be read.

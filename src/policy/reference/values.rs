@@ -264,4 +264,19 @@ pub const FUNCTIONS: &[Function] = &[
         "url('https://example.com/?x=1&x=2').getQuery().x",
         "[\"1\",\"2\"]",
     ),
+    of(
+        "format.named",
+        "format.named(name)",
+        "A format of Kubernetes, an optional: `dns1123Label`, `dns1123Subdomain`, `dns1035Label`, each also with `Prefix`, \
+         `qualifiedName`, `labelValue`, `uri`, `uuid`, `byte`, `date`, `datetime`",
+        "format.named('dns1123Label').hasValue()",
+        "true",
+    ),
+    of(
+        "validate",
+        "format.validate(text)",
+        "An optional: what is wrong with a text, a list; nothing where it has the format",
+        "format.named('date').value().validate('2026-01-31').hasValue()",
+        "false",
+    ),
 ];

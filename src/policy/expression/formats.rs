@@ -1,0 +1,204 @@
+//! `format.named` of Kubernetes' CEL libraries: the rules that names, labels and the like have to keep.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cel::common::types::{CelOptional, STRING_TYPE, Type};
+use cel::common::value::{CowVal, StaticVal, Val};
+use cel::{DeclarationError, Env, ExecutionError, Value as Cel};
+use std::any::Any;
+use std::sync::{Arc, LazyLock};
+
+use super::cost::spend_on_text;
+use super::library::{Args, text_arg};
+use super::values::{failed, is_url, opaque};
+use crate::policy::names::{
+    Rule, check_dns_label, check_dns_subdomain, check_label_key, check_label_value,
+};
+
+type Check = fn(&str) -> Rule;
+
+/// The names that Kubernetes has.
+const FORMATS: [(&str, Check); 13] = [
+    ("dns1123Label", check_dns_label),
+    ("dns1123Subdomain", check_dns_subdomain),
+    ("dns1035Label", check_dns1035_label),
+    ("qualifiedName", check_label_key),
+    ("dns1123LabelPrefix", |text| check_dns_label(&masked(text))),
+    ("dns1123SubdomainPrefix", |text| {
+        check_dns_subdomain(&masked(text))
+    }),
+    ("dns1035LabelPrefix", |text| {
+        check_dns1035_label(&masked(text))
+    }),
+    ("labelValue", check_label_value),
+    ("uri", |text| {
+        held(is_url(text), "must be an absolute URI or path")
+    }),
+    ("uuid", |text| {
+        held(is_uuid(text), "must be a UUID in small letters")
+    }),
+    ("byte", |text| {
+        held(STANDARD.decode(text).is_ok(), "must be base64")
+    }),
+    ("date", |text| {
+        held(is_date(text), "must be a date such as 2026-01-31")
+    }),
+    ("datetime", |text| {
+        held(
+            is_datetime(text),
+            "must be a time such as 2026-01-31T12:00:00Z",
+        )
+    }),
+];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Format(&'static str);
+
+opaque!(Format, FORMAT, "kubernetes.NamedFormat");
+
+/// Adds the two functions.
+pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
+    let text = || vec![STRING_TYPE];
+    env.add_overload("format.named", "podgraft_format_named", text(), |args| {
+        let name = text_arg(&args, 0)?;
+        let found = FORMATS.iter().find(|(own, _)| *own == name);
+        Ok(CowVal::owned(match found {
+            Some((name, _)) => CelOptional::of(Box::new(Format(name))),
+            None => CelOptional::none(),
+        }))
+    })?;
+    env.add_member_overload(
+        "validate",
+        "podgraft_validate",
+        Format::kind(),
+        text(),
+        |args| {
+            let Format(name) = Format::arg(&args, 0)?;
+            let text = text_arg(&args, 1)?;
+            spend_on_text(&text)?;
+            let check = FORMATS.iter().find(|(own, _)| *own == name);
+            let broken = check.and_then(|(_, check)| check(&text).err());
+            Ok(CowVal::owned(match broken {
+                Some(why) => {
+                    let reasons = Cel::List(Arc::new(vec![Cel::String(Arc::new(why.to_owned()))]));
+                    let reasons: Box<dyn Val> = reasons.try_into()?;
+                    CelOptional::of(reasons)
+                }
+                None => CelOptional::none(),
+            }))
+        },
+    )
+}
+
+fn held(holds: bool, rule: &'static str) -> Rule {
+    if holds { Ok(()) } else { Err(rule) }
+}
+
+/// What a name is generated from may end in a `-`.
+fn masked(text: &str) -> String {
+    match text.strip_suffix('-') {
+        Some(rest) if !rest.is_empty() => format!("{rest}a"),
+        Some(_) | None => text.to_owned(),
+    }
+}
+
+fn check_dns1035_label(text: &str) -> Rule {
+    check_dns_label(text)?;
+    held(
+        text.starts_with(|char: char| char.is_ascii_lowercase()),
+        "must begin with a lower-case letter",
+    )
+}
+
+fn is_uuid(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12])
+        && parts.iter().all(|part| part.bytes().all(is_hex))
+}
+
+/// Numbers of so many digits with separators between them.
+fn numbers(text: &str, lengths: &[usize], separator: char) -> Option<Vec<u32>> {
+    let parts: Vec<&str> = text.split(separator).collect();
+    let fits = parts
+        .iter()
+        .map(|part| part.len())
+        .eq(lengths.iter().copied());
+    let is_digits = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
+    (fits && parts.iter().all(is_digits))
+        .then(|| parts.iter().filter_map(|part| part.parse().ok()).collect())
+}
+
+fn is_date(text: &str) -> bool {
+    let found = numbers(text, &[4, 2, 2], '-');
+    let Some(&[year, month, day]) = found.as_deref().and_then(<[u32]>::first_chunk::<3>) else {
+        return false;
+    };
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    (1..=days).contains(&day)
+}
+
+/// As RFC 3339 has it.
+fn is_datetime(text: &str) -> bool {
+    let Some((date, time)) = text.split_once(['T', 't']) else {
+        return false;
+    };
+    let (clock, zone) = match time.strip_suffix(['Z', 'z']) {
+        Some(clock) => (clock, "00:00"),
+        None => match time.rsplit_once(['+', '-']) {
+            Some(found) => found,
+            None => return false,
+        },
+    };
+    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+    let is_below = |found: Option<Vec<u32>>, most: &[u32]| {
+        found.is_some_and(|found| found.iter().zip(most).all(|(one, most)| one <= most))
+    };
+    is_date(date)
+        && is_below(numbers(clock, &[2, 2, 2], ':'), &[23, 59, 60])
+        && is_below(numbers(zone, &[2, 2], ':'), &[23, 59])
+        && !fraction.is_empty()
+        && fraction.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_format_takes_its_own_and_refuses_others() {
+        for (name, good, bad) in [
+            ("dns1123Label", "a-1", "a.b"),
+            ("dns1123Subdomain", "a.b-1", "A"),
+            ("dns1035Label", "a1", "1a"),
+            ("qualifiedName", "example.com/Key_1", "example.com/"),
+            ("dns1123LabelPrefix", "a-", "-a"),
+            ("dns1123SubdomainPrefix", "a.b-", ".a"),
+            ("dns1035LabelPrefix", "a-", "1-"),
+            ("labelValue", "", "a b"),
+            ("uri", "https://a/b", "a/b"),
+            ("uuid", "123e4567-e89b-12d3-a456-426614174000", "123e4567"),
+            ("byte", "YWI=", "a"),
+            ("date", "2024-02-29", "2025-02-29"),
+            (
+                "datetime",
+                "2026-01-31T12:00:00.5+01:00",
+                "2026-01-31 12:00",
+            ),
+        ] {
+            let (_, check) = FORMATS.iter().find(|(own, _)| *own == name).unwrap();
+            assert_eq!(
+                (check(good).is_ok(), check(bad).is_ok()),
+                (true, false),
+                "{name}"
+            );
+        }
+    }
+}
