@@ -333,8 +333,9 @@ fn says_what_it_did(report: &FileReport, before: &str, after: &str) -> Result<()
                 let all = all.as_object_mut().expect("annotations are a mapping");
                 all.retain(|key, _| !key.starts_with("podgraft.dev/"));
             }
-            if value["metadata"]["annotations"] == json!({}) {
-                value["metadata"]["annotations"] = Value::Null;
+            let metadata = value["metadata"].as_object_mut().expect("it has a name");
+            if metadata.get("annotations") == Some(&json!({})) {
+                metadata.shift_remove("annotations");
             }
             value
         };

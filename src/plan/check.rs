@@ -16,7 +16,6 @@ use crate::policy::quantity;
 
 /// Whether something in a container is only right beside something else in the pod.
 fn names_others(container: &Value) -> bool {
-    let has_file = |variable: &Value| variable["valueFrom"]["fileKeyRef"].is_object();
     let variables = container.get("env").and_then(Value::as_array);
     ["volumeDevices", "resizePolicy"]
         .iter()
@@ -25,6 +24,12 @@ fn names_others(container: &Value) -> bool {
         || container["securityContext"].get("windowsOptions").is_some()
         || container["securityContext"].get("procMount").is_some()
         || variables.is_some_and(|all| all.iter().any(has_file))
+}
+
+/// Whether a variable is read from a file of a volume.
+fn has_file(variable: &Value) -> bool {
+    let source = variable.get("valueFrom");
+    source.is_some_and(|source| source.get("fileKeyRef").is_some())
 }
 
 impl<'c> Planner<'c, '_> {
@@ -97,7 +102,7 @@ impl<'c> Planner<'c, '_> {
         let variables = injects.clone().flat_map(|inject| &inject.env);
         let variables = variables
             .map(|change| &change.item)
-            .filter(|item| item.value.pointer("/valueFrom/fileKeyRef").is_some());
+            .filter(|item| has_file(&item.value));
         let defaults = injects
             .filter_map(|inject| inject.container_defaults.as_ref())
             .filter(|item| names_others(&item.value) || is_limited());

@@ -391,7 +391,10 @@ fn taken_out(policy: &PolicyRecord, earlier: &Earlier) -> Vec<Change> {
 
 /// Whether something of what a policy did at a path is left; somebody may have taken it out by hand.
 fn is_to_undo(effects: &Effects, path: &str, paths: &Paths, earlier: &Earlier) -> bool {
-    effects.removed.contains_key(path) || paths.get(&earlier.current, path).is_some()
+    let is_there = |path: &str| paths.get(&earlier.current, path).is_some();
+    // What was removed comes back where there is still something that it was in.
+    let holder = path.rsplit_once('/').map_or("", |(holder, _)| holder);
+    is_there(path) || effects.removed.contains_key(path) && is_there(holder)
 }
 
 /// Every path of what a policy did, with what tells whether it is still the same.
