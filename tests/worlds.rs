@@ -391,8 +391,8 @@ impl Identity {
     }
 }
 
-/// Why a world is not as it should be; else the texts after each step.
-fn examine(seed: u64) -> Result<Vec<String>, String> {
+/// Why a world is not as it should be; else the texts after each step, each behind what it was made of.
+fn examine(seed: u64) -> Result<Vec<(String, String)>, String> {
     let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let random = &mut random;
     (0..8).for_each(|_| {
@@ -419,7 +419,7 @@ fn examine(seed: u64) -> Result<Vec<String>, String> {
     let (Some(first), Some(second)) = (read(&first), read(&second)) else {
         return Ok(Vec::new());
     };
-    let mut texts = vec![input.clone()];
+    let mut texts = Vec::new();
     let mut steps = vec![(first.as_slice(), TakeOut::Nothing)];
     if !second.is_empty() {
         steps.push((second.as_slice(), TakeOut::Nothing));
@@ -444,7 +444,7 @@ fn examine(seed: u64) -> Result<Vec<String>, String> {
             None if is_last => return Err(format!("undo is refused\n{text}")),
             None => {}
         }
-        texts.push(text.clone());
+        texts.push((wanted.clone(), text.clone()));
         if let (0, Some(edit)) = (at, edit) {
             (text, wanted) = (edit.of(&text), edit.of(&wanted));
         }
@@ -469,10 +469,11 @@ fn small_worlds_stay_right_after_every_step() {
     for seed in first..first + worlds {
         match examine(seed) {
             Ok(texts) => {
-                changed += usize::from(texts.len() > 2 && texts[0] != texts[1]);
-                for text in texts.iter().skip(1) {
-                    judged.0.push(texts[0].clone());
-                    judged.1.push(text.clone());
+                changed +=
+                    usize::from(texts.first().is_some_and(|(before, after)| before != after));
+                for (before, after) in texts {
+                    judged.0.push(before);
+                    judged.1.push(after);
                 }
             }
             Err(why) => wrong.push(format!("world {seed}: {why}")),
