@@ -52,10 +52,9 @@ enum Stray {
 fn owner<'d>(param: &ConfigParam, declared: &'d [Declared]) -> Result<&'d Declared, Stray> {
     let ParamSetting { policy, name, .. } = &param.setting;
     let scope = || {
-        declared.iter().filter(|known| {
-            policy
-                .as_ref()
-                .is_none_or(|policy| *policy == known.identity)
+        declared.iter().filter(|known| match policy {
+            Some(policy) => *policy == known.identity,
+            None => !known.is_resource,
         })
     };
     let owners: Vec<&Declared> = scope().filter(|known| known.names.contains(name)).collect();

@@ -138,6 +138,7 @@ fn declared() -> Vec<Declared> {
         names: vec!["image".into(), "port".into()],
         overridable: vec!["port".into()],
         is_resource: false,
+        is_for_resources: false,
     }]
 }
 

@@ -33,6 +33,8 @@ pub struct Declared {
     pub overridable: Vec<String>,
     /// It is a resource, whose parameters are those of its policy.
     pub is_resource: bool,
+    /// It is for resources, each of which is applied in its stead.
+    pub is_for_resources: bool,
 }
 
 /// The settings of each declared policy, in the order of `declared`; and those that fit none, or several.
@@ -259,6 +261,7 @@ mod tests {
             names: names.iter().map(|&name| name.to_owned()).collect(),
             overridable: Vec::new(),
             is_resource: false,
+            is_for_resources: false,
         };
         vec![
             policy("jmx", &["image", "port"]),

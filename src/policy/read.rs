@@ -330,7 +330,7 @@ fn built_in_sources(
     texts
 }
 
-/// What the policies of the files declare, as far as they can be read.
+/// What the policies of the files declare, as far as they can be read, and the built-in ones for resources among them.
 pub fn declared(files: &[PolicyFile]) -> Vec<Declared> {
     let text = |file: &PolicyFile| {
         Arc::new(PolicyText {
@@ -341,11 +341,17 @@ pub fn declared(files: &[PolicyFile]) -> Vec<Declared> {
     let texts: Vec<Arc<PolicyText>> = files.iter().map(text).collect();
     let (mut found, mut unread) = (Vec::new(), Vec::new());
     let trees = parse_all(&texts, &mut unread);
-    let sources: Vec<Kind> = trees
-        .iter()
-        .flat_map(|(_, tree)| sources_in(tree))
-        .collect();
-    for (file, tree) in &trees {
+    let sources_of = |trees: &[(&Arc<PolicyText>, Tree<'_>)]| -> Vec<Kind> {
+        trees
+            .iter()
+            .flat_map(|(_, tree)| sources_in(tree))
+            .collect()
+    };
+    let mut sources = sources_of(&trees);
+    let built_in = built_in_sources(&trees, &sources);
+    let more = parse_all(&built_in, &mut unread);
+    sources.extend(sources_of(&more));
+    for (file, tree) in trees.iter().chain(&more) {
         find_policies(file, tree, &sources, &mut found, &mut unread);
     }
     let owners = owners(&found);
@@ -431,6 +437,7 @@ impl<'t> Found<'t> {
             names,
             overridable,
             is_resource: matches!(self.role, Role::Resource),
+            is_for_resources: self.source().is_some(),
         }
     }
 }

@@ -222,6 +222,7 @@ pub fn choose_offered(offers: &[PathBuf], chosen: &[String]) -> Result<Offered, 
     for offer in offers {
         let names = declared(&offered_files(std::slice::from_ref(offer))?)
             .into_iter()
+            .filter(|policy| !policy.is_for_resources)
             .map(|policy| policy.identity);
         let (own, others): (Vec<String>, Vec<String>) =
             names.partition(|name| chosen.contains(name));
