@@ -482,6 +482,49 @@ fn a_volume_stays_as_long_as_another_policy_mounts_it() {
     assert_eq!(place.read("apps/orders.yaml"), DEPLOYMENT);
 }
 
+#[test]
+fn a_generated_object_is_taken_out_of_where_somebody_moved_it() {
+    let place = Place::new();
+    place.write(
+        "policies/agent.yaml",
+        "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  generate:
+  - resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: agent-config}, data: {a: b}}
+  inject:
+    volumes: [{name: v, configMap: {name: agent-config}}]
+",
+    );
+    for to in ["the top", "a file", "the top of a file", "nowhere"] {
+        place.write("apps/orders.yaml", DEPLOYMENT);
+        apply(&place);
+        let text = place.read("apps/orders.yaml");
+        let (workload, object) = text.split_once("---\n").expect("there are two documents");
+        let service = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n";
+        place.write("apps/orders.yaml", workload);
+        place.write("apps/other.yaml", service);
+        match to {
+            "the top" => place.write("apps/orders.yaml", format!("{object}---\n{workload}")),
+            "a file" => place.write("apps/other.yaml", object),
+            "the top of a file" => {
+                place.write("apps/other.yaml", format!("{object}---\n{service}"))
+            }
+            _ => {}
+        }
+        let shown = said(&succeeded(&place, &["undo", "-i", "apps"]));
+        assert_eq!(
+            shown.contains("missing-object"),
+            to == "nowhere",
+            "{to}: {shown}"
+        );
+        assert_eq!(place.read("apps/orders.yaml"), DEPLOYMENT, "{to}");
+        let other = if to == "a file" { "" } else { service };
+        assert_eq!(place.read("apps/other.yaml"), other, "{to}");
+    }
+}
+
 /// Runs git in the place, and gives what it printed.
 #[track_caller]
 fn git(place: &Place, args: &[&str]) -> String {

@@ -341,6 +341,7 @@ impl<'a> Chunk<'a, '_> {
             self.report.diagnostics.push(refused);
             return Pending::same(workload, self.all(|| Outcome::Failed));
         }
+        let first = self.report.diagnostics.len();
         let (one, taken) = (&pair.recorded[recorded], &pair.stripped.taken[recorded]);
         let mut record = one.record.clone();
         for (policy, redo) in record.policies.iter_mut().zip(&taken.redo) {
@@ -379,8 +380,11 @@ impl<'a> Chunk<'a, '_> {
         };
         let current = one.value.clone();
         let force = self.setting.options.force;
-        let loose = loose_mounts(&workload, &current, &target, &one.record, force);
-        self.report.diagnostics.extend(loose);
+        let is_refused = |problems: &[Diagnostic]| problems.iter().any(Diagnostic::is_error);
+        if !is_refused(&self.report.diagnostics[first..]) {
+            let loose = loose_mounts(&workload, &current, &target, &one.record, force);
+            self.report.diagnostics.extend(loose);
+        }
         let wanted = if planned.record.is_none() && !planned.draft.is_changed() {
             Wanted::Base { current, target }
         } else {

@@ -89,8 +89,15 @@ pub fn retire(files: &mut [RunFile<'_>], options: &Options) {
         kinds,
         options,
     };
-    for (name, text, report) in files {
-        retiring.file(name, text, report);
+    let mut found = BTreeSet::new();
+    for (name, text, report) in files.iter_mut() {
+        retiring.file(name, text, report, &mut found);
+    }
+    let is_missing = |one: &&Generated| !found.contains(&one.name);
+    let missing = retiring.dropped.values().filter_map(|ones| ones.first());
+    if let Some((.., report)) = files.first_mut() {
+        let warnings = missing.filter(is_missing).map(is_nowhere);
+        report.diagnostics.extend(warnings);
     }
 }
 
@@ -147,7 +154,13 @@ struct Retiring<'r> {
 }
 
 impl Retiring<'_> {
-    fn file(&self, name: &Arc<str>, text: &[u8], report: &mut FileReport) {
+    fn file(
+        &self,
+        name: &Arc<str>,
+        text: &[u8],
+        report: &mut FileReport,
+        found: &mut BTreeSet<String>,
+    ) {
         // What stands beside the objects may change, too, so they are taken out of the result.
         let output = splice(text, &report.edits);
         let (mut gone, mut described) = (Vec::new(), Vec::new());
@@ -162,6 +175,7 @@ impl Retiring<'_> {
             };
             let (objects, changed) = self.gone(&tree);
             for (node, one) in changed {
+                found.insert(one.name.clone());
                 let at = offset_before(&report.edits, chunk.start + tree.span(node).start);
                 let whole = String::from_utf8_lossy(text);
                 let place = Source::new(Arc::clone(name), &whole).place(at..at);
@@ -181,13 +195,27 @@ impl Retiring<'_> {
                     )
                 }));
             }
-            let objects: Vec<&Object> = objects.iter().map(|(object, ..)| object).collect();
-            gone.extend(remove(&tree, &objects, chunk.start));
+            let (nodes, ones): (Vec<&Object>, Vec<&Generated>) = objects
+                .iter()
+                .map(|(object, _, one)| (object, *one))
+                .unzip();
+            let behind = &output[chunk.start + chunk.text.len()..];
+            match remove(&tree, &nodes, separator_of(behind)) {
+                Some(edits) => {
+                    gone.extend(
+                        edits
+                            .into_iter()
+                            .map(|edit| self::behind(chunk.start, edit)),
+                    );
+                }
+                None => report.diagnostics.extend(ones.into_iter().map(stays)),
+            }
+            found.extend(objects.into_iter().map(|(.., one)| one.name.clone()));
         }
         if gone.is_empty() && report.rooms.is_empty() {
             return;
         }
-        gone.sort_by_key(|edit| edit.at.start);
+        let gone = joined(gone);
         let left = splice(&output, &gone);
         let rooms = report.rooms.iter().filter_map(|(at, room)| {
             // Where the workload stands in what is left.
@@ -343,20 +371,64 @@ fn changed_since(one: &Generated, file: &str) -> Diagnostic {
     Diagnostic::error(Code::ChangedSince, message).help(help)
 }
 
-/// The edits that take out objects: their documents, or their items. Where there is no safe way they stay.
-fn remove(tree: &Tree<'_>, objects: &[&Object], start: usize) -> Vec<Edit> {
+/// There is no safe way to take it out.
+fn stays(one: &Generated) -> Diagnostic {
+    let message = format!(
+        "the {}, which policy `{}` generated, cannot be taken out of where it stands",
+        one.name, one.policy
+    );
+    let problem = Diagnostic::error(Code::CannotEdit, message);
+    problem.help("write it as a document of its own, behind a line `---`, or take it out by hand")
+}
+
+/// Nothing of this name is among the files.
+fn is_nowhere(one: &Generated) -> Diagnostic {
+    let message = format!(
+        "the {}, which policy `{}` generated and nothing needs any more, is in none of these files",
+        one.name, one.policy
+    );
+    let problem = Diagnostic::warning(Code::MissingObject, message);
+    problem.help("if it stands in another file, take it out there")
+}
+
+/// The length of a line that separates documents and says nothing else, at the beginning of a text.
+fn separator_of(text: &[u8]) -> usize {
+    let end = memchr::memchr(b'\n', text).map_or(text.len(), |at| at + 1);
+    match text[..end].trim_ascii() {
+        b"---" => end,
+        _ => 0,
+    }
+}
+
+/// Edits in order, those that take out the same text made one.
+fn joined(mut edits: Vec<Edit>) -> Vec<Edit> {
+    edits.sort_by_key(|edit| edit.at.start);
+    let mut all: Vec<Edit> = Vec::new();
+    for edit in edits {
+        match all.last_mut() {
+            Some(last) if edit.at.start < last.at.end => {
+                last.at.end = last.at.end.max(edit.at.end);
+            }
+            _ => all.push(edit),
+        }
+    }
+    all
+}
+
+/// The edits that take out objects: their documents, or their items. `None` where there is no safe way.
+fn remove(tree: &Tree<'_>, objects: &[&Object], separator: usize) -> Option<Vec<Edit>> {
     let mut edits = Vec::new();
     let mut lists: BTreeMap<NodeId, Vec<Within>> = BTreeMap::new();
     for object in objects {
         match object.within {
             Some(within) => lists.entry(within.list).or_default().push(within),
-            None => edits.extend(remove_document(tree, object)),
+            None => edits.push(remove_document(tree, object, separator)?),
         }
     }
     for (list, items) in lists {
-        edits.extend(remove_items(tree, list, &items).unwrap_or_default());
+        edits.extend(remove_items(tree, list, &items)?);
     }
-    edits.into_iter().map(|edit| behind(start, edit)).collect()
+    Some(edits)
 }
 
 fn remove_items(tree: &Tree<'_>, list: NodeId, gone: &[Within]) -> Option<Vec<Edit>> {
@@ -375,12 +447,20 @@ fn remove_items(tree: &Tree<'_>, list: NodeId, gone: &[Within]) -> Option<Vec<Ed
     lower(&draft, list, &mut Written::default()).ok()
 }
 
-fn remove_document(tree: &Tree<'_>, object: &Object) -> Option<Edit> {
+/// The first document goes with the separator behind it, of as many bytes; others go with their own.
+fn remove_document(tree: &Tree<'_>, object: &Object, behind: usize) -> Option<Edit> {
     let (text, span) = (tree.text(), tree.span(object.node));
     let line = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
     let separator = text[..line].trim_end().rfind('\n').map_or(0, |at| at + 1);
-    if span.start != line || text[separator..line].trim_end() != "---" {
+    if span.start != line {
         return None;
+    }
+    if text[separator..line].trim_end() != "---" {
+        let has_none = !text[..line].lines().any(|own| own.starts_with("---"));
+        return has_none.then(|| Edit {
+            at: line..text.len() + behind,
+            text: "".into(),
+        });
     }
     let has_line_end = text[..span.end].ends_with('\n');
     let end = if has_line_end {

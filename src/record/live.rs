@@ -73,6 +73,23 @@ pub fn as_created(object: &Value) -> Value {
     object
 }
 
+/// Where the server mounts the token of the pod's ServiceAccount in every container (ServiceAccount admission).
+const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/// Whether an item of a list is a mount that the server adds.
+fn is_token_mount(list: &str, item: &Value) -> bool {
+    let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
+    list == "volumeMounts"
+        && item.get("mountPath").and_then(Value::as_str) == Some(TOKEN_PATH)
+        && (name.starts_with("kube-api-access-") || name.contains("-token-"))
+}
+
+/// Whether a field holds what the server adds, and nothing else.
+fn is_token_mount_alone(key: &str, value: &Value) -> bool {
+    let items = value.as_array().filter(|items| !items.is_empty());
+    items.is_some_and(|items| items.iter().all(|item| is_token_mount(key, item)))
+}
+
 /// Whether an item of a live object is the recorded one with what the server filled in. Some of that may have been
 /// recorded, for a policy may state a default.
 pub(super) fn fits(item: &Value, recorded: &str) -> bool {
@@ -111,7 +128,8 @@ fn without(parent: &str, value: &Value, keys: &[&str]) -> Value {
     match value {
         Value::Object(fields) => {
             let stays = |key: &str, inner: &Value| {
-                !keys.contains(&key) || !is_default(parent, key, inner, value)
+                let is_filled_in = is_default(parent, key, inner, value) && keys.contains(&key);
+                !is_filled_in && !is_token_mount_alone(key, inner)
             };
             let kept = fields.iter().filter(|(key, inner)| stays(key, inner));
             kept.map(|(key, inner)| (key.clone(), without(key, inner, keys)))
@@ -119,6 +137,7 @@ fn without(parent: &str, value: &Value, keys: &[&str]) -> Value {
         }
         Value::Array(items) => items
             .iter()
+            .filter(|item| !is_token_mount(parent, item))
             .map(|item| without(parent, item, keys))
             .collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
@@ -172,6 +191,9 @@ fn adopt(key: &str, target: &mut Value, current: &Value) {
                     .into_iter()
                     .for_each(|current| adopt(key, item, current));
             }
+            let is_new = |item: &&Value| is_token_mount(key, item) && !target.contains(item);
+            let mounts: Vec<Value> = current.iter().filter(is_new).cloned().collect();
+            target.extend(mounts);
         }
         _ => {}
     }
@@ -190,7 +212,7 @@ fn adopt_fields(key: &str, target: &mut Map<String, Value>, fields: &Map<String,
         match target.get_mut(name) {
             Some(own) if is_quantity(name) && quantity::is_same(own, value) => *own = value.clone(),
             Some(own) => adopt(name, own, value),
-            None if is_default(key, name, value, &owner) => {
+            None if is_default(key, name, value, &owner) || is_token_mount_alone(name, value) => {
                 drop(target.insert(name.clone(), value.clone()))
             }
             None => {}

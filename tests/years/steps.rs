@@ -1,0 +1,212 @@
+//! What happens to a repository between two runs.
+
+use podgraft::edit::yaml_document;
+use serde_json::{Value, json};
+
+use super::texts::{with_field, with_scalar, with_variable, without_variable};
+use super::{Given, Repository, Shape, names_of, values};
+use crate::yaml_files::mutants::Random;
+
+/// A step of the repository's life, in words. `None`: it does not fit here.
+pub fn step(repository: &mut Repository, random: &mut Random) -> Option<String> {
+    let (name, file, at) = repository.pick(random);
+    match random.below(3) {
+        0 => {
+            let own = names_of(&repository.human[&name]);
+            let container = &own[random.below(own.len())];
+            edit_by_hand(repository, random.below(6), (&name, &file, at), container)
+        }
+        1 => change_files(repository, random.below(6), (&name, &file, at)),
+        _ => {
+            let which = random.below(repository.policies.len().max(1));
+            change_policies(repository, random.below(8), which)
+        }
+    }
+}
+
+/// What somebody does to a workload: its name, its file, its place in it.
+fn edit_by_hand(
+    repository: &mut Repository,
+    what: usize,
+    (name, file, at): (&str, &str, usize),
+    container: &str,
+) -> Option<String> {
+    let text = repository.document(file, at).clone();
+    let count = repository.next();
+    let human = repository.human.get_mut(name).expect("it is there");
+    let all = human["spec"]["template"]["spec"]["containers"]
+        .as_array_mut()
+        .expect("it is a list");
+    let is_it = |own: &&mut Value| own["name"] == json!(container);
+    let own = all.iter_mut().find(is_it).expect("it is there");
+    let (edited, told) = match what {
+        0 => {
+            let image = format!("registry.example.com/own:{count}");
+            own["image"] = json!(image);
+            let edited = with_field(&text, container, "image", &image)?;
+            (edited, format!("{name}: image of {container}"))
+        }
+        1 => {
+            let variable = format!("OWN_{count}");
+            if own["env"].is_null() {
+                own["env"] = json!([]);
+            }
+            let env = own["env"].as_array_mut().expect("it is a list");
+            env.insert(0, json!({"name": variable, "value": "mine"}));
+            let edited = with_variable(&text, container, &variable)?;
+            (
+                edited,
+                format!("{name}: variable {variable} of {container}"),
+            )
+        }
+        2 => {
+            let env = own["env"].as_array_mut()?;
+            let is_mine = |item: &Value| {
+                let name = item["name"].as_str().unwrap_or_default();
+                name.starts_with("OWN_")
+            };
+            let variable = env.remove(env.iter().position(is_mine)?)["name"].clone();
+            let edited = without_variable(&text, container, variable.as_str()?)?;
+            (
+                edited,
+                format!("{name}: {variable} of {container} is commented out"),
+            )
+        }
+        3 => {
+            let new = format!("w{}", 100 + count);
+            human["metadata"]["name"] = json!(new);
+            let human = repository.human.remove(name).expect("it is there");
+            repository.human.insert(new.clone(), human);
+            let edited = with_scalar(&text, &["metadata", "name"], &new);
+            (edited, format!("{name} is called {new}"))
+        }
+        4 => {
+            let new = format!("c{count}");
+            own["name"] = json!(new);
+            let edited = with_field(&text, container, "name", &new)?;
+            (
+                edited,
+                format!("{name}: container {container} is called {new}"),
+            )
+        }
+        _ => {
+            let injected = ["PG_SHIPPER", "JAVA_TOOL_OPTIONS"];
+            let mut injected = injected.iter().filter(|own| text.contains(**own));
+            let variable = injected.find(|injected| !own.to_string().contains(**injected))?;
+            let edited = without_variable(&text, container, variable)?;
+            (
+                edited,
+                format!("{name}: the injected {variable} of {container} is commented out"),
+            )
+        }
+    };
+    *repository.document(file, at) = edited;
+    Some(told)
+}
+
+/// What somebody does to a file, or to the lock file.
+fn change_files(
+    repository: &mut Repository,
+    what: usize,
+    (name, file, at): (&str, &str, usize),
+) -> Option<String> {
+    let count = repository.next();
+    let documents = repository.files.get_mut(file).expect("it is there");
+    Some(match what {
+        0 => {
+            documents[at] = yaml_document(&values(&documents[at])[0]);
+            let unix = |document: &mut String| *document = document.replace("\r\n", "\n");
+            documents.iter_mut().for_each(unix);
+            format!("{name} is formatted anew")
+        }
+        1 => {
+            for document in documents {
+                *document = match document.contains("\r\n") {
+                    true => document.replace("\r\n", "\n"),
+                    false => document.replace('\n', "\r\n"),
+                };
+            }
+            format!("{file}: other line ends")
+        }
+        2 => {
+            documents.reverse();
+            format!("{file}: other order")
+        }
+        3 => {
+            let new = format!("apps/n{count}.yaml");
+            let document = documents.remove(at);
+            if documents.is_empty() {
+                repository.files.remove(file);
+            }
+            repository.files.insert(new.clone(), vec![document]);
+            format!("{name} moves from {file} to {new}")
+        }
+        4 => {
+            let new = format!("apps/m{count}.yaml");
+            let documents = repository.files.remove(file).expect("it is there");
+            repository.files.insert(new.clone(), documents);
+            format!("{file} is called {new}")
+        }
+        _ => {
+            // What people wrote where a policy won is in it alone.
+            let has_won = |own: &Given| own.shape == Shape::Level;
+            if repository.policies.iter().any(has_won) {
+                return None;
+            }
+            repository.lock.clear();
+            "the lock file is lost".to_owned()
+        }
+    })
+}
+
+/// What becomes of one of the policies.
+fn change_policies(repository: &mut Repository, what: usize, which: usize) -> Option<String> {
+    let count = repository.next();
+    let number = repository.policies.len();
+    let policy = repository.policies.get_mut(which)?;
+    Some(match what {
+        0 => {
+            policy.version += 1;
+            let policy = policy.clone();
+            let documents = repository.files.values_mut().flatten();
+            documents.for_each(|document| policy.raise_in(document));
+            format!("{} is raised to {} in both", policy.name, policy.version)
+        }
+        1 | 2 => {
+            policy.version += 1;
+            format!("{} {}", policy.name, policy.version)
+        }
+        3 => {
+            let new = format!("{:?}-{count}", policy.shape).to_lowercase();
+            let was = std::mem::replace(&mut policy.name, new);
+            let told = format!("{was} is called {}", policy.name);
+            policy.was = Some(was);
+            told
+        }
+        4 => {
+            policy.is_suspended = !policy.is_suspended;
+            format!("{} is suspended: {}", policy.name, policy.is_suspended)
+        }
+        5 => {
+            let mut policies = repository.policies.iter_mut();
+            let agent = policies.find(|own| own.shape == Shape::Agent && !own.is_split)?;
+            agent.is_split = true;
+            let part = Given {
+                is_suspended: agent.is_suspended,
+                ..Given::new(Shape::Part, agent.version)
+            };
+            repository.policies.push(part);
+            "the agent's variable is a policy of its own".to_owned()
+        }
+        6 => {
+            let shape = [Shape::Shipper, Shape::Sidecar, Shape::Level][count as usize % 3];
+            if repository.policies.iter().any(|own| own.shape == shape) {
+                return None;
+            }
+            repository.policies.push(Given::new(shape, 1));
+            format!("{shape:?} is new")
+        }
+        _ if number > 1 => format!("{} is deleted", repository.policies.remove(which).name),
+        _ => return None,
+    })
+}
