@@ -208,7 +208,7 @@ spec:
   imagePullPolicy: Always
   java: {env: [{name: OF_JAVA, value: '1'}], resources: {limits: {cpu: '2'}}}
   python: {volumeLimitSize: 1Gi}
-  dotnet: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce]}}}
+  dotnet: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}
 ";
     place.write("instrumentation.yaml", resource);
     let converted = place.run(&["policy", "convert", "-p", "instrumentation.yaml"]);

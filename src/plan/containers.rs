@@ -371,8 +371,11 @@ impl Planner<'_, '_> {
         if field == "runAsNonRoot" && *value == Value::Bool(true) {
             let own = part.and_then(|part| self.draft.get(part, first));
             let of_pod = self.draft.get(&self.pod_spec_part(), first);
-            let mut users = [own, of_pod].into_iter().flatten();
-            let user = users.find_map(|context| self.draft.text_at(&context, "runAsUser"));
+            let own = own.and_then(|context| self.draft.text_at(&context, "runAsUser"));
+            let user = own.map_or_else(
+                || self.user_of(of_pod.as_ref()),
+                |own| Some(own.into_owned()),
+            );
             return user.as_deref() == Some("0");
         }
         if field != "allowPrivilegeEscalation" || *value != Value::Bool(false) {

@@ -279,14 +279,20 @@ impl<'t> Planner<'_, 't> {
         Err(Box::new(self.problem(Code::Invalid, message, item)))
     }
 
+    /// The user that the pod's security context states, where the policy states no other.
+    pub(super) fn user_of(&self, context: Option<&Part>) -> Option<String> {
+        let of_policy = self.inject.pod_spec.as_ref().map(|item| &item.value);
+        let is_stated =
+            of_policy.is_some_and(|fields| fields.pointer("/securityContext/runAsUser").is_some());
+        let user = self.draft.text_at(context?, "runAsUser")?;
+        (!is_stated).then(|| user.into_owned())
+    }
+
     fn pod_defaults(&mut self, item: &Item) -> Step {
         let mut missing = Vec::new();
         let part = self.draft.get(&self.pod_spec_part(), "securityContext");
         let is_windows = self.is_for_windows();
-        let user = part
-            .as_ref()
-            .and_then(|part| self.draft.text_at(part, "runAsUser"));
-        let is_root = user.as_deref() == Some("0");
+        let is_root = self.user_of(part.as_ref()).as_deref() == Some("0");
         leaves(&item.value, &mut Vec::new(), &mut |path, value| {
             let is_for_linux = path.first().is_some_and(|field| {
                 LINUX_ONLY.contains(&field.as_str()) || LINUX_ONLY_OF_PODS.contains(&field.as_str())
