@@ -228,6 +228,8 @@ codes! {
     /// A workload is marked as injected by a policy that would now do something else to it, or no longer selects it. What
     /// the earlier run put there stays: start from the original manifest, or take it out by hand.
     AppliedBefore = "applied-before",
+    /// Applied to its own result a policy would change more, so that a second run would not give the same.
+    NotIdempotent = "not-idempotent",
     /// What a policy put into a workload was changed by somebody since, so it is not taken out without `--force`.
     ChangedSince = "changed-since",
     /// A workload is marked as injected, and nothing in it says what was injected: `undo` cannot take it out.

@@ -18,6 +18,7 @@ mod read_records;
 mod record_refusals;
 mod recorded;
 mod refusals;
+mod repeats;
 pub mod retire;
 mod runs;
 mod said;
@@ -521,6 +522,8 @@ impl<'a> Chunk<'a, '_> {
             if draft.is_changed() {
                 match self.write(&draft, workload) {
                     Ok(own) => {
+                        let repeats = self.repeats(workload, &draft, &policies);
+                        self.add_diagnostics(repeats, workload);
                         wrote = authors(workload.source.text, workload.object.node, &steps, &own);
                         edits.extend(own);
                     }

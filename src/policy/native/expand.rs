@@ -1,6 +1,7 @@
 //! An `inject` with expressions, and what it comes to for one workload: the same checks as for one without, each time.
 
 use serde_json::{Map, Value};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::Reader;
@@ -187,6 +188,24 @@ impl InjectTemplate {
             template.evaluate(evaluator)
         })
         .map(Some)
+    }
+
+    /// The place of the first patch, or of the first text of a label or an annotation that is evaluated and whose key is
+    /// one of these.
+    pub fn word_of_own(&self, is_key: impl Fn(&str) -> bool) -> Option<Range<usize>> {
+        if self.has("patches") {
+            return Some(self.places.find(&self.at.key("patches")).value);
+        }
+        let maps = ["annotations", "labels", "podAnnotations", "podLabels"];
+        maps.iter().find_map(|map| {
+            let mut texts = self.value.get(map)?.as_object()?.iter();
+            let is_own = |(key, text): &(&String, &Value)| {
+                let is_evaluated = text.as_str().is_some_and(|text| text.contains("${"));
+                is_evaluated && is_key(key)
+            };
+            let (key, _) = texts.find(is_own)?;
+            Some(self.places.find(&self.at.key(map).key(key)).value)
+        })
     }
 
     /// Whether there is anything under a key of `inject`.

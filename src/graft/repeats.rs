@@ -1,0 +1,103 @@
+//! Policies that would change their own result: a second run over what leaves would change more.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::yaml_document;
+use crate::manifest::object::{Found, find_objects};
+use crate::manifest::pod::Workload;
+use crate::options::Options;
+use crate::plan::draft::Draft;
+use crate::plan::plan;
+use crate::policy::Policy;
+use crate::report::{Change, Outcome, PolicyReport, list};
+use crate::source::Source;
+use crate::yaml::parse::parse;
+
+use super::Chunk;
+
+impl Chunk<'_, '_> {
+    /// Plans the result once more, where policies that read what they write changed it.
+    pub(super) fn repeats(
+        &self,
+        workload: &Workload<'_>,
+        draft: &Draft<'_>,
+        reports: &[PolicyReport],
+    ) -> Vec<Diagnostic> {
+        let is_injected = |policy: &Policy| {
+            let mut reports = reports.iter();
+            let own = reports.find(|report| *report.policy == *policy.identity);
+            own.is_some_and(|report| matches!(report.outcome, Outcome::Injected(_)))
+        };
+        let policies = self.setting.policies.iter();
+        let doubtful: Vec<(&Policy, Range<usize>)> = policies
+            .filter_map(|policy| Some((policy, word_of_own(policy)?)))
+            .filter(|(policy, _)| is_injected(policy))
+            .collect();
+        if doubtful.is_empty() {
+            return Vec::new();
+        }
+        let Some(value) = draft.value(&draft.root()) else {
+            return Vec::new();
+        };
+        let text = yaml_document(&value);
+        let Ok(tree) = parse(&text) else {
+            return Vec::new();
+        };
+        let source = Source::new(self.setting.name.clone(), &text);
+        let found = find_objects(&tree, self.setting.kinds);
+        let [Found::Object(object)] = found.as_slice() else {
+            return Vec::new();
+        };
+        let Some(result) = self.read_workload(object, &tree, &source) else {
+            return Vec::new();
+        };
+        let options = Options {
+            details: true,
+            ..self.setting.options.clone()
+        };
+        let (policies, inventory) = (self.setting.policies, self.setting.inventory);
+        let planned = plan(&result, policies, &options, inventory, None);
+        let again = |(policy, word): (&Policy, Range<usize>)| {
+            let mut reports = planned.policies.iter();
+            let own = reports.find(|report| *report.policy == *policy.identity)?;
+            let Outcome::Injected(changes) = &own.outcome else {
+                return None;
+            };
+            let is_more = |change: &&Change| !matches!(change, Change::Generated { .. });
+            let more: Vec<Change> = changes.iter().filter(is_more).cloned().collect();
+            if more.is_empty() {
+                return None;
+            }
+            let message = format!(
+                "applied to its own result, policy `{}` would change {} once more: {}",
+                policy.identity,
+                workload.title(),
+                list(&more)
+            );
+            let problem = Diagnostic::error(Code::NotIdempotent, message);
+            Some(
+                problem
+                    .at(policy.text.place(word), "this reads what it writes")
+                    .help("ask first whether it is done: a `test` in the patch, or a condition in the expression"),
+            )
+        };
+        doubtful.into_iter().filter_map(again).collect()
+    }
+}
+
+/// The first word of a policy that may read what the policy writes: a patch, or the text of a label or an annotation
+/// whose key the policy names elsewhere, too.
+fn word_of_own(policy: &Policy) -> Option<Range<usize>> {
+    let text = policy.text.text.as_bytes();
+    let is_named = |key: &str| memmem::find_iter(text, key.as_bytes()).count() > 1;
+    policy.rules.iter().find_map(|rule| {
+        let patch = rule.inject.patches.first();
+        let of_template = || rule.template.as_ref()?.word_of_own(is_named);
+        patch
+            .map(|patch| patch.item.at.clone())
+            .or_else(of_template)
+    })
+}
