@@ -712,3 +712,18 @@ fn ownership_is_a_small_part_of_what_people_review() {
         "{own} of {all} bytes are podgraft.lock since {first}"
     );
 }
+
+#[test]
+fn what_cannot_be_recorded_is_not_adopted() {
+    let place = Place::new();
+    let container = DEPLOYMENT
+        .lines()
+        .skip_while(|line| !line.contains("- name: app"));
+    let twins: String = container.map(|line| format!("{line}\n")).collect();
+    place.write("apps/orders.yaml", format!("{DEPLOYMENT}{twins}"));
+    place.write("policies/agent.yaml", policy("agent", 1));
+    assert!(apply(&place).contains("no-record"));
+    let text = place.read("apps/orders.yaml");
+    assert!(apply(&place).contains("1 unchanged"));
+    assert_eq!(place.read("apps/orders.yaml"), text);
+}

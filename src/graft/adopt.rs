@@ -8,8 +8,9 @@ use serde_json::Value;
 use crate::diagnostic::Diagnostic;
 use crate::manifest::object::{Found, find_objects};
 use crate::manifest::pod::Workload;
-use crate::plan::recording::{Earlier, Met};
+use crate::plan::recording::{Earlier, Met, has_twin_containers};
 use crate::plan::{Planned, plan};
+use crate::record::fold::ORIGINAL;
 use crate::record::{
     Effects, Joined, MARKER, Paths, PolicyRecord, Record, Taken, VERSION, arrange, digest,
 };
@@ -57,6 +58,9 @@ impl<'a> Chunk<'a, '_> {
             let Ok(value) = to_value(tree, object.node) else {
                 continue;
             };
+            if has_twin_containers(&value, &workload.pod_kind.path) {
+                continue;
+            }
             let planned = self.planned(&workload, None);
             let paths = Paths::of(&workload.pod_kind.path);
             let marked: Vec<&str> = mark
@@ -64,13 +68,14 @@ impl<'a> Chunk<'a, '_> {
                 .map(|marked| marked.split(',').map(str::trim).collect())
                 .unwrap_or_default();
             let reports = planned.policies.iter();
-            let policies: Vec<PolicyRecord> = reports
+            let mut policies: Vec<PolicyRecord> = reports
                 .filter(|report| options.adopt || marked.contains(&&*report.policy))
                 .filter_map(|report| adopted(report, &planned, &paths, &value))
                 .collect();
             if policies.is_empty() {
                 continue;
             }
+            note_originals(&mut policies, &paths, &value);
             let made = mark.map(|_| paths.in_object(&["metadata", "annotations"]));
             recorded.push(Recorded {
                 node: object.node,
@@ -325,6 +330,24 @@ fn adopted(
         ..PolicyRecord::default()
     };
     (!record.effects.is_empty()).then_some(record)
+}
+
+/// The first text that was joined to a variable with `valueFrom` had the variable renamed.
+fn note_originals(policies: &mut [PolicyRecord], paths: &Paths, value: &Value) {
+    let mut seen = BTreeSet::new();
+    for (path, joined) in policies.iter_mut().flat_map(|own| &mut own.effects.joined) {
+        let Some((list, name)) = path.rsplit_once('/').filter(|_| seen.insert(path.clone())) else {
+            continue;
+        };
+        let original = format!("{ORIGINAL}{name}");
+        let text = paths.get(value, &format!("{path}/value"));
+        let is_composed = text
+            .and_then(Value::as_str)
+            .is_some_and(|text| text.contains(&format!("$({original})")));
+        if is_composed && paths.get(value, &format!("{list}/{original}")).is_some() {
+            joined.renamed = Some(original);
+        }
+    }
 }
 
 /// The mappings and lists around an item, below the pod template: undo leaves none of them empty.

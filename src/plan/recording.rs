@@ -253,7 +253,7 @@ pub fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(), Refusa
 }
 
 /// Containers without a name, or two of a list with one: what is put into each could not be told apart later.
-fn has_twin_containers(object: &Value, template: &[String]) -> bool {
+pub fn has_twin_containers(object: &Value, template: &[String]) -> bool {
     let spec = template
         .iter()
         .try_fold(object, |value, key| value.get(key))

@@ -138,7 +138,10 @@ pub(super) fn policy_types() -> Value {
 fn injection_policy() -> Value {
     let mut schema = policy_types();
     let mut within = BTreeSet::new();
-    reach("Inject", &schema, &mut within);
+    // The choice of containers is evaluated for each resource of a `source`.
+    for evaluated in ["Inject", "Containers"] {
+        reach(evaluated, &schema, &mut within);
+    }
     if let Some(definitions) = schema["definitions"].as_object_mut() {
         for (_, definition) in definitions
             .iter_mut()

@@ -135,7 +135,9 @@ impl<'s> Walk<'s> {
     /// type there.
     fn field(&mut self, field: &'s Value) -> Value {
         let mut made = self.schema(field);
-        let takes_expressions = |name: &&str| *name == "Inject" || name.ends_with(".LabelSelector");
+        let takes_expressions = |name: &&str| {
+            matches!(*name, "Inject" | "Containers") || name.ends_with(".LabelSelector")
+        };
         if !self.within.iter().any(takes_expressions) {
             return made;
         }
@@ -143,6 +145,9 @@ impl<'s> Walk<'s> {
             return made;
         };
         match map.get("type").and_then(Value::as_str) {
+            Some("string") if self.within.contains(&"Containers") => {
+                map.remove("enum");
+            }
             None | Some("string") => {}
             Some("integer") => {
                 map.remove("type");

@@ -106,7 +106,14 @@ fn is_usable(document: &str) -> bool {
     let is_block = tree
         .get(root, "spec")
         .is_some_and(|spec| !tree.kind(spec).is_flow());
-    if !is_kind || !is_named || !is_block || names.is_empty() || names.iter().any(String::is_empty)
+    // Whose containers have one name cannot be recorded.
+    let has_twins = (1..names.len()).any(|at| names[..at].contains(&names[at]));
+    if has_twins
+        || !is_kind
+        || !is_named
+        || !is_block
+        || names.is_empty()
+        || names.iter().any(String::is_empty)
     {
         return false;
     }
@@ -334,7 +341,11 @@ impl Repository {
             let text = with_scalar(text, &["metadata", "name"], &name);
             let own = names_of(&values(&text)[0]);
             let variable = ["LEVEL", "JAVA_TOOL_OPTIONS"][random.below(2)];
-            let text = with_variable(&text, &own[0], variable).unwrap_or(text);
+            // Of two variables of one name the last counts.
+            let text = match text.contains(variable) {
+                true => text,
+                false => with_variable(&text, &own[0], variable).unwrap_or(text),
+            };
             repository.human.insert(name, values(&text).remove(0));
             repository.files.entry(file).or_default().push(text);
         }
