@@ -106,6 +106,15 @@ fn is_usable(document: &str) -> bool {
     let is_block = tree
         .get(root, "spec")
         .is_some_and(|spec| !tree.kind(spec).is_flow());
+    // What an empty variable was before a text took its place, a lost lock file alone knows.
+    let is_empty = |variable: &Value| {
+        variable["name"] == "JAVA_TOOL_OPTIONS"
+            && variable["valueFrom"].is_null()
+            && variable["value"].as_str().is_none_or(str::is_empty)
+    };
+    let all = containers(&value).as_array().into_iter().flatten();
+    let mut variables = all.filter_map(|own| own["env"].as_array()).flatten();
+    let has_empty = variables.any(is_empty);
     // Whose containers have one name cannot be recorded.
     let has_twins = (1..names.len()).any(|at| names[..at].contains(&names[at]));
     if has_twins
