@@ -118,6 +118,7 @@ fn is_usable(document: &str) -> bool {
     // Whose containers have one name cannot be recorded.
     let has_twins = (1..names.len()).any(|at| names[..at].contains(&names[at]));
     if has_twins
+        || has_empty
         || !is_kind
         || !is_named
         || !is_block
