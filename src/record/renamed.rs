@@ -63,19 +63,23 @@ impl Record {
             .collect()
     }
 
-    /// Whether a container has what the record says of another one, of which there is something.
+    /// Whether a container has what the record says of another one, of which there is something. What a later policy took
+    /// out or changed again is not looked for.
     fn fits(&self, list: &str, name: &str, container: &Value) -> bool {
         let own = format!("pod/spec/{list}/{name}");
         let within = format!("{own}/");
         let mut named = container.clone();
         named["name"] = Value::from(name);
-        let mut known = self.effects().flat_map(|effects| {
+        let mut known = self.policies.iter().enumerate().flat_map(|(at, policy)| {
+            let later = &self.policies[at + 1..];
+            let is_last = |path: &str| !later.iter().any(|later| touches(&later.effects, path));
+            let effects = &policy.effects;
             let added = effects.added.iter().filter_map(|(path, now)| {
                 if *path == own {
-                    return Some(is_one_of(&named, now));
+                    return Some((path, is_one_of(&named, now)));
                 }
                 let there = below(container, path.strip_prefix(&within)?);
-                Some(there.is_some_and(|there| is_one_of(there, now)))
+                Some((path, there.is_some_and(|there| is_one_of(there, now))))
             });
             let joined = effects.joined.iter().filter_map(|(path, joined)| {
                 let (list, _) = split_last(path.strip_prefix(&within)?);
@@ -83,13 +87,20 @@ impl Record {
                 let text = variable
                     .flatten()
                     .and_then(|item| item.get("value")?.as_str());
-                Some(text.is_some_and(|text| without(text, joined).is_some()))
+                let has_text = text.is_some_and(|text| without(text, joined).is_some());
+                Some((path, has_text))
             });
             let replaced = effects.replaced.iter().filter_map(|(path, replaced)| {
                 let there = below(container, path.strip_prefix(&within)?);
-                Some(there.is_some_and(|there| is_one_of(there, &replaced.now)))
+                Some((
+                    path,
+                    there.is_some_and(|there| is_one_of(there, &replaced.now)),
+                ))
             });
-            added.chain(joined).chain(replaced).collect::<Vec<_>>()
+            let all = added.chain(joined).chain(replaced);
+            all.filter(|(path, _)| is_last(path))
+                .map(|(_, fits)| fits)
+                .collect::<Vec<_>>()
         });
         let first = known.next().unwrap_or(false);
         first && known.all(|fits| fits)
@@ -127,6 +138,18 @@ impl Record {
             *made = std::mem::take(made).into_iter().map(follow).collect();
         }
     }
+}
+
+/// Whether a policy did something at a path, to what it is in, or to something in it.
+fn touches(effects: &Effects, path: &str) -> bool {
+    let below = |inner: &str, outer: &str| {
+        let rest = inner.strip_prefix(outer);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let keys = effects.added.keys().chain(effects.joined.keys());
+    let keys = keys.chain(effects.replaced.keys());
+    let mut keys = keys.chain(effects.removed.keys());
+    keys.any(|other| below(path, other) || below(other, path))
 }
 
 /// Whether a value has one of the digests that a record knows.
