@@ -22,7 +22,7 @@ use crate::source::Place;
 use asked::Asked;
 pub use asked::Name;
 pub use index::{DataIndex, InMemory, OptionalIndex, SourceText, TextPart};
-use nearest::{nearest, own_or_above};
+use nearest::{is_another_answer, nearest, own_or_above};
 use object::data_of;
 pub use object::{DataKind, DataName, Entries, Entry, NamespaceMeta, name_in, written_name};
 pub use read::{read, read_part};
@@ -231,14 +231,22 @@ impl Inventory {
                 .namespaces
                 .get(name)
                 .is_some_and(|before| before.says == known.says);
-            late.extend((!is_same).then(|| (Name::Namespace(name.clone()), known.place.clone())));
+            let asked = Name::Namespace(name.clone());
+            if !is_same && self.asked.any(|other| *other == asked) {
+                late.push((asked, known.place.clone()));
+            }
         }
         for (name, known) in &others.data {
-            let is_same = self
-                .data
-                .get(name)
-                .is_some_and(|before| before.says == known.says);
-            late.extend((!is_same).then(|| (Name::Data(name.clone()), known.place.clone())));
+            let is_late = |asked: &Name| {
+                let Name::Data(asked) = asked else {
+                    return false;
+                };
+                let (before, new) = (self.data_of(name), others.data_of(name));
+                asked.is_but_folder(name) && is_another_answer(asked.folder.as_deref(), before, new)
+            };
+            if self.asked.any(is_late) {
+                late.push((Name::Data(name.clone()), known.place.clone()));
+            }
         }
         for (name, known) in &others.objects {
             // One that was written because it was not there would be there twice.
@@ -246,9 +254,19 @@ impl Inventory {
                 .objects
                 .get(name)
                 .is_some_and(|before| before.standing == Standing::Manifest);
-            late.extend((!is_known).then(|| (Name::Object(name.clone()), known.place.clone())));
+            let is_late = |asked: &Name| match asked {
+                Name::Object(asked) => asked == name && !is_known,
+                Name::LookedUp(asked) => {
+                    let (before, new) = (self.objects_of(name), others.objects_of(name));
+                    asked.is_but_folder(name)
+                        && is_another_answer(asked.folder.as_deref(), before, new)
+                }
+                Name::Namespace(_) | Name::Data(_) => false,
+            };
+            if self.asked.any(is_late) {
+                late.push((Name::Object(name.clone()), known.place.clone()));
+            }
         }
-        late.retain(|(name, _)| self.asked.has(name));
         late
     }
 
@@ -332,17 +350,27 @@ impl Inventory {
         &'i self,
         name: &ObjectName,
     ) -> impl Iterator<Item = (Option<&'i str>, &'i Known<Arc<Value>>)> + Clone {
-        let any = ObjectName {
+        let first = ObjectName {
             folder: None,
             ..name.clone()
         };
-        let first = any.clone();
         let all = self.objects.range(first..);
-        all.take_while(move |(other, _)| {
-            (&other.group, &other.kind, &other.namespace, &other.name)
-                == (&any.group, &any.kind, &any.namespace, &any.name)
-        })
-        .map(|(name, known)| (name.folder.as_deref(), known))
+        all.take_while(move |(other, _)| other.is_but_folder(name))
+            .map(|(name, known)| (name.folder.as_deref(), known))
+    }
+
+    /// What the ConfigMaps or Secrets of a name hold, with their folders.
+    fn data_of<'i>(
+        &'i self,
+        name: &DataName,
+    ) -> impl Iterator<Item = (Option<&'i str>, &'i Known<Data>)> + Clone {
+        let first = DataName {
+            folder: None,
+            ..name.clone()
+        };
+        let all = self.data.range(first..);
+        all.take_while(move |(other, _)| other.is_but_folder(name))
+            .map(|(name, known)| (name.folder.as_deref(), known))
     }
 
     /// An object that an expression looks up; `None` where there is none.
@@ -350,7 +378,7 @@ impl Inventory {
     /// # Errors
     /// When two texts say different things of it.
     pub fn looked_up(&self, name: &ObjectName) -> Result<Option<&Value>, Doubt> {
-        self.asked.note(|| Name::Object(name.clone()));
+        self.asked.note(|| Name::LookedUp(name.clone()));
         let Some(found) = nearest(name.folder.as_deref(), self.objects_of(name)) else {
             return Ok(None);
         };
@@ -405,10 +433,7 @@ impl Inventory {
             None => Arc::default(),
         };
         let known = self.data.range(any.clone()..);
-        let is_it = |other: &DataName| {
-            (other.kind, &other.namespace, &other.name) == (any.kind, &any.namespace, &any.name)
-        };
-        for (name, known) in known.take_while(|(other, _)| is_it(other)) {
+        for (name, known) in known.take_while(|(other, _)| other.is_but_folder(name)) {
             add(Arc::make_mut(&mut all), name.clone(), known.clone());
         }
         let with_folders = all

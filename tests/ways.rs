@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-use crate::program::Place;
+use crate::program::{Place, succeeded};
 
 /// The areas in which more counts than one workload.
 const AREAS: [&str; 8] = [
@@ -176,4 +176,42 @@ fn every_case_comes_out_the_same_whichever_way_it_goes() {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+/// A file of `--context` in another folder answers what a stream brings later, too, where both say the same.
+#[test]
+fn a_stream_takes_what_the_context_of_any_folder_says_already() {
+    let place = Place::new();
+    let policy = "\
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: p}
+spec:
+  inject:
+    checksums: [{annotation: sum, configMaps: [c]}]
+    podAnnotations: {found: \"${lookup('v1', 'ConfigMap', 'c').?data[?'a'].orValue('none')}\"}
+";
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: app, image: a}]}\n";
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: b}\n";
+    place.write("policy.yaml", policy);
+    place.write("all/of/them.yaml", format!("{pod}---\n{map}"));
+    place.write("context/same.yaml", map);
+    place.write("other/context.yaml", map.replace("a: b", "a: c"));
+    let stream = |context: &str| {
+        let args = [
+            "apply",
+            "-p",
+            "policy.yaml",
+            "--stream",
+            "--context",
+            context,
+            "all/of/them.yaml",
+        ];
+        place.run(&args)
+    };
+    let whole = place.run(&["apply", "-p", "policy.yaml", "all/of/them.yaml"]);
+    assert_eq!(succeeded(&stream("context")), succeeded(&whole));
+    let late = stream("other");
+    assert_eq!(late.status.code(), Some(2));
+    assert!(crate::program::said(&late).contains("too-late"));
 }

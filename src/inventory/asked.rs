@@ -16,6 +16,8 @@ pub enum Name {
     Data(DataName),
     /// An object of a kind that policies generate.
     Object(ObjectName),
+    /// An object that an expression looks up.
+    LookedUp(ObjectName),
 }
 
 impl fmt::Display for Name {
@@ -23,7 +25,7 @@ impl fmt::Display for Name {
         match self {
             Name::Namespace(name) => write!(f, "Namespace {name}"),
             Name::Data(name) => write!(f, "{}", name.title()),
-            Name::Object(name) => write!(f, "{name}"),
+            Name::Object(name) | Name::LookedUp(name) => write!(f, "{name}"),
         }
     }
 }
@@ -46,12 +48,12 @@ impl Asked {
         }
     }
 
-    pub fn has(&self, name: &Name) -> bool {
+    pub fn any(&self, is_it: impl Fn(&Name) -> bool) -> bool {
         let names = self
             .0
             .as_ref()
             .map(|names| names.lock().unwrap_or_else(PoisonError::into_inner));
-        names.is_some_and(|names| names.contains(name))
+        names.is_some_and(|names| names.iter().any(is_it))
     }
 }
 

@@ -54,6 +54,18 @@ pub(super) fn nearest<'m, T: PartialEq>(
     })
 }
 
+/// Whether a workload of a folder would have got another answer with what came later.
+pub(super) fn is_another_answer<'m, T: PartialEq + 'm>(
+    folder: Option<&str>,
+    before: impl Iterator<Item = (Option<&'m str>, &'m Known<T>)> + Clone,
+    later: impl Iterator<Item = (Option<&'m str>, &'m Known<T>)> + Clone,
+) -> bool {
+    let first = nearest(folder, before.clone());
+    let with_later = nearest(folder, before.chain(later));
+    let says = |found: &Found<'m, T>| (&found.known.says, found.contradiction.is_some());
+    first.as_ref().map(says) != with_later.as_ref().map(says)
+}
+
 /// The one of the folder itself or of the nearest above it.
 pub(super) fn own_or_above<'m, T>(
     folder: Option<&str>,

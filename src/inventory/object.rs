@@ -60,6 +60,11 @@ pub struct DataName {
 }
 
 impl DataName {
+    /// Whether both are of one kind, namespace and name.
+    pub(super) fn is_but_folder(&self, other: &Self) -> bool {
+        (self.kind, &self.namespace, &self.name) == (other.kind, &other.namespace, &other.name)
+    }
+
     /// `ConfigMap shop/orders-config`.
     pub fn title(&self) -> String {
         match &self.namespace {

@@ -23,6 +23,20 @@ pub struct ObjectName {
     pub folder: Option<String>,
 }
 
+impl ObjectName {
+    /// Whether both are of one kind, namespace and name.
+    pub fn is_but_folder(&self, other: &Self) -> bool {
+        let Self {
+            group,
+            kind,
+            namespace,
+            name,
+            folder: _,
+        } = self;
+        (group, kind, namespace, name) == (&other.group, &other.kind, &other.namespace, &other.name)
+    }
+}
+
 impl fmt::Display for ObjectName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.namespace {
