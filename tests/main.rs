@@ -19,6 +19,7 @@ mod everyday;
 mod files;
 mod formats;
 mod hosts;
+mod kept;
 mod large;
 mod limits;
 mod lint;

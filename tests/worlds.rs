@@ -4,7 +4,7 @@
 //! server's own code finds no fault that was not there. At the end the bytes are those of the beginning.
 //!
 //! `WORLDS=200000 WORLDS_SEED=7 cargo test --release --test integration worlds::` looks at more, and at others;
-//! `WORLD=30064774225` at one.
+//! `WORLD=30064774225` at one, whose texts it prints.
 
 use std::env;
 use std::sync::Arc;
@@ -472,6 +472,9 @@ fn small_worlds_stay_right_after_every_step() {
                 changed +=
                     usize::from(texts.first().is_some_and(|(before, after)| before != after));
                 for (before, after) in texts {
+                    if worlds == 1 {
+                        eprintln!("{after}=====");
+                    }
                     judged.0.push(before);
                     judged.1.push(after);
                 }

@@ -16,7 +16,7 @@ use crate::plan::metrics::metrics_port;
 use crate::plan::patch::patch_of;
 use crate::plan::reconcile::reconcile;
 use crate::plan::recording::{Earlier, is_dropped, write_record};
-use crate::plan::refusal_diagnostic;
+use crate::plan::{refusal_diagnostic, unfit};
 use crate::record::{Changed, Leniency, MARKER, RECORD, Record, arrange};
 use crate::report::{Companion, Edit, Outcome, PolicyReport};
 use crate::source::{Place, Source};
@@ -383,6 +383,13 @@ impl<'a> Chunk<'a, '_> {
         let is_refused = |problems: &[Diagnostic]| problems.iter().any(Diagnostic::is_error);
         if !is_refused(&self.report.diagnostics[first..]) {
             let loose = loose_mounts(&workload, &current, &target, &one.record, force);
+            if loose.is_empty() {
+                let given = (self.setting.policies, self.setting.options);
+                let told = &self.report.diagnostics[first..];
+                let unfit = unfit(base, &planned.draft, &earlier, given, told).into_iter();
+                let unfit = unfit.map(|problem| problem.at(workload.own_place(), "this workload"));
+                self.report.diagnostics.extend(unfit.collect::<Vec<_>>());
+            }
             self.report.diagnostics.extend(loose);
         }
         let wanted = if planned.record.is_none() && !planned.draft.is_changed() {

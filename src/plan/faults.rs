@@ -8,6 +8,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKind;
 use crate::policy::validation::{self, Invalid, Role};
+use crate::record::RECORD;
 use crate::yaml::value::{Path, find};
 
 use super::draft::{Draft, Part};
@@ -38,17 +39,39 @@ pub(super) fn faults(
     kind: &PodKind,
     whose: Whose,
 ) -> Vec<Fault> {
-    let spec = draft
-        .get(template, "spec")
-        .and_then(|spec| draft.value(&spec))
-        .unwrap_or_default();
-    let object = |path: [&str; 2]| {
-        let part = path
-            .iter()
-            .try_fold(draft.root(), |part, key| draft.get(&part, key));
+    let found = |part: &Part, path: &[&str]| {
+        let mut keys = path.iter();
+        let part = keys.try_fold(part.clone(), |part, key| draft.get(&part, key));
         part.and_then(|part| draft.value(&part))
     };
-    let claims = object(["spec", "volumeClaimTemplates"]).unwrap_or_default();
+    let of_object = |path: &[&str]| found(&draft.root(), path);
+    faults_by(kind, whose, of_object, |path| found(template, path))
+}
+
+/// All faults of a workload.
+pub(super) fn faults_of(object: &Value, kind: &PodKind) -> Vec<Fault> {
+    let found = |value: &Value, path: &[&str]| {
+        let mut keys = path.iter();
+        keys.try_fold(value, |value, key| value.get(key)).cloned()
+    };
+    let keys: Vec<&str> = kind.path.iter().map(String::as_str).collect();
+    let of_template = |path: &[&str]| found(object, &[&keys, path].concat());
+    faults_by(
+        kind,
+        Whose::Manifest,
+        |path| found(object, path),
+        of_template,
+    )
+}
+
+fn faults_by(
+    kind: &PodKind,
+    whose: Whose,
+    of_object: impl Fn(&[&str]) -> Option<Value>,
+    of_template: impl Fn(&[&str]) -> Option<Value>,
+) -> Vec<Fault> {
+    let spec = of_template(&["spec"]).unwrap_or_default();
+    let claims = of_object(&["spec", "volumeClaimTemplates"]).unwrap_or_default();
     let claims = claims
         .as_array()
         .into_iter()
@@ -63,23 +86,14 @@ pub(super) fn faults(
     for (at, sentence) in together::refused(kind, &spec) {
         faults.add(at, sentence);
     }
-    let metadata = draft.get(template, "metadata");
-    if let Some(annotations) = metadata
-        .and_then(|metadata| draft.get(&metadata, "annotations"))
-        .and_then(|annotations| draft.value(&annotations))
-    {
+    if let Some(annotations) = of_template(&["metadata", "annotations"]) {
         for (at, sentence) in together::annotations(&annotations, &spec) {
             faults.add(at, sentence);
         }
     }
-    if let Some(selector) = object(["spec", "selector"]) {
-        let labels = draft
-            .get(template, "metadata")
-            .and_then(|metadata| draft.get(&metadata, "labels"));
-        faults.selector(
-            &selector,
-            labels.and_then(|labels| draft.value(&labels)).as_ref(),
-        );
+    if let Some(selector) = of_object(&["spec", "selector"]) {
+        let labels = of_template(&["metadata", "labels"]);
+        faults.selector(&selector, labels.as_ref());
     }
     faults.found
 }
@@ -117,6 +131,31 @@ pub(super) fn of_input(workload: &Workload<'_>, planned: &Draft<'_>) -> Vec<Diag
         warning.help("no API server takes it, with the injection or without: mend the manifest")
     };
     found.iter().map(warning).collect()
+}
+
+/// The object's annotations, with the marker and the record of a run, are longer together than they may be, and were not
+/// before.
+pub fn are_annotations_too_long(draft: &Draft<'_>, text: &[u8]) -> bool {
+    let annotations = |draft: &Draft<'_>| {
+        let metadata = draft.get(&draft.root(), "metadata")?;
+        draft.get(&metadata, "annotations")
+    };
+    let Some(own) = annotations(draft) else {
+        return false;
+    };
+    let record = draft.text_at(&own, RECORD);
+    // Neither holds much of what there may be.
+    if text.len() + record.map_or(0, |record| record.len()) < together::MOST_ANNOTATIONS / 4 {
+        return false;
+    }
+    let is_too_long = |draft: &Draft<'_>| {
+        let own = annotations(draft).and_then(|own| draft.value(&own));
+        own.is_some_and(|own| together::too_long(&own, "object").is_some())
+    };
+    is_too_long(draft)
+        && draft
+            .origin(&draft.root())
+            .is_none_or(|node| !is_too_long(&Draft::new(draft.tree, node)))
 }
 
 struct Faults {

@@ -17,6 +17,7 @@ mod faults;
 mod forbidden;
 mod growth;
 mod intact;
+mod kept;
 mod links;
 pub mod metrics;
 mod mutation;
@@ -50,10 +51,12 @@ use crate::select::{Base, No, choose_containers, select, select_rule};
 use crate::yaml::tree::NodeId;
 
 use draft::{Draft, Refusal};
+pub use faults::are_annotations_too_long;
+pub use kept::unfit;
 use planner::Planner;
 pub use planner::explain as explain_refusal;
 use recording::{
-    Earlier, Met, Notes, Recording, Turn, is_older, outcome_since, report_dropped, turns,
+    Earlier, Met, Notes, Recording, Turn, idle, is_older, outcome_since, report_dropped, turns,
 };
 pub use unselected::left_alone;
 use unselected::{no_container, no_rule};
@@ -108,11 +111,18 @@ pub fn plan<'t>(
         earlier,
         is_recording,
     };
-    let mut failed_late = BTreeMap::new();
+    let (mut failed_late, mut without_place) = (BTreeMap::new(), BTreeSet::new());
     // A policy whose checksums fail leaves the workload alone as a whole: those behind it are planned again without it.
+    // So are they where one comes to nothing behind which others are kept.
     let mut planned = loop {
-        match run.fold(&failed_late) {
-            Ok(planned) => break planned,
+        match run.fold(&failed_late, &without_place) {
+            Ok(planned) => {
+                let idle = idle(policies, earlier, options, planned.1.as_ref());
+                if idle.is_subset(&without_place) {
+                    break planned;
+                }
+                without_place.extend(idle);
+            }
             Err((policy, problems)) => drop(failed_late.insert(policy, problems)),
         }
     };
@@ -137,7 +147,8 @@ pub fn foresee(
         earlier: None,
         is_recording: false,
     };
-    run.apply_all(&BTreeMap::new()).planned.companions
+    let applying = run.apply_all(&BTreeMap::new(), &BTreeSet::new());
+    applying.planned.companions
 }
 
 /// Why a policy is not adopted beside others.
@@ -188,7 +199,11 @@ impl<'r, 't> Run<'r, 't> {
     }
 
     /// All policies in order, and the checksums that they want.
-    fn apply_all(&self, failed_late: &BTreeMap<usize, Vec<Diagnostic>>) -> Applying<'t> {
+    fn apply_all(
+        &self,
+        failed_late: &BTreeMap<usize, Vec<Diagnostic>>,
+        without_place: &BTreeSet<&str>,
+    ) -> Applying<'t> {
         let draft = Draft::new(self.workload.tree, self.workload.object.node);
         let mut recording = self
             .is_recording
@@ -206,7 +221,7 @@ impl<'r, 't> Run<'r, 't> {
             steps: Vec::new(),
         };
         let mut checksums = Vec::new();
-        for turn in turns(self.policies, self.earlier, self.options) {
+        for turn in turns(self.policies, self.earlier, self.options, without_place) {
             let at = match (turn, recording.as_mut()) {
                 (Turn::Given(at), _) => at,
                 (Turn::Kept(redo), Some(recording)) => {
@@ -280,12 +295,13 @@ impl<'r, 't> Run<'r, 't> {
     fn fold(
         &self,
         failed_late: &BTreeMap<usize, Vec<Diagnostic>>,
+        without_place: &BTreeSet<&str>,
     ) -> Result<(Planned<'t>, Option<Recording>), FailedLate> {
         let Applying {
             mut planned,
             checksums,
             mut recording,
-        } = self.apply_all(failed_late);
+        } = self.apply_all(failed_late, without_place);
         for (at, found) in checksums {
             self.add_checksums(at, &found, &mut planned)?;
             if let Some(recording) = &mut recording {

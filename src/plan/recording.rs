@@ -298,11 +298,13 @@ pub(super) enum Turn<'f> {
     Kept(&'f Redo),
 }
 
-/// The given policies in their order, and each kept one behind the one that it followed.
+/// The given policies in their order, and each kept one behind the one that it followed. Those that are `idle` hold no
+/// place: this run's record does not have them, and the next one could not know where they stood.
 pub(super) fn turns<'f>(
     policies: &'f [Policy],
     earlier: Option<&'f Earlier>,
     options: &Options,
+    idle: &BTreeSet<&str>,
 ) -> Vec<Turn<'f>> {
     let mut turns: Vec<Turn<'f>> = (0..policies.len()).map(Turn::Given).collect();
     let Some(earlier) = earlier else { return turns };
@@ -315,11 +317,46 @@ pub(super) fn turns<'f>(
             let at = turns.iter().position(is_it).map_or(0, |at| at + 1);
             turns.insert(at, Turn::Kept(redo));
         }
-        if is_given || !is_dropped(policy, options) {
+        let holds_place = !idle.contains(policy.policy.as_str());
+        if holds_place && (is_given || !is_dropped(policy, options)) {
             previous = Some(&policy.policy);
         }
     }
     turns
+}
+
+/// The given policies that did something in an earlier run, and nothing beside those that are kept.
+pub(super) fn idle<'f>(
+    policies: &'f [Policy],
+    earlier: Option<&'f Earlier>,
+    options: &Options,
+    recording: Option<&Recording>,
+) -> BTreeSet<&'f str> {
+    let (Some(earlier), Some(recording)) = (earlier, recording) else {
+        return BTreeSet::new();
+    };
+    if kept(policies, earlier, options).next().is_none() {
+        return BTreeSet::new();
+    }
+    let names = policies.iter().map(|given| given.identity.as_str());
+    let is_idle = |name: &&str| {
+        earlier.record.policy(name).is_some() && recording.record.policy(name).is_none()
+    };
+    names.filter(is_idle).collect()
+}
+
+/// The policies of the record whose work is put back as it was.
+pub(super) fn kept<'f>(
+    policies: &'f [Policy],
+    earlier: &'f Earlier,
+    options: &'f Options,
+) -> impl Iterator<Item = &'f str> {
+    let is_kept = |own: &&PolicyRecord| {
+        let is_given = policies.iter().any(|given| given.identity == own.policy);
+        !(is_given && earlier.acts(&own.policy) || is_dropped(own, options))
+    };
+    let all = earlier.record.policies.iter();
+    all.filter(is_kept).map(|own| own.policy.as_str())
 }
 
 fn name_of<'f>(turn: &Turn<'f>, policies: &'f [Policy]) -> &'f str {

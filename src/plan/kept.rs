@@ -1,0 +1,60 @@
+//! What kept policies put back is part of the result, and validated like what the given ones put there.
+
+use std::collections::BTreeSet;
+
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::manifest::pod::Workload;
+use crate::options::Options;
+use crate::policy::Policy;
+use crate::record::words::undo_command;
+
+use super::draft::Draft;
+use super::faults::{Fault, faults_of};
+use super::recording::{Earlier, kept};
+
+/// What an API server would refuse because of what kept policies put back: it takes the manifest without them, and took it
+/// as it was before the run. What was told of the workload already is left out.
+pub fn unfit(
+    base: &Workload<'_>,
+    draft: &Draft<'_>,
+    earlier: &Earlier,
+    (policies, options): (&[Policy], &Options),
+    told: &[Diagnostic],
+) -> Vec<Diagnostic> {
+    let kept: Vec<&str> = kept(policies, earlier, options).collect();
+    let (Some(first), Some(value)) = (kept.first(), draft.value(&draft.root())) else {
+        return Vec::new();
+    };
+    let is_told = |what: &str| told.iter().any(|problem| problem.message.ends_with(what));
+    let mut found = faults_of(&value, base.pod_kind);
+    found.retain(|fault| !is_told(&fault.what));
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let input = Draft::new(base.tree, base.object.node);
+    let input = input.value(&input.root()).unwrap_or_default();
+    let before = [&input, &earlier.current].map(|value| faults_of(value, base.pod_kind));
+    let before: BTreeSet<&str> = before.iter().flatten().map(|fault| &*fault.what).collect();
+    found.retain(|fault| !before.contains(&*fault.what));
+    let names = kept.iter().map(|name| format!("`{name}`"));
+    let names = names.collect::<Vec<_>>().join(", ");
+    let command = undo_command(first, &base.source.name, false);
+    let help = match options.take_out.is_undo() {
+        true => format!("take it out, too: {command}"),
+        false => format!("give it, too, or take it out: {command}"),
+    };
+    let severity = match options.force {
+        true => Severity::Warning,
+        false => Severity::Error,
+    };
+    let refuse = |fault: &Fault| {
+        let message = format!(
+            "no API server would take {} with what an earlier run put there for {names}: {}",
+            base.title(),
+            fault.what
+        );
+        let problem = Diagnostic::error(Code::Invalid, message);
+        problem.with_severity(severity).help(&*help)
+    };
+    found.iter().map(refuse).collect()
+}

@@ -1,0 +1,159 @@
+//! Policies whose work is kept while others are given, changed or taken out: what they put back is validated like the rest,
+//! the order is the same the next time, and containers that somebody renamed keep what was put into them.
+
+use std::sync::Arc;
+
+use podgraft::diagnostic::Code;
+use podgraft::graft::{Options, graft};
+use podgraft::options::TakeOut;
+use podgraft::policy::Policy;
+use podgraft::report::{FileReport, splice};
+use serde_json::{Value, json};
+
+use crate::promises;
+
+fn policy(name: &str, inject: &Value) -> Policy {
+    let policy = json!({
+        "apiVersion": "podgraft.dev/v1alpha1", "kind": "InjectionPolicy", "metadata": {"name": name},
+        "spec": {"onConflict": "Replace", "inject": inject},
+    });
+    let mut read = promises::policies(&policy.to_string()).unwrap_or_else(|why| panic!("{why:?}"));
+    read.remove(0)
+}
+
+/// A Pod of containers and what else its spec has.
+fn pod(containers: &Value, more: &Value) -> String {
+    let mut spec = json!({ "containers": containers });
+    for (key, value) in more.as_object().expect("a mapping") {
+        spec[key] = value.clone();
+    }
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec});
+    podgraft::edit::yaml_document(&pod)
+}
+
+fn run(text: &str, policies: &[Policy], take_out: TakeOut) -> FileReport {
+    let options = Options {
+        record: !take_out.is_undo(),
+        take_out,
+        ..Options::default()
+    };
+    graft(&Arc::from("pod.yaml"), text.as_bytes(), policies, &options)
+}
+
+fn done(text: &str, policies: &[Policy], take_out: TakeOut) -> String {
+    let report = run(text, policies, take_out);
+    let errors = promises::errors(&report);
+    assert!(errors.is_empty(), "{errors:?}\n{text}");
+    String::from_utf8(splice(text.as_bytes(), &report.edits)).expect("text in text is text")
+}
+
+/// The message of the one error, which says that the result is invalid.
+fn invalid(report: &FileReport) -> &str {
+    let errors = promises::errors(report);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert_eq!(errors[0].code, Code::Invalid);
+    &errors[0].message
+}
+
+fn only(name: &str) -> TakeOut {
+    TakeOut::Only(vec![name.to_owned()])
+}
+
+#[test]
+fn a_default_does_not_stay_beside_rights_that_come_back() {
+    let text = pod(
+        &json!([{"name": "app", "image": "a:1", "securityContext": {"privileged": true}}]),
+        &json!({}),
+    );
+    let replaces = json!({"sidecars": [{"type": "Container", "name": "app", "image": "c:3"}]});
+    let default = json!({"defaults": {"securityContext": {"allowPrivilegeEscalation": false}}});
+    let both = [policy("a", &replaces), policy("b", &default)];
+    let applied = done(&text, &both, TakeOut::Nothing);
+    let report = run(&applied, &[], only("a"));
+    let message = invalid(&report);
+    assert!(
+        message.contains("`b`") && message.contains("`allowPrivilegeEscalation: false`"),
+        "{message}"
+    );
+    // The same where a new version of the one no longer takes the rights away.
+    let labels = policy("a", &json!({"podLabels": {"k": "v"}}));
+    invalid(&run(&applied, &[labels], TakeOut::Nothing));
+    assert_eq!(done(&applied, &[], TakeOut::All), text);
+    let without_b = done(&applied, &[], only("b"));
+    assert_eq!(done(&without_b, &[], only("a")), text);
+}
+
+#[test]
+fn a_port_of_the_node_is_not_put_back_beside_its_own() {
+    let text = pod(
+        &json!([{"name": "app", "image": "a:1", "ports": [{"containerPort": 80}]}]),
+        &json!({"hostNetwork": true}),
+    );
+    let without = json!({"sidecars": [{"type": "Container", "name": "app", "image": "c:3"}]});
+    let ports = json!([{"containerPort": 80}]);
+    let web =
+        json!({"sidecars": [{"type": "Container", "name": "web", "image": "w:1", "ports": ports}]});
+    let both = [policy("a", &without), policy("b", &web)];
+    let applied = done(&text, &both, TakeOut::Nothing);
+    let report = run(&applied, &[], only("a"));
+    assert!(invalid(&report).contains("the port 80/TCP of the node"));
+    assert_eq!(done(&applied, &[], TakeOut::All), text);
+}
+
+#[test]
+fn what_was_wrong_before_the_run_does_not_stop_it() {
+    let text = pod(
+        &json!([{"name": "app", "image": "a:1", "volumeMounts": [{"name": "none", "mountPath": "/x"}]}]),
+        &json!({}),
+    );
+    let [a, b] = ["a", "b"].map(|name| policy(name, &json!({"podLabels": {name: "1"}})));
+    let applied = done(&text, &[a, b], TakeOut::Nothing);
+    // Somebody breaks it once more.
+    let broken = applied.replace(
+        "image: a:1",
+        "image: a:1\n    resources:\n      limits:\n        cpu: many",
+    );
+    assert_ne!(broken, applied);
+    let undone = done(&broken, &[], only("a"));
+    assert!(
+        undone.contains("cpu: many") && !undone.contains("a: \"1\""),
+        "{undone}"
+    );
+}
+
+#[test]
+fn one_that_comes_to_nothing_before_a_kept_one_is_planned_as_the_next_run_plans_it() {
+    let text = pod(
+        &json!([{"name": "app", "image": "a:1", "env": [{"name": "A", "value": "x"}]}]),
+        &json!({}),
+    );
+    let first = [
+        policy("q", &json!({"env": [{"name": "Q", "value": "1"}]})),
+        policy("b", &json!({"env": [{"name": "A", "op": "Remove"}]})),
+    ];
+    let applied = done(&text, &first, TakeOut::Nothing);
+    // In front of the one that is kept it has nothing to do, and behind it it has.
+    let absent = json!({"env": [{"name": "A", "op": "SetIfAbsent", "value": "y"}]});
+    let second = [policy("q", &absent)];
+    let once = done(&applied, &second, TakeOut::Nothing);
+    assert!(once.contains("value: \"y\""), "{once}");
+    assert_eq!(done(&once, &second, TakeOut::Nothing), once);
+    assert_eq!(done(&once, &[], TakeOut::All), text);
+}
+
+#[test]
+fn a_container_that_two_policies_changed_is_found_again_under_another_name() {
+    let text = pod(
+        &json!([{"name": "app", "image": "a:1"}]),
+        &json!({"volumes": [{"name": "v", "emptyDir": {}}]}),
+    );
+    let mount = json!({"volumeMounts": [{"name": "v", "mountPath": "/v"}]});
+    // Takes the mount away again.
+    let replaces = json!({"sidecars": [{"type": "Container", "name": "app", "image": "c:3"}]});
+    let both = [policy("a", &mount), policy("b", &replaces)];
+    let applied = done(&text, &both, TakeOut::Nothing);
+    let rename = |text: &str| text.replace("- name: app\n", "- name: main\n");
+    let renamed = rename(&applied);
+    assert_ne!(renamed, applied);
+    assert_eq!(done(&renamed, &[], TakeOut::All), rename(&text));
+}
