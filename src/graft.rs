@@ -632,6 +632,16 @@ impl<'a> Chunk<'a, '_> {
         workload: &Workload<'_>,
     ) -> Result<Vec<Edit>, Box<Diagnostic>> {
         self.refuse_doubt(workload)?;
+        if plan::are_annotations_too_long(draft, self.bytes) {
+            let message = format!(
+                "{} would have more than 262144 bytes of annotations together with those that podgraft writes",
+                workload.title()
+            );
+            let problem = Diagnostic::error(Code::Invalid, message);
+            return Err(Box::new(problem.at(workload.own_place(), "this workload").help(
+                "`--no-marker` leaves out the mark; `apply --in-place` keeps its records in podgraft.lock",
+            )));
+        }
         lower(draft, workload.object.node, self.written).map_err(|refusal| {
             let message = format!(
                 "{} cannot be edited: what stands here {}",

@@ -616,3 +616,42 @@ spec:
         );
     }
 }
+
+#[test]
+fn annotations_that_podgraft_writes_count_with_the_others() {
+    let policy = "\
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  inject: {env: [{name: A, value: b}]}
+";
+    // `big`, `podgraft.dev/applied: agent`.
+    let most = 262_144 - 3 - 20 - 5;
+    for (length, args, code) in [
+        (most, &["-q"][..], 0),
+        (most + 1, &["-q"], 2),
+        (most + 1, &["-q", "--no-marker"], 0),
+        (most, &["-q", "--record"], 2),
+        (most - 400, &["-q", "--record"], 0),
+        // Too many before is nobody's fault here.
+        (262_144, &["-q"], 0),
+    ] {
+        let big = "x".repeat(length);
+        let text = format!(
+            "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    big: {big}\nspec:\n  containers:\n  \
+             - name: app\n    image: app:1\n"
+        );
+        let output = apply_with(policy, &text, args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{length} {args:?}: {said}"
+        );
+        assert!(
+            code == 0 || said.contains("262144 bytes of annotations"),
+            "{said}"
+        );
+    }
+}
