@@ -12,15 +12,17 @@ mod library;
 mod lookups;
 mod macros;
 mod order;
+mod shared;
 mod values;
 mod words;
 
 use cel::common::ast::IdedExpr;
-use cel::objects::{Key, Map, OptionalValue};
+use cel::common::types::{CelNull, CelString};
+use cel::common::value::{CowVal, Val};
 use cel::{Context, ExecutionError, Value as Cel};
-use serde_json::{Number, Value};
+use serde_json::Value;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -33,6 +35,7 @@ use check::{Check, Parsed};
 use library::ENV;
 use lookups::Known;
 pub use lookups::Wanted;
+use shared::{Shared, from_json, map_of, to_json};
 use words::{in_words, shortened};
 
 const MAX_LENGTH: usize = 16_384;
@@ -289,8 +292,11 @@ fn too_deep() -> Fault {
     )
 }
 
+/// Fields of a name, and their values.
+type Fields = Vec<(String, Box<dyn Val>)>;
+
 /// Values of names and fields.
-type Values = RefCell<BTreeMap<(String, String), Option<Cel>>>;
+type Values = RefCell<BTreeMap<(String, String), Option<Shared>>>;
 
 /// What the names in a policy's expressions stand for over one workload, for all that evaluate some of them.
 #[derive(Debug, Clone, Default)]
@@ -343,7 +349,7 @@ impl<'e> Evaluator<'e> {
     pub fn evaluate(&self, expression: &Expression) -> Result<Outcome, Fault> {
         let value = self.cel_value(expression)?;
         let mut left = MAX_TEXT;
-        let mut outcome = to_json(&value, &mut left).map_err(|why| failed(expression, &why))?;
+        let mut outcome = to_json(&*value, &mut left).map_err(|why| failed(expression, &why))?;
         if let Outcome::Value(value @ (Value::Object(_) | Value::Array(_))) = &mut outcome {
             let written = self.variables.iter().filter_map(|one| one.body.written());
             let written: Vec<&Value> = written.collect();
@@ -354,26 +360,23 @@ impl<'e> Evaluator<'e> {
         Ok(outcome)
     }
 
-    fn cel_value(&self, expression: &Expression) -> Result<Cel, Fault> {
+    fn cel_value(&self, expression: &Expression) -> Result<Shared, Fault> {
         let mut context = Context::with_env(Arc::clone(&ENV));
         let mut late = BTreeMap::new();
         for (root, fields) in self.bindings(expression, &mut late)? {
-            context.add_variable_from_value(
-                root,
-                Cel::Map(Map {
-                    map: Arc::new(fields),
-                }),
-            );
+            context.add_variable_as_val(root, Box::new(map_of(fields.into_iter())));
         }
         for root in WHOLE {
             if expression.wants.iter().any(|(wanted, _)| wanted == root) {
-                let object = self.find(root, "")?.unwrap_or(Cel::Null);
-                context.add_variable_from_value(root, object);
+                let object = self.find(root, "")?;
+                let object =
+                    object.unwrap_or_else(|| Shared::from(Box::new(CelNull) as Box<dyn Val>));
+                context.add_variable_as_val(root, Box::new(object));
             }
         }
         let evaluate = || {
             cost::within(&self.steps_left, || {
-                Cel::resolve(&expression.tree, &context)
+                Cel::resolve_val(&expression.tree, &context).map(CowVal::into_owned)
             })
         };
         let resolved = if expression.looks_up {
@@ -381,7 +384,7 @@ impl<'e> Evaluator<'e> {
         } else {
             evaluate()
         };
-        resolved.map_err(|error| match &error {
+        resolved.map(Shared::from).map_err(|error| match &error {
             ExecutionError::NoSuchKey(key) => match late.remove(key.as_str()) {
                 Some(fault) => fault,
                 None => failed(expression, &in_words(error)),
@@ -403,7 +406,7 @@ impl<'e> Evaluator<'e> {
                 return Ok(evaluated);
             }
             for wanted in asked {
-                let found = self.facts.lookup(&wanted)?.map(from_json);
+                let found = self.facts.lookup(&wanted)?.map(shared);
                 objects.borrow_mut().insert(wanted, found);
             }
         }
@@ -417,8 +420,8 @@ impl<'e> Evaluator<'e> {
         &self,
         expression: &Expression,
         late: &mut BTreeMap<String, Fault>,
-    ) -> Result<BTreeMap<String, HashMap<Key, Cel>>, Fault> {
-        let mut bindings: BTreeMap<String, HashMap<Key, Cel>> = BTreeMap::new();
+    ) -> Result<BTreeMap<String, Fields>, Fault> {
+        let mut bindings: BTreeMap<String, Fields> = BTreeMap::new();
         let fields = |(root, _): &&(String, Option<String>)| !WHOLE.contains(&root.as_str());
         for (root, field) in expression.wants.iter().filter(fields) {
             let fields: Vec<String> = match (root.as_str(), field) {
@@ -442,7 +445,7 @@ impl<'e> Evaluator<'e> {
                 let may_wait = tested
                     .is_some_and(|tested| !tested.contains(&(root.clone(), Some(field.clone()))));
                 match self.find(root, &field) {
-                    Ok(Some(value)) => drop(bound.insert(Key::from(field), value)),
+                    Ok(Some(value)) => bound.push((field, Box::new(value))),
                     Ok(None) => {}
                     Err(fault) if may_wait => drop(late.insert(field, fault)),
                     Err(fault) => return Err(fault),
@@ -452,14 +455,14 @@ impl<'e> Evaluator<'e> {
         Ok(bindings)
     }
 
-    fn variable(&self, name: &str) -> Result<Option<Cel>, Fault> {
+    fn variable(&self, name: &str) -> Result<Option<Shared>, Fault> {
         let Some(variable) = self.variables.iter().find(|one| one.name == name) else {
             return Ok(None);
         };
         let value = match &variable.body {
             Body::Expression(expression) => self.cel_value(expression),
-            Body::Value(value) => value.evaluate(self).map(from_json),
-            Body::Constant(value) => Ok(from_json((**value).clone())),
+            Body::Value(value) => value.evaluate(self).map(shared),
+            Body::Constant(value) => Ok(shared((**value).clone())),
         };
         value.map(Some).map_err(|fault| Fault {
             variable: fault.variable.or_else(|| Some(variable.at.clone())),
@@ -467,7 +470,7 @@ impl<'e> Evaluator<'e> {
         })
     }
 
-    fn find(&self, root: &str, field: &str) -> Result<Option<Cel>, Fault> {
+    fn find(&self, root: &str, field: &str) -> Result<Option<Shared>, Fault> {
         let key = (root.to_owned(), field.to_owned());
         let values = match self.depends_on_container(root, field) {
             true => &self.memory.of_container,
@@ -482,10 +485,10 @@ impl<'e> Evaluator<'e> {
                 .get(field)
                 .cloned()
                 .flatten()
-                .map(|text| Cel::String(Arc::new(text))),
+                .map(|text| Shared::from(Box::new(CelString::from(text)) as Box<dyn Val>)),
             "variables" => self.variable(field)?,
             "source" => self.variable(SOURCE)?,
-            _ => self.facts.fact(root, field)?.map(from_json),
+            _ => self.facts.fact(root, field)?.map(shared),
         };
         values.borrow_mut().insert(key, found.clone());
         Ok(found)
@@ -514,74 +517,8 @@ fn failed(expression: &Expression, why: &str) -> Fault {
     }
 }
 
-fn from_json(value: Value) -> Cel {
-    match value {
-        Value::Null => Cel::Null,
-        Value::Bool(flag) => Cel::Bool(flag),
-        // Kubernetes has no unsigned numbers, and CEL does not add signed and unsigned ones.
-        Value::Number(number) => match number.as_i64() {
-            Some(number) => Cel::Int(number),
-            None => Cel::Float(number.as_f64().unwrap_or(f64::NAN)),
-        },
-        Value::String(text) => Cel::String(Arc::new(text)),
-        Value::Array(entries) => Cel::List(Arc::new(entries.into_iter().map(from_json).collect())),
-        Value::Object(map) => {
-            let entries = map
-                .into_iter()
-                .map(|(key, value)| (Key::from(key), from_json(value)));
-            Cel::Map(Map {
-                map: Arc::new(entries.collect()),
-            })
-        }
-    }
-}
-
-/// `left` is what may still come: one for each value, and the lengths of texts.
-fn to_json(value: &Cel, left: &mut usize) -> Result<Outcome, String> {
-    if let Cel::Opaque(_) = value {
-        let optional = <&OptionalValue>::try_from(value)
-            .map_err(|_| "its type is none of Kubernetes'".to_owned())?;
-        return optional
-            .value()
-            .map_or(Ok(Outcome::Absent), |value| to_json(value, left));
-    }
-    let cost = if let Cel::String(text) = value {
-        text.len() + 1
-    } else {
-        1
-    };
-    *left = left
-        .checked_sub(cost)
-        .ok_or_else(|| "the value is too large".to_owned())?;
-    let mut inner = |value: &Cel| match to_json(value, left)? {
-        Outcome::Value(value) => Ok(value),
-        Outcome::Absent => Err("an optional with nothing in it stands within a value".to_owned()),
-    };
-    let json = match value {
-        Cel::Null => Value::Null,
-        Cel::Bool(flag) => Value::Bool(*flag),
-        Cel::Int(number) => Value::from(*number),
-        Cel::UInt(number) => Value::from(*number),
-        Cel::Float(number) => Number::from_f64(*number)
-            .map(Value::Number)
-            .ok_or("the number is not finite")?,
-        Cel::String(text) => Value::String(text.to_string()),
-        Cel::List(entries) => {
-            Value::Array(entries.iter().map(inner).collect::<Result<_, String>>()?)
-        }
-        Cel::Map(map) => {
-            let mut sorted = BTreeMap::new();
-            for (key, value) in map.map.iter() {
-                let Key::String(key) = key else {
-                    return Err("a key of the map is no text".to_owned());
-                };
-                sorted.insert(key.to_string(), inner(value)?);
-            }
-            Value::Object(sorted.into_iter().collect())
-        }
-        _ => return Err("its type is none of Kubernetes'".to_owned()),
-    };
-    Ok(Outcome::Value(json))
+fn shared(value: Value) -> Shared {
+    Shared::from(from_json(value))
 }
 
 #[cfg(test)]

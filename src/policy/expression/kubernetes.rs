@@ -15,7 +15,7 @@ use std::sync::{Arc, LazyLock};
 use super::cost::{spend, spend_on_text};
 use super::library::{Args, Returned, arg, returned, text_arg};
 use super::macros::{KEYS, MAP_OF};
-use super::{from_json, to_json};
+use super::shared::{from_json, to_json};
 use crate::policy::expression::Outcome;
 use crate::policy::functions::MAX_TEXT;
 use crate::policy::quantity;
@@ -229,7 +229,10 @@ fn map_of<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
 
 fn json_of(args: &Args<'_, '_>, function: &str) -> Result<serde_json::Value, ExecutionError> {
     let mut left = MAX_TEXT;
-    match to_json(&arg(args, 0)?, &mut left) {
+    let value = args
+        .first()
+        .ok_or(ExecutionError::MissingArgumentOrTarget)?;
+    match to_json(value.as_ref(), &mut left) {
         Ok(Outcome::Value(value)) => Ok(value),
         Ok(Outcome::Absent) => Err(failed(function, "an optional with nothing in it")),
         Err(why) => Err(failed(function, why)),
@@ -248,13 +251,13 @@ fn json_parse<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     // YAML's reader has a bound on nesting, and JSON is YAML; what is no JSON is refused first.
     let valid = serde_json::from_str::<serde::de::IgnoredAny>(&text);
     valid.map_err(|_| failed("json.parse", "the text is no JSON"))?;
-    returned(from_json(read("json.parse", &text)?))
+    Ok(CowVal::Owned(from_json(read("json.parse", &text)?)))
 }
 
 fn yaml_parse<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     let text = text_arg(&args, 0)?;
     spend(text.len())?;
-    returned(from_json(read("yaml.parse", &text)?))
+    Ok(CowVal::Owned(from_json(read("yaml.parse", &text)?)))
 }
 
 fn read(function: &str, text: &str) -> Result<serde_json::Value, ExecutionError> {

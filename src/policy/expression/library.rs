@@ -1,7 +1,9 @@
 //! The functions of expressions: those of the CEL crate, and ours, as the crate calls them.
 
 use cel::common::ast::operators;
-use cel::common::types::{CelOptional, CelString, DYN_TYPE, INT_TYPE, LIST_TYPE, STRING_TYPE};
+use cel::common::types::{
+    CelList, CelMap, CelMapKey, CelOptional, CelString, DYN_TYPE, INT_TYPE, LIST_TYPE, STRING_TYPE,
+};
 use cel::common::value::{CowVal, Val};
 use cel::objects::Key;
 use cel::{Env, ExecutionError, Value as Cel};
@@ -152,10 +154,9 @@ pub(super) fn arg(args: &Args<'_, '_>, at: usize) -> Result<Cel, ExecutionError>
 }
 
 pub(super) fn text_arg(args: &Args<'_, '_>, at: usize) -> Result<String, ExecutionError> {
-    match arg(args, at)? {
-        Cel::String(text) => Ok(text.to_string()),
-        _ => Err(ExecutionError::function_error("a function", "takes a text")),
-    }
+    let text = args.get(at).and_then(|arg| arg.downcast_ref::<CelString>());
+    text.map(|text| text.inner().to_owned())
+        .ok_or_else(|| ExecutionError::function_error("a function", "takes a text"))
 }
 
 /// A number that a function may be given; a negative one is none, as in Kubernetes' CEL.
@@ -203,9 +204,8 @@ fn lookup<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     let Some(found) = found else {
         return Ok(CowVal::owned(CelOptional::none()));
     };
-    let found: Box<dyn Val> = found.try_into()?;
-    spend_on(found.as_ref())?;
-    Ok(CowVal::owned(CelOptional::of(found)))
+    spend_on(&*found)?;
+    Ok(CowVal::owned(CelOptional::of(Box::new(found))))
 }
 
 /// The worst patterns take as long as some steps for each byte, and as thousands to be compiled.
@@ -329,19 +329,12 @@ fn walked<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
         usize::try_from(*sizer.size().inner()).unwrap_or(0)
     });
     spend(entries.saturating_mul(nodes))?;
-    if range.get_type().name() != "map" {
-        return Ok(range);
-    }
-    let Cel::Map(map) = Cel::try_from(range.as_ref())? else {
+    let Some(map) = range.downcast_ref::<CelMap>() else {
         return Ok(range);
     };
-    let mut keys: Vec<Key> = map.map.keys().cloned().collect();
+    let mut keys: Vec<&CelMapKey> = map.inner().keys().collect();
     keys.sort();
-    let keys = keys.into_iter().map(|key| match key {
-        Key::Int(number) => Cel::Int(number),
-        Key::Uint(number) => Cel::UInt(number),
-        Key::Bool(flag) => Cel::Bool(flag),
-        Key::String(text) => Cel::String(text),
-    });
-    returned(Cel::List(Arc::new(keys.collect())))
+    let keys = keys.iter().map(|key| key.inner().clone_as_boxed());
+    let keys: Vec<Box<dyn Val + 'v>> = keys.collect();
+    Ok(CowVal::owned(CelList::from(keys)))
 }

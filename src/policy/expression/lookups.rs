@@ -1,9 +1,10 @@
 //! `lookup`: the crate hands its functions nothing of ours, so what is known of other objects stands here while an
 //! expression is evaluated. What it asks for beyond that is noted, found out, and the expression evaluated again.
 
-use cel::Value as Cel;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+
+use super::shared::Shared;
 
 /// An object that an expression asks for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +20,7 @@ pub struct Wanted {
 }
 
 /// What was found so far, by what was asked for.
-pub(super) type Known = BTreeMap<Wanted, Option<Cel>>;
+pub(super) type Known = BTreeMap<Wanted, Option<Shared>>;
 
 #[derive(Default)]
 struct State {
@@ -48,7 +49,7 @@ pub(super) fn within<T>(known: &mut Known, evaluate: impl FnOnce() -> T) -> (T, 
 }
 
 /// What is known of an object; of one that was never asked for, nothing yet.
-pub(super) fn find(wanted: Wanted) -> Option<Cel> {
+pub(super) fn find(wanted: Wanted) -> Option<Shared> {
     STATE.with_borrow_mut(|state| match state.known.get(&wanted) {
         Some(found) => found.clone(),
         None => {

@@ -1,0 +1,239 @@
+//! Values that many expressions read: made once, and handed on without a copy.
+
+use cel::ExecutionError;
+use cel::common::traits::{
+    Adder, Comparer, Container, Divider, Indexer, Iterable, Modder, Multiplier, Negator, Sizer,
+    Subtractor, Zeroer,
+};
+use cel::common::types::{
+    CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelOptional, CelString,
+    CelUInt, DYN_TYPE, Kind, Type,
+};
+use cel::common::value::{Builtin, BuiltinRef, CowVal, Val};
+use serde_json::{Number, Value};
+use std::any::Any;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::Outcome;
+
+/// A value that is the one in it, whatever it is asked, and is cloned without it.
+#[derive(Debug, Clone)]
+pub(super) struct Shared(Arc<dyn Val>);
+
+impl Deref for Shared {
+    type Target = dyn Val;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl From<Box<dyn Val>> for Shared {
+    fn from(value: Box<dyn Val>) -> Self {
+        Shared(Arc::from(value))
+    }
+}
+
+/// What a value can do is what the one in it can do.
+macro_rules! handed_on {
+    ($($function:ident: $able:ident),*) => {
+        $(fn $function<'b, 'v>(&'b self) -> Option<&'b (dyn $able + 'v)>
+        where
+            Self: 'v,
+        {
+            self.0.$function()
+        })*
+    };
+}
+
+impl Val for Shared {
+    handed_on!(
+        as_adder: Adder,
+        as_divider: Divider,
+        as_indexer: Indexer,
+        as_iterable: Iterable,
+        as_modder: Modder,
+        as_multiplier: Multiplier,
+        as_negator: Negator,
+        as_subtractor: Subtractor
+    );
+
+    fn get_type(&self) -> &Type {
+        self.0.get_type()
+    }
+
+    fn cel_type() -> &'static Type {
+        &DYN_TYPE
+    }
+
+    fn as_comparer(&self) -> Option<&dyn Comparer> {
+        self.0.as_comparer()
+    }
+
+    fn as_container(&self) -> Option<&dyn Container> {
+        self.0.as_container()
+    }
+
+    fn as_sizer(&self) -> Option<&dyn Sizer> {
+        self.0.as_sizer()
+    }
+
+    fn as_zeroer(&self) -> Option<&dyn Zeroer> {
+        self.0.as_zeroer()
+    }
+
+    fn into_indexer<'v>(self: Box<Self>) -> Option<Box<dyn Indexer + 'v>>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn equals(&self, other: &dyn Val) -> bool {
+        self.0.equals(other)
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
+    where
+        Self: 'v,
+    {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        self.0.as_any()
+    }
+
+    fn as_builtin<'b, 'v>(&'b self) -> BuiltinRef<'b, 'v>
+    where
+        Self: 'v,
+    {
+        self.0.as_builtin()
+    }
+
+    fn into_builtin<'v>(self: Box<Self>) -> Option<Builtin<'v>>
+    where
+        Self: 'v,
+    {
+        self.0.clone_as_boxed().into_builtin()
+    }
+}
+
+impl Indexer for Shared {
+    fn get<'b, 'v>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        let able = self.0.as_indexer();
+        able.ok_or_else(|| ExecutionError::function_error("_[_]", "takes a list or a map"))?
+            .get(index)
+    }
+
+    fn steal<'v>(self: Box<Self>, index: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        self.get(index).map(CowVal::into_owned)
+    }
+}
+
+/// A map with these entries.
+pub(super) fn map_of(entries: impl Iterator<Item = (String, Box<dyn Val>)>) -> CelMap<'static> {
+    let entries: HashMap<CelMapKey<'static>, Box<dyn Val>> = entries
+        .map(|(key, value)| (CelMapKey::from(key), value))
+        .collect();
+    CelMap::from(entries)
+}
+
+/// A value as expressions see it.
+pub(super) fn from_json(value: Value) -> Box<dyn Val> {
+    match value {
+        Value::Null => Box::new(CelNull),
+        Value::Bool(flag) => Box::new(CelBool::from(flag)),
+        // Kubernetes has no unsigned numbers, and CEL does not add signed and unsigned ones.
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => Box::new(CelInt::from(number)),
+            None => Box::new(CelDouble::from(number.as_f64().unwrap_or(f64::NAN))),
+        },
+        Value::String(text) => Box::new(CelString::from(text)),
+        Value::Array(entries) => {
+            let entries: Vec<Box<dyn Val>> = entries.into_iter().map(from_json).collect();
+            Box::new(Shared(Arc::new(CelList::from(entries))))
+        }
+        Value::Object(map) => {
+            let entries = map.into_iter().map(|(key, value)| (key, from_json(value)));
+            Box::new(Shared(Arc::new(map_of(entries))))
+        }
+    }
+}
+
+/// What an expression came to. `left` is what may still come: one for each value, and the lengths of texts.
+pub(super) fn to_json(value: &dyn Val, left: &mut usize) -> Result<Outcome, String> {
+    if let Some(optional) = value.downcast_ref::<CelOptional>() {
+        let inner = optional.option();
+        return inner.map_or(Ok(Outcome::Absent), |inner| to_json(inner, left));
+    }
+    let text = value.downcast_ref::<CelString>().map(CelString::inner);
+    let cost = text.map_or(0, str::len) + 1;
+    *left = left
+        .checked_sub(cost)
+        .ok_or_else(|| "the value is too large".to_owned())?;
+    if let Some(text) = text {
+        return Ok(Outcome::Value(Value::String(text.to_owned())));
+    }
+    let mut inner = |value: &dyn Val| match to_json(value, left)? {
+        Outcome::Value(value) => Ok(value),
+        Outcome::Absent => Err("an optional with nothing in it stands within a value".to_owned()),
+    };
+    let json = if let Some(list) = value.downcast_ref::<CelList>() {
+        let entries = list.inner().iter().map(|entry| inner(entry.as_ref()));
+        Value::Array(entries.collect::<Result<_, String>>()?)
+    } else if let Some(map) = value.downcast_ref::<CelMap>() {
+        let mut sorted = BTreeMap::new();
+        for (key, value) in map.inner() {
+            let CelMapKey::String(key) = key else {
+                return Err("a key of the map is no text".to_owned());
+            };
+            sorted.insert(key.inner(), inner(value.as_ref())?);
+        }
+        let entries = sorted.into_iter();
+        Value::Object(
+            entries
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect(),
+        )
+    } else {
+        scalar(value)?
+    };
+    Ok(Outcome::Value(json))
+}
+
+fn scalar(value: &dyn Val) -> Result<Value, String> {
+    if value.downcast_ref::<CelNull>().is_some() {
+        return Ok(Value::Null);
+    }
+    if let Some(flag) = value.downcast_ref::<CelBool>() {
+        return Ok(Value::Bool(*flag.inner()));
+    }
+    if let Some(number) = value.downcast_ref::<CelInt>() {
+        return Ok(Value::from(*number.inner()));
+    }
+    if let Some(number) = value.downcast_ref::<CelUInt>() {
+        return Ok(Value::from(*number.inner()));
+    }
+    if let Some(number) = value.downcast_ref::<CelDouble>() {
+        let number = Number::from_f64(*number.inner()).map(Value::Number);
+        return number.ok_or_else(|| "the number is not finite".to_owned());
+    }
+    let kind = value.get_type();
+    Err(match kind.kind() {
+        // Only functions look into it.
+        Kind::Unspecified => format!(
+            "{} is no value by itself: ask for a part of it",
+            kind.name()
+        ),
+        _ => "its type is none of Kubernetes'".to_owned(),
+    })
+}
