@@ -88,16 +88,41 @@ impl Chunk<'_, '_> {
     }
 }
 
-/// The first word of a policy that may read what the policy writes: a patch, or the text of a label or an annotation
-/// whose key the policy names elsewhere, too.
+/// The first word of a policy that may read what the policy writes: a patch, a variable of a container where the policy
+/// reads `env`, or the text of a label or an annotation where it reads those and names the key elsewhere, too.
 fn word_of_own(policy: &Policy) -> Option<Range<usize>> {
     let text = policy.text.text.as_bytes();
     let is_named = |key: &str| memmem::find_iter(text, key.as_bytes()).count() > 1;
+    let reads = |field: &str, key: Option<&str>| {
+        key.is_none_or(is_named) && (reads_field(text, field) || names(text, "object"))
+    };
     policy.rules.iter().find_map(|rule| {
         let patch = rule.inject.patches.first();
-        let of_template = || rule.template.as_ref()?.word_of_own(is_named);
+        let of_template = || rule.template.as_ref()?.word_of_own(reads);
         patch
             .map(|patch| patch.item.at.clone())
             .or_else(of_template)
     })
+}
+
+/// Whether an expression asks for a field: `pod.labels`, `c.?labels`, `c['labels']`; not of the policy's own names.
+fn reads_field(text: &[u8], field: &str) -> bool {
+    memmem::find_iter(text, field.as_bytes()).any(|at| {
+        let before = &text[..at];
+        let is_asked = matches!(before.last(), Some(b'.' | b'?' | b'\'' | b'"'));
+        let is_own = before.ends_with(b"variables.") || before.ends_with(b"params.");
+        is_asked && !is_own && ends_word(text, at + field.len())
+    })
+}
+
+/// Whether a word stands in a text.
+fn names(text: &[u8], word: &str) -> bool {
+    memmem::find_iter(text, word.as_bytes()).any(|at| {
+        let begins = at.checked_sub(1).is_none_or(|at| ends_word(text, at));
+        begins && ends_word(text, at + word.len())
+    })
+}
+
+fn ends_word(text: &[u8], at: usize) -> bool {
+    !text.get(at).is_some_and(u8::is_ascii_alphanumeric)
 }

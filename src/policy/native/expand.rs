@@ -190,22 +190,37 @@ impl InjectTemplate {
         .map(Some)
     }
 
-    /// The place of the first patch, or of the first text of a label or an annotation that is evaluated and whose key is
-    /// one of these.
-    pub fn word_of_own(&self, is_key: impl Fn(&str) -> bool) -> Option<Range<usize>> {
+    /// The place of the first patch, or of the first variable of a container, label or annotation that is evaluated and
+    /// that the policy reads: `reads` is asked about fields, and about fields with a key.
+    pub fn word_of_own(&self, reads: impl Fn(&str, Option<&str>) -> bool) -> Option<Range<usize>> {
         if self.has("patches") {
             return Some(self.places.find(&self.at.key("patches")).value);
         }
-        let maps = ["annotations", "labels", "podAnnotations", "podLabels"];
-        maps.iter().find_map(|map| {
+        let env = self.at.key("env");
+        let mut of_containers = self.container.iter().filter(|_| reads("env", None));
+        if let Some((path, _)) = of_containers.find(|(path, _)| path.starts_with(&env)) {
+            return Some(self.places.find(path).value);
+        }
+        let maps = [
+            ("annotations", "annotations"),
+            ("labels", "labels"),
+            ("podAnnotations", "annotations"),
+            ("podLabels", "labels"),
+        ];
+        maps.iter().find_map(|(map, field)| {
             let mut texts = self.value.get(map)?.as_object()?.iter();
             let is_own = |(key, text): &(&String, &Value)| {
                 let is_evaluated = text.as_str().is_some_and(|text| text.contains("${"));
-                is_evaluated && is_key(key)
+                is_evaluated && reads(field, Some(key))
             };
             let (key, _) = texts.find(is_own)?;
             Some(self.places.find(&self.at.key(map).key(key)).value)
         })
+    }
+
+    /// `inject` with its expressions as they are written.
+    pub fn written(&self) -> &Value {
+        &self.value
     }
 
     /// Whether there is anything under a key of `inject`.
