@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, Workload};
+use crate::policy::template::has_expression;
 use crate::policy::{EnvOp, Inject, Item, Policy, Rule};
 use crate::select::{Base, choose_containers};
 use crate::yaml::tree::NodeId;
@@ -106,7 +107,11 @@ fn each_rule(
 ) {
     for policy in policies.iter().filter(|policy| !policy.suspend) {
         for rule in &policy.rules {
-            let chosen = match (&rule.template, level) {
+            let template = rule.template.as_ref();
+            if template.is_some_and(|own| !could_be_there(workload, own.written(), level)) {
+                continue;
+            }
+            let chosen = match (template, level) {
                 (None, Level::Pod) => Vec::new(),
                 _ => {
                     let chosen =
@@ -124,6 +129,57 @@ fn each_rule(
             }
         }
     }
+}
+
+/// Whether something of the input could be of an `inject`, as far as its names are written out: what is not there need
+/// not be evaluated.
+fn could_be_there(workload: &Workload<'_>, inject: &Value, level: Level) -> bool {
+    let tree = workload.tree;
+    let holds = |holder: NodeId, list: &&str| {
+        inject.get(list).is_some() && tree.get(holder, list).is_some()
+    };
+    let mut containers = workload.containers().iter();
+    if let Level::Container = level {
+        let lists = ["env", "volumeMounts", "ports", "envFrom"];
+        return containers.any(|container| lists.iter().any(|list| holds(container.node, list)));
+    }
+    let mut is_there = |item: &Value| match item.get("name").and_then(Value::as_str) {
+        Some(name) if !has_expression(name) => containers.clone().any(|own| own.name == name),
+        Some(_) | None => true,
+    };
+    let lists = ["initContainers", "sidecars"];
+    let mut lists = lists.iter().filter_map(|list| inject.get(list));
+    let mut texts = texts_of(workload).into_iter();
+    lists.any(|list| {
+        list.as_array()
+            .is_none_or(|items| items.iter().any(&mut is_there))
+    }) || ["volumes", "imagePullSecrets"]
+        .iter()
+        .any(|list| holds(workload.pod_spec, list))
+        || texts.any(|(word, metadata, field)| {
+            let Some(ours) = inject.get(word) else {
+                return false;
+            };
+            let mapping = metadata.and_then(|metadata| tree.get(metadata, field));
+            let is_there = |mapping: NodeId, key: &str| {
+                has_expression(key) || tree.get(mapping, key).is_some()
+            };
+            mapping.is_some_and(|mapping| {
+                let ours = ours.as_object();
+                ours.is_none_or(|ours| ours.keys().any(|key| is_there(mapping, key)))
+            })
+        })
+}
+
+/// The words of `inject` for labels and annotations, and where these stand.
+fn texts_of(workload: &Workload<'_>) -> [(&'static str, Option<NodeId>, &'static str); 4] {
+    let (pod, own) = (workload.pod_metadata(), workload.metadata());
+    [
+        ("podAnnotations", pod, "annotations"),
+        ("podLabels", pod, "labels"),
+        ("annotations", own, "annotations"),
+        ("labels", own, "labels"),
+    ]
 }
 
 /// Items of a list that stand there as the policy has them.
@@ -169,17 +225,13 @@ fn leave_out_containers(workload: &Workload<'_>, inject: &Inject, base: &mut Bas
 }
 
 fn leave_out_texts(workload: &Workload<'_>, inject: &Inject, base: &mut Base) {
-    let lists = [
-        (
-            workload.pod_metadata(),
-            "annotations",
-            &inject.pod_annotations,
-        ),
-        (workload.pod_metadata(), "labels", &inject.pod_labels),
-        (workload.metadata(), "annotations", &inject.annotations),
-        (workload.metadata(), "labels", &inject.labels),
+    let ours = [
+        &inject.pod_annotations,
+        &inject.pod_labels,
+        &inject.annotations,
+        &inject.labels,
     ];
-    for (metadata, field, ours) in lists {
+    for ((_, metadata, field), ours) in texts_of(workload).into_iter().zip(ours) {
         let Some(mapping) = metadata.and_then(|metadata| workload.tree.get(metadata, field)) else {
             continue;
         };
