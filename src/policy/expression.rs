@@ -49,9 +49,11 @@ const MAX_WALKS: usize = 2;
 /// Objects that are looked up by what other looked-up objects say.
 const MAX_ROUNDS: usize = 8;
 /// Names that stand for one value, not for a set of fields.
-const WHOLE: [&str; 3] = ["object", "namespaceObject", "source"];
+const WHOLE: [&str; 4] = ["object", "namespaceObject", "source", "sources"];
 /// The variable that holds the resource of `source`; no policy can name one so.
 pub const SOURCE: &str = "@source";
+/// The one that holds all resources of the kind.
+pub const SOURCES: &str = "@sources";
 
 /// Names and the fields of them; without a field a name is wanted whole.
 type Wants = BTreeSet<(String, Option<String>)>;
@@ -258,7 +260,7 @@ impl Expression {
 
     /// Whether it names more than the parameters, the variables and the resource.
     pub fn names_workload(&self) -> bool {
-        let known = ["params", "variables", "source"];
+        let known = ["params", "variables", "source", "sources"];
         let mut roots = self.wants.iter().map(|(root, _)| root.as_str());
         self.looks_up || roots.any(|root| fields_of(root).len() > 1 || !known.contains(&root))
     }
@@ -351,7 +353,8 @@ impl<'e> Evaluator<'e> {
         let mut left = MAX_TEXT;
         let mut outcome = to_json(&*value, &mut left).map_err(|why| failed(expression, &why))?;
         if let Outcome::Value(value @ (Value::Object(_) | Value::Array(_))) = &mut outcome {
-            let written = self.variables.iter().filter_map(|one| one.body.written());
+            let own = self.variables.iter().filter(|one| one.name != SOURCES);
+            let written = own.filter_map(|one| one.body.written());
             let written: Vec<&Value> = written.collect();
             if !written.is_empty() {
                 order::arrange(value, &written);
@@ -488,6 +491,7 @@ impl<'e> Evaluator<'e> {
                 .map(|text| Shared::from(Box::new(CelString::from(text)) as Box<dyn Val>)),
             "variables" => self.variable(field)?,
             "source" => self.variable(SOURCE)?,
+            "sources" => self.variable(SOURCES)?,
             _ => self.facts.fact(root, field)?.map(shared),
         };
         values.borrow_mut().insert(key, found.clone());

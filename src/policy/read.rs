@@ -124,13 +124,15 @@ fn read_each(
         reading: &reading,
     };
     let in_turn = by_name(&found, &owners);
+    let instances = instances(&found, &owners);
     let mut joint: Vec<(Join, Vec<Document<'_>>)> = Vec::new();
     for (at, one) in found.iter().enumerate() {
         let translated = match (&one.role, owners[at]) {
             (Role::Resource, Some(owner)) => {
                 let (now, policy) = (in_turn[at], &found[owner].document);
-                converted.extend(one.converted_by(policy, &given(at)));
-                translate_for(&found[now].document, policy, &given(now)).map_err(|found| {
+                let others = instances.get(&owner).map_or(&[][..], Vec::as_slice);
+                converted.extend(one.converted_by(others, policy, &given(at)));
+                translate_for(&found[now].document, others, policy, &given(now)).map_err(|found| {
                     let new = found.into_iter().filter(|one| !problems.contains(one));
                     new.collect()
                 })
@@ -192,6 +194,24 @@ fn owners(found: &[Found<'_>]) -> Vec<Option<usize>> {
         Role::Policy(_) => None,
     };
     found.iter().map(owner).collect()
+}
+
+/// The resources of each policy that reads them all; what is wrong with one is said where it is translated.
+fn instances<'f, 't>(
+    found: &'f [Found<'t>],
+    owners: &[Option<usize>],
+) -> BTreeMap<usize, Vec<Instance<'f, 't>>> {
+    let mut instances: BTreeMap<usize, Vec<Instance<'f, 't>>> = BTreeMap::new();
+    for (one, owner) in found.iter().zip(owners) {
+        let Some(owner) = *owner else { continue };
+        let policy = &found[owner].document;
+        if policy.file.text.contains("sources")
+            && let Ok(instance) = Instance::new(&one.document, policy)
+        {
+            instances.entry(owner).or_default().push(instance);
+        }
+    }
+    instances
 }
 
 /// Which resource's turn it is at each: those of one policy are in the order of their names.
@@ -263,10 +283,11 @@ fn look_at(policy: Document<'_>, given: &Given<'_>) -> Result<(), Vec<Diagnostic
 /// The policy of a resource.
 fn translate_for(
     resource: &Document<'_>,
+    others: &[Instance<'_, '_>],
     policy: &Document<'_>,
     given: &Given<'_>,
 ) -> Result<(Option<Policy>, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let instance = Instance::new(resource, policy)?;
+    let instance = Instance::new(resource, policy)?.among(others, policy);
     native::translate(policy.clone(), given, Some(&instance))
 }
 
@@ -388,8 +409,14 @@ impl<'t> Found<'t> {
     }
 
     /// What a resource becomes by its policy; what is wrong with it is said where it is translated.
-    fn converted_by(&self, policy: &Document<'_>, given: &Given<'_>) -> Option<Converted> {
+    fn converted_by(
+        &self,
+        others: &[Instance<'_, '_>],
+        policy: &Document<'_>,
+        given: &Given<'_>,
+    ) -> Option<Converted> {
         let instance = Instance::new(&self.document, policy).ok()?;
+        let instance = instance.among(others, policy);
         let policy = native::convert::convert(policy.clone(), given, &instance).ok()?;
         Some(Converted {
             identity: self.document.identity(),

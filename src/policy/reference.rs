@@ -540,6 +540,10 @@ pub const NAMES: &[(&str, &str)] = &[
         "the resource that the policy is for, where it has a `source`",
     ),
     (
+        "sources",
+        "all resources that the policy is for, by name; with `scope: Namespaced` those of the resource's namespace",
+    ),
+    (
         "ref",
         "in `annotation` of `checksums`: `kind` and `name` of an object that the pod refers to",
     ),

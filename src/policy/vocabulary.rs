@@ -10,7 +10,7 @@ use super::template::{Fault, Params};
 use crate::diagnostic::Code;
 
 /// What an expression may begin with, and the fields where there are only these.
-pub const ROOTS: [(&str, &[&str]); 10] = [
+pub const ROOTS: [(&str, &[&str]); 11] = [
     ("params", &[]),
     ("variables", &[]),
     (
@@ -61,6 +61,7 @@ pub const ROOTS: [(&str, &[&str]); 10] = [
     ("object", &[]),
     ("namespaceObject", &[]),
     ("source", &[]),
+    ("sources", &[]),
     ("ref", &["kind", "name"]),
 ];
 
@@ -159,9 +160,9 @@ impl Vocabulary {
 
     /// Checks a name that no comprehension brings in.
     pub fn check_root(&self, name: &str) -> Result<(), Fault> {
-        if name == "source" && self.source == SourceKnown::Never {
+        if matches!(name, "source" | "sources") && self.source == SourceKnown::Never {
             let help = "state with `spec.source` the kind of the resources that the policy is for";
-            let message = "this policy is for no resources, so there is no `source`";
+            let message = format!("this policy is for no resources, so there is no `{name}`");
             return Err(Fault::new(Code::BadExpression, message, help));
         }
         if ROOTS.iter().any(|(root, _)| *root == name) || TYPES.contains(&name) {
@@ -261,7 +262,7 @@ impl Vocabulary {
                 .variables
                 .values()
                 .fold(Uses::default(), |all, one| all.and(*one)),
-            ("source", _) => Uses {
+            ("source" | "sources", _) => Uses {
                 workload: self.source == SourceKnown::NotYet,
                 ..Uses::default()
             },

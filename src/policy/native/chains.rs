@@ -8,6 +8,8 @@ use crate::yaml::value::{Path, Step};
 
 /// What expressions call the resource that a policy is for.
 pub(super) const SOURCE: &str = "source";
+/// And all of its kind.
+pub(super) const SOURCES: &str = "sources";
 
 /// A name and the fields asked of it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-use super::chains::{SOURCE, chains, replace};
+use super::chains::{SOURCE, SOURCES, chains, replace};
 use super::source::Instance;
 use super::{Prepared, prepare};
 use crate::diagnostic::Diagnostic;
@@ -80,11 +80,10 @@ fn keep_what_is_read(
             kept.insert(0, variable);
         }
     }
-    if read.iter().any(|(root, _)| root == SOURCE) {
-        kept.insert(
-            0,
-            json!({"name": SOURCE, "value": literals(instance.value())}),
-        );
+    for (name, value) in [(SOURCES, instance.all()), (SOURCE, instance.value())] {
+        if read.iter().any(|(root, _)| root == name) {
+            kept.insert(0, json!({"name": name, "value": literals(value)}));
+        }
     }
     let kept_params = entries(params).into_iter().filter_map(|mut param| {
         let name = name_of(&param).to_owned();
@@ -153,7 +152,7 @@ fn name_of(entry: &Value) -> &str {
     entry["name"].as_str().unwrap_or_default()
 }
 
-/// Notes the names that expressions begin with, with the first field; `source` becomes a variable.
+/// Notes the names that expressions begin with, with the first field; `source` and `sources` become variables.
 fn note_names(value: &mut Value, read: &mut BTreeSet<(String, String)>) {
     each_expression(value, "", &mut |expression| {
         for chain in chains(expression) {
@@ -163,7 +162,8 @@ fn note_names(value: &mut Value, read: &mut BTreeSet<(String, String)>) {
             };
             read.insert((chain.root.to_owned(), field));
         }
-        replace(expression, SOURCE, "variables.source")
+        let expression = replace(expression, SOURCE, "variables.source");
+        replace(&expression, SOURCES, "variables.sources")
     });
 }
 

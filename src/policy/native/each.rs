@@ -25,11 +25,10 @@ pub(super) type Made = (Path, String);
 pub(super) fn write_out(
     document: &mut Document<'_>,
     vocabulary: &Vocabulary,
-    source: Option<&Variable>,
+    resources: &[Variable],
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<Made> {
-    let variables: Vec<Variable> = source.into_iter().cloned().collect();
-    let evaluator = Evaluator::new(&vocabulary.params, &variables, &NoFacts);
+    let evaluator = Evaluator::new(&vocabulary.params, resources, &NoFacts);
     let (mut made, mut origins) = (Vec::new(), vec![(Path::default(), Path::default())]);
     for list in ["rules", "validations"] {
         let list = Path::of(&["spec", list]);

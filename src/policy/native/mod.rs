@@ -166,13 +166,13 @@ fn prepare<'t>(
         },
         ..Vocabulary::default()
     };
-    let resource = instance.map(Instance::variable);
-    let made = each::write_out(&mut document, &vocabulary, resource.as_ref(), &mut problems);
+    let resources: Vec<Variable> = instance.into_iter().flat_map(Instance::variables).collect();
+    let made = each::write_out(&mut document, &vocabulary, &resources, &mut problems);
     if let Some(instance) = of_builtin {
         document = instance.places_of(document, &made);
     }
     let mut variables = expressions::read_variables(&document, &mut vocabulary, &mut problems);
-    variables.extend(resource);
+    variables.extend(resources);
     let asked = validations::Asked {
         document: &document,
         vocabulary: &vocabulary,

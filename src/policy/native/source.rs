@@ -27,6 +27,8 @@ pub struct Instance<'i, 't> {
     pub document: &'i Document<'t>,
     /// With the defaults of the schema.
     value: Arc<Value>,
+    /// All resources of the policy that may be for the same workloads, in the order of their names.
+    all: Arc<Value>,
 }
 
 /// The group and kind of the resources that a policy is for.
@@ -94,8 +96,25 @@ impl<'i, 't> Instance<'i, 't> {
         }
         Ok(Instance {
             document,
+            all: Arc::new(Value::Array(vec![value.clone()])),
             value: Arc::new(value),
         })
+    }
+
+    /// The same among all resources of its policy.
+    pub fn among(mut self, others: &[Self], policy: &Document<'_>) -> Self {
+        let namespace = |one: &Self| {
+            one.document
+                .text(&["metadata", "namespace"])
+                .map(str::to_owned)
+        };
+        let own = namespace(&self);
+        let meets = |one: &&Self| !is_namespaced(&policy.value) || namespace(one) == own;
+        let mut all: Vec<&Self> = others.iter().filter(meets).collect();
+        all.sort_by_cached_key(|one| one.document.identity());
+        let values = all.into_iter().map(|one| Value::clone(&one.value));
+        self.all = Arc::new(values.collect());
+        self
     }
 
     /// The resource with the defaults of the schema.
@@ -103,13 +122,22 @@ impl<'i, 't> Instance<'i, 't> {
         &self.value
     }
 
-    /// What expressions read it as.
-    pub(super) fn variable(&self) -> Variable {
-        Variable {
-            name: expression::SOURCE.to_owned(),
-            body: Body::Constant(Arc::clone(&self.value)),
+    /// All resources of its policy that may be for the same workloads.
+    pub(super) fn all(&self) -> &Value {
+        &self.all
+    }
+
+    /// What expressions read it and the others as.
+    pub(super) fn variables(&self) -> [Variable; 2] {
+        let variable = |name: &str, value: &Arc<Value>| Variable {
+            name: name.to_owned(),
+            body: Body::Constant(Arc::clone(value)),
             at: 0..0,
-        }
+        };
+        [
+            variable(expression::SOURCE, &self.value),
+            variable(expression::SOURCES, &self.all),
+        ]
     }
 
     /// The policy with the places of the fields that its parts read, and of the entries that its rules were made for.
