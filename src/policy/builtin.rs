@@ -238,6 +238,12 @@ impl Builtin {
     }
 }
 
+/// The names of those that do something by themselves, without a resource of an operator.
+pub fn alone() -> Vec<&'static str> {
+    let alone = BUILTINS.iter().filter(|builtin| builtin.source().is_none());
+    alone.map(|builtin| builtin.name).collect()
+}
+
 /// The ready-made policy of a name.
 pub fn find(name: &str) -> Result<&'static Builtin, Box<Diagnostic>> {
     if let Some(found) = BUILTINS.iter().find(|builtin| builtin.name == name) {
@@ -246,10 +252,7 @@ pub fn find(name: &str) -> Result<&'static Builtin, Box<Diagnostic>> {
     let names = || BUILTINS.iter().map(|builtin| builtin.name);
     let help = match nearest(name, names()) {
         Some(near) => did_you_mean(&format!("builtin:{near}")),
-        None => format!(
-            "the built-in policies are {}",
-            names().collect::<Vec<_>>().join(", ")
-        ),
+        None => format!("the built-in policies are {}", alone().join(", ")),
     };
     Err(Box::new(
         Diagnostic::error(

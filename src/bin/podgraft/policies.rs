@@ -6,7 +6,7 @@ use std::sync::Arc;
 use podgraft::config::{ConfigParam, Given, PolicyUse, choose};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::policy::Policy;
-use podgraft::policy::builtin::{BUILTINS, Builtin, find};
+use podgraft::policy::builtin::{Builtin, alone, find};
 use podgraft::policy::conversion::{DebugMode, Reading};
 use podgraft::policy::read::{ParamSetting, PolicyFile, declared, read_as};
 use podgraft::policy::schema::nearest;
@@ -356,11 +356,7 @@ fn builtin(name: &str) -> Result<PolicyFile, Diagnostic> {
 
 /// `jmx-exporter, rookout-java`.
 pub fn builtin_names() -> String {
-    BUILTINS
-        .iter()
-        .map(|builtin| builtin.name)
-        .collect::<Vec<_>>()
-        .join(", ")
+    alone().join(", ")
 }
 
 /// Applies `--only` and `--skip`.
