@@ -33,6 +33,19 @@ for kind in none mixed fleet changed fallback; do
   cmp out.yaml "$kind.yaml.expected"
 done
 
+# The changed documents by the other commands: a report, a diff, in place, the same again, and undo.
+others=(report check diff in-place again undo)
+run=(--no-config --threads 1)
+with=("${run[@]}" -p "$here/policy.yaml")
+counted[report]=$(count out.yaml apply "${with[@]}" changed.yaml)
+counted[check]=$(count out.txt check -q "${with[@]}" changed.yaml)
+counted[diff]=$(count out.txt diff -q "${with[@]}" changed.yaml)
+cp changed.yaml placed.yaml
+counted[in-place]=$(count out.txt apply -q -i "${with[@]}" placed.yaml)
+counted[again]=$(count out.txt apply -q -i "${with[@]}" placed.yaml)
+counted[undo]=$(count out.txt undo -q -i "${run[@]}" placed.yaml)
+cmp placed.yaml changed.yaml
+
 # Twice the containers of a pod are twice the work, of every step. What looks at all of them for each is four times.
 pod() {
   printf 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: many}\nspec:\n  template:\n    spec:\n      containers:\n'
@@ -77,7 +90,11 @@ for step in "${steps[@]}"; do
   fi
 done
 
-names=(version one-document none mixed fleet changed fallback)
+for name in "${others[@]}"; do
+  printf '%-14s %d %% of the instructions of apply -q\n' "$name" $((100 * counted[$name] / counted[changed]))
+done
+
+names=(version one-document none mixed fleet changed fallback "${others[@]}")
 tools="$(rustc --version | cut -d' ' -f1,2), $(getconf GNU_LIBC_VERSION), $(uname -m)"
 if [ "${BLESS:-}" = 1 ]; then
   {

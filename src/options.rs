@@ -31,6 +31,8 @@ pub struct Options {
     /// Report what was done to each workload for the lock file ([`FileReport::records`](crate::report::FileReport)).
     /// Records that stand in annotations are taken out of these.
     pub lock: bool,
+    /// Nothing is written: what is done is recorded only where a record that is there decides what comes out.
+    pub preview: bool,
     /// Injects nothing: what stands in a workload as a policy wants it becomes the policy's own.
     pub adopt: bool,
     /// `--policy-set`: noted with the policies, and the set of `--prune`.
@@ -82,6 +84,7 @@ impl Default for Options {
             marker: true,
             record: false,
             lock: false,
+            preview: false,
             adopt: false,
             set: None,
             take_out: TakeOut::Nothing,
@@ -108,7 +111,7 @@ impl Default for Options {
 impl Options {
     /// Whether what is done is written down.
     pub fn is_recording(&self) -> bool {
-        self.marker && (self.record || self.lock)
+        self.marker && (self.record || self.lock && !self.preview)
     }
 
     /// Whether a record belongs into an annotation, where an earlier one stands there or not.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::companion::Beside;
 use crate::plan::draft::Draft;
-use crate::report::{Edit, splice_text};
+use crate::report::{Edit, changes_of, splice_text};
 use crate::source::Source;
 use crate::verify::verify;
-use crate::yaml::parse::{Change, parse_again};
+use crate::yaml::parse::parse_again;
 use crate::yaml::tree::{NodeId, Tree};
 
 /// What is wrong with the edits, which would be a bug.
@@ -24,10 +24,7 @@ pub(super) fn check(
     if !ordered.is_sorted_by_key(|edit| (edit.at.start, !edit.at.is_empty())) {
         ordered.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
     }
-    let changes: Vec<Change> = ordered
-        .iter()
-        .map(|edit| (edit.at.clone(), edit.text.len()))
-        .collect();
+    let changes = changes_of(ordered.iter().copied());
     let edited = splice_text(source.text, &ordered);
     let what = match parse_again(tree, &edited, &changes) {
         Err(error) => format!("it cannot be parsed ({:?})", error.kind),

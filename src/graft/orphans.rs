@@ -26,7 +26,11 @@ pub(super) fn orphans(
     let Some(marker) = marker else {
         return Vec::new();
     };
+    let marked = tree.scalar(marker).unwrap_or_default().split(',');
+    let is_given = |name: &str| name.is_empty() || given.iter().any(|given| given == name);
     let recorded = match read_record(tree, workload.object.node) {
+        // A lock file is asked for what the workload is marked with.
+        Ok(None) if marked.clone().map(str::trim).all(is_given) => return Vec::new(),
         Ok(recorded) => recorded
             .or_else(|| locked_record(workload, locks))
             .map(|one| one.record.policies),
@@ -34,7 +38,6 @@ pub(super) fn orphans(
         Err(_) => return Vec::new(),
     };
     let has_record = recorded.is_some();
-    let marked = tree.scalar(marker).unwrap_or_default().split(',');
     let found = recorded.unwrap_or_else(|| {
         let named = |name: &str| PolicyRecord {
             policy: name.trim().to_owned(),
@@ -48,7 +51,7 @@ pub(super) fn orphans(
         let mut renamed = policies
             .iter()
             .filter_map(|given| given.renamed_from.as_ref());
-        let is_given = name.is_empty() || given.contains(name) || renamed.any(|old| old == name);
+        let is_given = is_given(name) || renamed.any(|old| old == name);
         let goes = has_record && is_dropped(policy, options);
         !is_given && !goes && policy.set == options.set
     };

@@ -11,10 +11,10 @@ use crate::options::{Options, TakeOut};
 use crate::record::Texts;
 use crate::record::lock::Locks;
 use crate::record::{Changed, Leniency, RECORD};
-use crate::report::{Edit, FileReport, splice, splice_text};
+use crate::report::{Edit, FileReport, changes_of, splice, splice_text};
 use crate::source::Source;
 use crate::undo::{Obstacle, Recorded, Stripped, objects_of, places_between, read_record, strip};
-use crate::yaml::parse::parse;
+use crate::yaml::parse::parse_again;
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::to_value;
 
@@ -31,14 +31,9 @@ impl Chunk<'_, '_> {
         pending: &[Pending<'_>],
         edits: &[(NodeId, Vec<Edit>)],
     ) -> Option<Vec<Option<Texts>>> {
-        let output = match String::from_utf8(splice(pair.source.text.as_bytes(), &flat(edits))) {
-            Ok(output) => output,
-            Err(_) => {
-                self.unproven(pair, pending, "it is not UTF-8");
-                return None;
-            }
-        };
-        let Ok(tree) = parse(&output) else {
+        let edits = flat(edits);
+        let output = splice_text(pair.source.text, &edits);
+        let Ok(tree) = parse_again(pair.tree, &output, &changes_of(&edits)) else {
             self.unproven(pair, pending, "it cannot be parsed");
             return None;
         };

@@ -23,6 +23,7 @@ use crate::source::{Place, Source};
 use crate::undo::{Recorded, Stripped, objects_of, strip};
 use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::value::is_equal;
 
 use super::Chunk;
 use super::adopt::not_adopted;
@@ -110,7 +111,9 @@ impl<'a> Chunk<'a, '_> {
 
     /// Whether what an earlier run did is written here, or what this one does is to be.
     pub(super) fn has_records(&self) -> bool {
-        self.setting.options.is_recording() || self.has_recorded() || self.is_to_undo()
+        let options = self.setting.options;
+        let may_adopt = options.lock && self.is_marked();
+        options.is_recording() || may_adopt || self.has_recorded() || self.is_to_undo()
     }
 
     /// Whether an earlier run did something here that is to be undone.
@@ -241,15 +244,16 @@ impl<'a> Chunk<'a, '_> {
     where
         'a: 't,
     {
-        let parsed = parse(&pair.stripped.text);
-        let Ok(base_tree) = parsed.as_ref() else {
+        let parsed = (!pair.recorded.is_empty()).then(|| parse(&pair.stripped.text));
+        let Ok(base_tree) = parsed.as_ref().map(Result::as_ref).transpose() else {
             return Vec::new();
         };
         let base_source = Source {
             text: &pair.stripped.text,
             ..pair.source.clone()
         };
-        let base_found = find_objects(base_tree, self.setting.kinds);
+        let base_found = base_tree.map(|tree| find_objects(tree, self.setting.kinds));
+        let base_found = base_found.unwrap_or_default();
         let mut pending = Vec::new();
         for (at, found) in found.into_iter().enumerate() {
             self.report.objects += 1;
@@ -270,7 +274,7 @@ impl<'a> Chunk<'a, '_> {
                 Some(Found::Object(base)) => {
                     let kind = workload.pod_kind;
                     let namespace = self.setting.options.namespace_in(self.setting.name);
-                    Workload::read(base_tree, &base_source, base.clone(), kind, namespace).ok()
+                    Workload::read(base_tree?, &base_source, base.clone(), kind, namespace).ok()
                 }
                 _ => None,
             });
@@ -396,7 +400,7 @@ impl<'a> Chunk<'a, '_> {
             Wanted::Base { current, target }
         } else {
             arrange(&mut target, &current);
-            if target == current {
+            if is_equal(&target, &current) {
                 Wanted::Same
             } else {
                 Wanted::Value { current, target }

@@ -4,6 +4,7 @@
 //! draft grows with the plan and not with the document. Every later stage works from it: the next policy plans on it,
 //! the edit stage writes it, verification compares the output with it.
 
+mod difference;
 mod open;
 mod settle;
 

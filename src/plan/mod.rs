@@ -170,7 +170,7 @@ struct Applying<'t> {
     planned: Planned<'t>,
     /// Those of a policy, by its place in the order.
     checksums: Vec<(usize, Vec<Checksum>)>,
-    recording: Option<Recording>,
+    recording: Option<Recording<'t>>,
 }
 
 /// A policy by its place in the order, and what is wrong with its checksums.
@@ -296,7 +296,7 @@ impl<'r, 't> Run<'r, 't> {
         &self,
         failed_late: &BTreeMap<usize, Vec<Diagnostic>>,
         without_place: &BTreeSet<&str>,
-    ) -> Result<(Planned<'t>, Option<Recording>), FailedLate> {
+    ) -> Result<(Planned<'t>, Option<Recording<'t>>), FailedLate> {
         let Applying {
             mut planned,
             checksums,
@@ -338,7 +338,7 @@ impl<'r, 't> Run<'r, 't> {
     }
 
     /// Marker and record, what came of each policy, and what was wrong before.
-    fn finish(&self, planned: &mut Planned<'t>, recording: Option<Recording>) {
+    fn finish(&self, planned: &mut Planned<'t>, recording: Option<Recording<'t>>) {
         if recording.is_none() {
             settle(planned);
         }

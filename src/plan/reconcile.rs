@@ -5,13 +5,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::draft::{Draft, OpenId, Refusal};
 use crate::record::{digest, identities, is_aligned};
+use crate::yaml::value::is_equal;
 
 /// Changes a draft so that its object has a value. Fields keep their order; the items of lists get the value's.
 ///
 /// # Errors
 /// Where what has to change may not be edited.
 pub fn reconcile(draft: &mut Draft<'_>, current: &Value, target: &Value) -> Result<(), Refusal> {
-    if current == target {
+    if is_equal(current, target) {
         return Ok(());
     }
     let (Value::Object(current), Value::Object(target)) = (current, target) else {
@@ -34,7 +35,7 @@ fn mapping(
     for (key, wanted) in target {
         match current.get(key) {
             None => draft.insert_field(id, behind, key, wanted.clone()),
-            Some(own) if own == wanted => {}
+            Some(own) if is_equal(own, wanted) => {}
             Some(own) => field(draft, id, key, (own, wanted))?,
         }
         behind = Some(key);

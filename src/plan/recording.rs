@@ -16,6 +16,8 @@ use crate::record::{
 };
 use crate::report::{Change, Outcome};
 
+use crate::yaml::value::{has_value, to_value};
+
 use super::draft::{Draft, Refusal};
 use super::reconcile::reconcile;
 use super::{Planned, order};
@@ -45,10 +47,10 @@ impl Earlier {
 
 /// What the policies of this run do to the workload, as it is noted.
 #[derive(Debug, Clone)]
-pub(super) struct Recording {
+pub(super) struct Recording<'t> {
     paths: Paths,
     /// The object as the policies so far left it.
-    value: Value,
+    draft: Draft<'t>,
     record: Record,
 }
 
@@ -86,11 +88,21 @@ impl Notes {
     }
 }
 
-impl Recording {
-    pub fn begin(workload: &Workload<'_>, draft: &Draft<'_>) -> Option<Self> {
+impl<'t> Recording<'t> {
+    /// `None` where nobody could tell later what was done: see [`cannot_record`].
+    pub fn begin(workload: &Workload<'t>, draft: &Draft<'t>) -> Option<Self> {
         let paths = Paths::of(&workload.pod_kind.path);
-        let value = draft.value(&draft.root())?;
-        if has_twin_containers(&value, &workload.pod_kind.path) {
+        let Workload { tree, pod_spec, .. } = *workload;
+        let names = |list: &str| -> Option<Vec<Option<Value>>> {
+            let list = tree.get(pod_spec, list)?;
+            let name = |item| to_value(tree, tree.get(item, "name")?).ok();
+            Some(tree.items(list).map(name).collect())
+        };
+        let are_named = ["initContainers", "containers"].into_iter().all(|list| {
+            let names = names(list).unwrap_or_default();
+            are_names(names.iter().map(|name| name.as_ref()?.as_str()))
+        });
+        if !are_named || !has_value(tree, workload.object.node) {
             return None;
         }
         let record = Record {
@@ -100,7 +112,7 @@ impl Recording {
         };
         Some(Recording {
             paths,
-            value,
+            draft: draft.clone(),
             record,
         })
     }
@@ -109,15 +121,15 @@ impl Recording {
     pub fn note(
         &mut self,
         policy: &Policy,
-        draft: &Draft<'_>,
+        draft: &Draft<'t>,
         notes: Notes,
         earlier: Option<&Earlier>,
         options: &Options,
     ) {
-        let Some(value) = draft.value(&draft.root()) else {
+        let Some((before, after)) = draft.difference(&self.draft) else {
             return;
         };
-        let mut effects = effects_of(&self.value, &value, &self.paths, &notes.joins);
+        let mut effects = effects_of(&before, &after, &self.paths, &notes.joins);
         let shared = notes
             .shared
             .into_iter()
@@ -128,7 +140,7 @@ impl Recording {
         for (path, joined) in notes.twins {
             effects.joined.entry(path).or_insert(joined);
         }
-        self.value = value;
+        self.draft = draft.clone();
         if effects.is_empty() && notes.generated.is_empty() {
             return;
         }
@@ -162,10 +174,13 @@ impl Recording {
     pub fn put_back(
         &mut self,
         redo: &Redo,
-        draft: &mut Draft<'_>,
+        draft: &mut Draft<'t>,
         workload: &Workload<'_>,
     ) -> Result<(), Box<Diagnostic>> {
-        let mut value = self.value.clone();
+        let Some(before) = draft.value(&draft.root()) else {
+            return Err(Box::new(cannot_record(workload, true)));
+        };
+        let mut value = before.clone();
         let done = redo.apply(&mut value, &self.paths).map_err(|found| {
             let message = format!(
                 "{} of {} is from policy `{}`, which is not given, and a given policy puts something else there",
@@ -177,9 +192,9 @@ impl Recording {
             let command = undo_command(&found.policy, &workload.source.name, false);
             Box::new(problem.help(format!("give `{}`, too, or take it out: {command}", found.policy)))
         })?;
-        reconcile(draft, &self.value, &value)
+        reconcile(draft, &before, &value)
             .map_err(|refusal| Box::new(super::refusal_diagnostic(&refusal, workload)))?;
-        self.value = value;
+        self.draft = draft.clone();
         if !done.effects.is_empty() || !done.generated.is_empty() {
             self.record.policies.push(done);
         }
@@ -189,7 +204,7 @@ impl Recording {
     /// Writes the marker where a policy did something, and the record where it belongs into an annotation.
     pub fn finish(
         mut self,
-        draft: &mut Draft<'_>,
+        draft: &mut Draft<'t>,
         earlier: Option<&Earlier>,
         options: &Options,
     ) -> Result<Option<Record>, Refusal> {
@@ -209,8 +224,8 @@ impl Recording {
         }
         let annotations = open_annotations(draft)?;
         draft.set(annotations, MARKER, Value::String(names.join(",")), &[])?;
-        if let Some(value) = draft.value(&draft.root()) {
-            self.record.marker = effects_of(&self.value, &value, &self.paths, &[]);
+        if let Some((before, after)) = draft.difference(&self.draft) {
+            self.record.marker = effects_of(&before, &after, &self.paths, &[]);
             self.record.marker.added.clear();
             if !own.is_empty() {
                 let (was, now) = (Value::String(own), String::new());
@@ -261,14 +276,14 @@ pub fn has_twin_containers(object: &Value, template: &[String]) -> bool {
     let lists = ["initContainers", "containers"]
         .iter()
         .filter_map(|list| spec?.get(list)?.as_array());
-    lists.into_iter().any(|list| {
-        let mut names = BTreeSet::new();
-        !list.iter().all(|container| {
-            container["name"]
-                .as_str()
-                .is_some_and(|name| names.insert(name))
-        })
-    })
+    let mut names = lists.map(|list| list.iter().map(|container| container["name"].as_str()));
+    names.any(|names| !are_names(names))
+}
+
+/// Whether all have a name, each another.
+fn are_names<'n>(mut names: impl Iterator<Item = Option<&'n str>>) -> bool {
+    let mut seen = BTreeSet::new();
+    names.all(|name| name.is_some_and(|name| seen.insert(name)))
 }
 
 /// Something in the workload has no value that every reader agrees on, so nobody can say what changed. That is refused

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 
-use super::path::{Paths, below, identities, is_aligned};
+use crate::yaml::value::is_equal;
+
+use super::path::{Paths, below, escape, identities, is_aligned};
 use super::{Effects, Joined, Removed, Replaced, digest};
 
 /// A policy joined a text with a variable here.
@@ -66,31 +68,33 @@ fn empty_like(value: &Value) -> Value {
 
 impl Comparison<'_> {
     fn values(&mut self, before: &Value, after: &Value, path: &mut Vec<String>) {
-        if before == after {
+        if is_equal(before, after) {
             return;
         }
         let key = path.last().cloned().unwrap_or_default();
-        let text = self.paths.write(path);
         match (before, after) {
             (Value::Object(old), Value::Object(new)) => {
                 if old.is_empty() {
+                    let text = self.paths.write(path);
                     self.effects.filled.insert(text, before.clone());
                 }
                 self.mappings(old, new, path);
             }
             (Value::Array(old), Value::Array(new)) if is_aligned(&key) => {
                 if old.is_empty() {
+                    let text = self.paths.write(path);
                     self.effects.filled.insert(text, before.clone());
                 }
                 self.lists(&key, (old, new), path);
             }
             (Value::Null, now) if is_holder(now, &key) && !is_empty(now) => {
+                let text = self.paths.write(path);
                 self.effects.filled.insert(text, Value::Null);
                 self.values_in(&empty_like(now), now, path);
             }
             _ => {
                 self.effects.replaced.insert(
-                    text,
+                    self.paths.write(path),
                     Replaced {
                         was: before.clone(),
                         now: digest(after),
@@ -118,7 +122,7 @@ impl Comparison<'_> {
     ) {
         let mut previous = String::new();
         for (key, was) in old {
-            path.push(key.replace('~', "~0").replace('/', "~1"));
+            path.push(escape(key).into_owned());
             match new.get(key) {
                 Some(now) => self.values(was, now, path),
                 None => self.removed(was, &previous, path),
@@ -126,7 +130,7 @@ impl Comparison<'_> {
             previous = path.pop().unwrap_or_default();
         }
         for (key, now) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
-            path.push(key.replace('~', "~0").replace('/', "~1"));
+            path.push(escape(key).into_owned());
             self.added(now, path);
             path.pop();
         }

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 
+use crate::yaml::value::is_equal;
+
 use super::inverse::without;
 use super::live::{adopt_live, is_live};
 use super::path::{Paths, identities, is_aligned, split_last};
@@ -286,6 +288,9 @@ pub fn arrange(target: &mut Value, current: &Value) {
 }
 
 fn arrange_under(key: &str, target: &mut Value, current: &Value) {
+    if is_equal(target, current) {
+        return;
+    }
     match (target, current) {
         (Value::Object(target), Value::Object(current)) => arrange_fields(target, current),
         (Value::Array(target), Value::Array(current)) if is_aligned(key) => {
@@ -316,6 +321,14 @@ fn arrange_items(key: &str, target: &mut Vec<Value>, current: &[Value]) {
         .collect();
     let places = in_order.clone();
     in_order.sort_by_key(|&at| place_of(at));
+    if places == in_order {
+        for at in places {
+            if let Some(there) = place_of(at) {
+                arrange_under("", &mut target[at], &current[there]);
+            }
+        }
+        return;
+    }
     let mut arranged = target.clone();
     for (&place, &from) in places.iter().zip(&in_order) {
         arranged[place] = target[from].clone();

@@ -25,6 +25,7 @@ pub use crate::ownership::{
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
 /// The annotation that names the policies applied, for people.
 pub const MARKER: &str = "podgraft.dev/applied";
@@ -129,7 +130,9 @@ fn one_line(json: String) -> String {
 
 /// The first 10 hexadecimal digits of a value's SHA-256: enough to see whether somebody changed it.
 pub fn digest(value: &Value) -> String {
-    digest_of_bytes(canonical(value).to_string().as_bytes())
+    let mut text = String::new();
+    write_canonical(value, &mut text);
+    digest_of_bytes(text.as_bytes())
 }
 
 /// [`digest`] of a text.
@@ -141,23 +144,35 @@ pub fn digest_of_bytes(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// The same value with sorted keys.
-fn canonical(value: &Value) -> Value {
+/// As JSON without spaces, with sorted keys.
+fn write_canonical(value: &Value, text: &mut String) {
     match value {
         Value::Object(map) => {
-            let sorted: BTreeMap<&String, Value> = map
-                .iter()
-                .map(|(key, value)| (key, canonical(value)))
-                .collect();
-            Value::Object(
-                sorted
-                    .into_iter()
-                    .map(|(key, value)| (key.clone(), value))
-                    .collect(),
-            )
+            let mut fields: Vec<(&String, &Value)> = map.iter().collect();
+            fields.sort_by_key(|(key, _)| *key);
+            text.push('{');
+            for (at, (key, value)) in fields.into_iter().enumerate() {
+                if at > 0 {
+                    text.push(',');
+                }
+                let _ = write!(text, "{}:", Value::from(key.as_str()));
+                write_canonical(value, text);
+            }
+            text.push('}');
         }
-        Value::Array(items) => Value::Array(items.iter().map(canonical).collect()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+        Value::Array(items) => {
+            text.push('[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    text.push(',');
+                }
+                write_canonical(item, text);
+            }
+            text.push(']');
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            let _ = write!(text, "{value}");
+        }
     }
 }
 

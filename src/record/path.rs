@@ -111,7 +111,8 @@ fn identity_at(key: &str, items: &[Value], at: usize) -> Option<String> {
 
 /// An item's identity, which others may have, too.
 fn identity(key: &str, item: &Value) -> String {
-    stated(key, field_of(key), item).map_or_else(|| unstated(item), |name| escape(&name))
+    stated(key, field_of(key), item)
+        .map_or_else(|| unstated(item), |name| escape(&name).into_owned())
 }
 
 fn field_of(key: &str) -> Option<&'static str> {
@@ -162,12 +163,19 @@ fn unstated(item: &Value) -> String {
     format!("{DIGEST}{}", digest(item))
 }
 
-fn escape(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
+/// A key as a segment of a path.
+pub(super) fn escape(key: &str) -> Cow<'_, str> {
+    match key.contains(['~', '/']) {
+        true => Cow::Owned(key.replace('~', "~0").replace('/', "~1")),
+        false => Cow::Borrowed(key),
+    }
 }
 
-fn unescape(segment: &str) -> String {
-    segment.replace("~1", "/").replace("~0", "~")
+fn unescape(segment: &str) -> Cow<'_, str> {
+    match segment.contains('~') {
+        true => Cow::Owned(segment.replace("~1", "/").replace("~0", "~")),
+        false => Cow::Borrowed(segment),
+    }
 }
 
 /// Writes and follows paths. Those below the pod template begin with `pod`.
@@ -236,13 +244,19 @@ impl Paths {
 
     /// A path below the pod template from keys and identities.
     pub fn in_pod(&self, segments: &[&str]) -> String {
-        let segments: Vec<String> = segments.iter().map(|segment| escape(segment)).collect();
+        let segments: Vec<String> = segments
+            .iter()
+            .map(|segment| escape(segment).into_owned())
+            .collect();
         format!("pod/{}", segments.join("/"))
     }
 
     /// A path below the object from keys.
     pub fn in_object(&self, segments: &[&str]) -> String {
-        let segments: Vec<String> = segments.iter().map(|segment| escape(segment)).collect();
+        let segments: Vec<String> = segments
+            .iter()
+            .map(|segment| escape(segment).into_owned())
+            .collect();
         self.write(&segments)
     }
 
@@ -252,7 +266,7 @@ impl Paths {
             Some(rest) => self
                 .template
                 .iter()
-                .map(|key| escape(key))
+                .map(|key| escape(key).into_owned())
                 .chain(rest.split('/').map(str::to_owned))
                 .collect(),
             None => path.split('/').map(str::to_owned).collect(),
@@ -265,7 +279,7 @@ impl Paths {
         let segments = self.segments(path);
         for (depth, segment) in segments.iter().enumerate() {
             value = match value {
-                Value::Object(map) => map.get(&unescape(segment))?,
+                Value::Object(map) => map.get(&*unescape(segment))?,
                 Value::Array(items) => &items[self.index_on_the_way(&segments, depth, items)?],
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
             };
@@ -284,7 +298,7 @@ impl Paths {
         let mut value = object;
         for (depth, segment) in segments.iter().enumerate() {
             value = match value {
-                Value::Object(map) => map.get_mut(&unescape(segment))?,
+                Value::Object(map) => map.get_mut(&*unescape(segment))?,
                 Value::Array(items) => {
                     let at = self.index_on_the_way(&segments, depth, items)?;
                     &mut items[at]
@@ -299,7 +313,7 @@ impl Paths {
     pub fn get_mut<'v>(&self, object: &'v mut Value, path: &str) -> Option<&'v mut Value> {
         let (holder, list, last) = self.holder(object, path)?;
         match holder {
-            Value::Object(map) => map.get_mut(&unescape(&last)),
+            Value::Object(map) => map.get_mut(&*unescape(&last)),
             Value::Array(items) => {
                 let at = index_in(&list, items, &last)?;
                 items.get_mut(at)
@@ -312,7 +326,7 @@ impl Paths {
     pub fn remove(&self, object: &mut Value, path: &str) -> Option<Value> {
         let (holder, list, last) = self.holder(object, path)?;
         match holder {
-            Value::Object(map) => map.shift_remove(&unescape(&last)),
+            Value::Object(map) => map.shift_remove(&*unescape(&last)),
             Value::Array(items) => {
                 let at = index_in(&list, items, &last)?;
                 Some(items.remove(at))
@@ -346,7 +360,7 @@ impl Paths {
                         .position(|key| escape(key) == after)
                         .map_or(map.len(), |at| at + 1),
                 };
-                map.shift_insert(at, unescape(&last), value);
+                map.shift_insert(at, unescape(&last).into_owned(), value);
                 true
             }
             Value::Array(items) => {
@@ -401,7 +415,7 @@ impl Paths {
                 Some(
                     at.checked_sub(1)
                         .and_then(|before| map.keys().nth(before))
-                        .map_or_else(String::new, |key| escape(key)),
+                        .map_or_else(String::new, |key| escape(key).into_owned()),
                 )
             }
             Value::Array(items) => {
@@ -420,7 +434,10 @@ impl Paths {
 /// The parts of a path of a variable: the path of its list, and its name.
 pub(super) fn split_last(path: &str) -> (&str, String) {
     let (list, name) = path.rsplit_once('/').unwrap_or(("", path));
-    (list, unescape(name.split("~#").next().unwrap_or(name)))
+    (
+        list,
+        unescape(name.split("~#").next().unwrap_or(name)).into_owned(),
+    )
 }
 
 /// A path with one more segment, which is escaped already.

@@ -37,6 +37,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Label};
 use crate::ownership::{RecordedWorkload, Room};
+use crate::yaml::parse;
 pub use companion::{Companion, CompanionText, ObjectName, PlacedCompanion};
 use needs::NeedsOfRun;
 pub use shown::one_line;
@@ -164,6 +165,12 @@ pub fn splice<E: Borrow<Edit>>(text: &[u8], edits: &[E]) -> Vec<u8> {
     let mut spliced = Vec::with_capacity(text.len() + added);
     write_spliced(text, edits, &mut spliced).expect("memory takes all that is written");
     spliced
+}
+
+/// What edits, in order, do to a text, for [`parse_again`](crate::yaml::parse::parse_again).
+pub fn changes_of<'e>(edits: impl IntoIterator<Item = &'e Edit>) -> Vec<parse::Change> {
+    let change = |edit: &Edit| (edit.at.clone(), edit.text.len());
+    edits.into_iter().map(change).collect()
 }
 
 /// [`splice`] for text.

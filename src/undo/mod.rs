@@ -14,9 +14,9 @@ use crate::plan::draft::{Draft, Refusal};
 use crate::plan::reconcile::reconcile;
 use crate::record::lock::Locks;
 use crate::record::{Leniency, MARKER, Paths, RECORD, Record, Taken, Unreadable, take_out};
-use crate::report::{Edit, splice};
+use crate::report::{Edit, changes_of, splice};
 use crate::verify::{Difference, verify};
-use crate::yaml::parse::{ParseError, ParseErrorKind, parse};
+use crate::yaml::parse::{Change, ParseError, ParseErrorKind, parse, parse_again};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
@@ -152,6 +152,14 @@ pub fn strip(
     has_more: bool,
     leniency: impl Fn(&str) -> Leniency,
 ) -> Result<Stripped, Obstacle> {
+    if recorded.is_empty() {
+        return Ok(Stripped {
+            edits: Vec::new(),
+            text: tree.text().to_owned(),
+            taken: Vec::new(),
+            is_inexact: false,
+        });
+    }
     let (mut edits, mut taken, mut drafts) = (Vec::new(), Vec::new(), Vec::new());
     let mut written = Written::default();
     for one in recorded {
@@ -164,7 +172,8 @@ pub fn strip(
     }
     edits.sort_by_key(|edit: &Edit| (edit.at.start, !edit.at.is_empty()));
     let mut text = spliced(tree.text(), &edits)?;
-    check(tree, &text, &drafts, (recorded, &taken))?;
+    let changes = changes_of(&edits);
+    check(tree, (&text, &changes), &drafts, (recorded, &taken))?;
     let mut is_inexact = false;
     if recorded.iter().any(|one| one.record.text.is_some()) {
         let own = objects_of(tree, kinds);
@@ -272,11 +281,11 @@ fn depth(value: &Value) -> usize {
 
 fn check(
     tree: &Tree<'_>,
-    text: &str,
+    (text, changes): (&str, &[Change]),
     drafts: &[(NodeId, Draft<'_>)],
     (recorded, taken): (&[Recorded], &[Taken]),
 ) -> Result<(), Obstacle> {
-    match parse(text) {
+    match parse_again(tree, text, changes) {
         Err(ParseError {
             kind: ParseErrorKind::TooDeep,
             ..

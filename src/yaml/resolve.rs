@@ -151,6 +151,19 @@ impl Tree<'_> {
         children.into_iter().flatten().map(|item| self.follow(item))
     }
 
+    /// Whether the keys of a mapping are texts, each another, and none is `<<`; `false` where that takes a closer look.
+    pub fn has_usual_keys(&self, mapping: NodeId) -> bool {
+        let mut keys = self.entries(mapping).map(|(key, _)| key);
+        let is_text = |key: NodeId| match self.kind(key) {
+            Kind::Plain => self
+                .scalar(key)
+                .is_some_and(|text| scalar::resolve_typed(text).is_none()),
+            kind => kind != Kind::Absent && !kind.is_collection(),
+        };
+        let found = self.look_at_keys(mapping);
+        found.are_distinct && !found.may_merge && keys.all(is_text)
+    }
+
     /// The second of two equal keys of one mapping, if there are such; or a `<<` that brings a key which stands before it.
     pub fn duplicate_key(&self, mapping: NodeId) -> Option<NodeId> {
         let keys = self.look_at_keys(mapping);

@@ -136,6 +136,17 @@ pub fn to_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueError> {
     .value(node, 0)
 }
 
+/// Whether a node has a value: whether [`to_value`] is no error. Nothing is made where that is plain to see.
+pub fn has_value(tree: &Tree<'_>, node: NodeId) -> bool {
+    let is_usual = |node: NodeId| match tree.kind(node) {
+        _ if tree.tag(node).is_some() => false,
+        Kind::Alias => false,
+        kind if kind.is_mapping() => tree.has_usual_keys(node),
+        _ => true,
+    };
+    tree.within(node).all(is_usual) || to_value(tree, node).is_ok()
+}
+
 /// Where a path's end stands in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
@@ -204,6 +215,31 @@ fn merge_sources(tree: &Tree<'_>, value: NodeId) -> Vec<NodeId> {
     vec![value]
 }
 
+/// Whether two values are equal; quick where the fields of both stand in one order.
+pub fn is_equal(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().zip(other).all(|((key, value), (twin, here))| {
+                    let there = if key == twin {
+                        Some(here)
+                    } else {
+                        other.get(key)
+                    };
+                    there.is_some_and(|there| is_equal(value, there))
+                })
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|(one, other)| is_equal(one, other))
+        }
+        (one, other) => one == other,
+    }
+}
+
 /// Calls with every leaf of a value: what is no mapping, and empty mappings.
 pub fn leaves(value: &Value, path: &mut Vec<String>, call: &mut dyn FnMut(&[String], &Value)) {
     let inner: Option<&Map<String, Value>> = value.as_object().filter(|map| !map.is_empty());
@@ -231,7 +267,11 @@ pub fn boolean_key(tree: &Tree<'_>, node: NodeId) -> Option<NodeId> {
 /// A key as JSON has it: `8080` and `yes` are the strings "8080" and "true", as for `kubectl`. `None` for what is
 /// no key there.
 pub fn key_text(tree: &Tree<'_>, key: NodeId) -> Option<String> {
-    match scalar_value(tree, tree.follow(key)).ok()? {
+    text_of_key(scalar_value(tree, tree.follow(key)).ok()?)
+}
+
+fn text_of_key(value: Value) -> Option<String> {
+    match value {
         Value::String(text) => Some(text),
         Value::Bool(value) => Some(value.to_string()),
         Value::Number(number) => Some(scalar::number_as_key(&number)),
@@ -351,24 +391,50 @@ impl Reader<'_, '_> {
 
     fn mapping(&mut self, node: NodeId, depth: usize) -> Result<Map<String, Value>, ValueError> {
         let tree = self.tree;
-        let mut keys: Vec<(String, NodeId)> = Vec::new();
-        for (key, _) in tree
-            .entries(node)
-            .filter(|&(key, _)| !tree.is_merge_key(key))
-        {
-            keys.push((self.key(key)?, key));
+        if tree.has_merge_key(node) {
+            return self.merged_mapping(node, depth);
         }
+        let mut map = Map::new();
+        for (key, value) in tree.entries(node) {
+            let name = self.key(key)?;
+            let read = self
+                .value(value, depth + 1)
+                .map(|value| map.insert(name, value));
+            // A key that stands twice is said before what is wrong with a value.
+            if !matches!(read, Ok(None)) {
+                self.keys(node)?;
+            }
+            read?;
+        }
+        Ok(map)
+    }
+
+    /// The keys of a mapping but `<<`.
+    fn keys(&self, mapping: NodeId) -> Result<Vec<(String, NodeId)>, ValueError> {
+        let entries = self.tree.entries(mapping);
+        let own = entries.filter(|&(key, _)| !self.tree.is_merge_key(key));
+        let keys: Vec<(String, NodeId)> = own
+            .map(|(key, _)| Ok((self.key(key)?, key)))
+            .collect::<Result<_, _>>()?;
         self.check_duplicates(&keys)?;
-        if tree.has_merge_key(node)
-            && let Some(late) = tree.duplicate_key(node)
-        {
+        Ok(keys)
+    }
+
+    fn merged_mapping(
+        &mut self,
+        node: NodeId,
+        depth: usize,
+    ) -> Result<Map<String, Value>, ValueError> {
+        let tree = self.tree;
+        let keys = self.keys(node)?;
+        if let Some(late) = tree.duplicate_key(node) {
             return self.error(
                 late,
                 ValueErrorKind::DuplicateKey("<<".to_owned(), tree.span(node)),
             );
         }
+        let explicit: Vec<String> = keys.iter().map(|(key, _)| key.clone()).collect();
         let mut own = keys.into_iter();
-        let explicit: Vec<String> = own.as_slice().iter().map(|(key, _)| key.clone()).collect();
         let mut map = Map::new();
         for (key, value) in tree.entries(node) {
             if tree.is_merge_key(key) {
@@ -384,13 +450,9 @@ impl Reader<'_, '_> {
     }
 
     fn key(&self, key: NodeId) -> Result<String, ValueError> {
-        match scalar_value(self.tree, self.tree.follow(key)) {
-            Err(kind) => self.error(key, kind),
-            Ok(_) => match key_text(self.tree, key) {
-                Some(text) => Ok(text),
-                None => self.error(key, ValueErrorKind::BadKey),
-            },
-        }
+        let value = scalar_value(self.tree, self.tree.follow(key));
+        let text = value.and_then(|value| text_of_key(value).ok_or(ValueErrorKind::BadKey));
+        text.or_else(|kind| self.error(key, kind))
     }
 
     fn check_duplicates(&self, keys: &[(String, NodeId)]) -> Result<(), ValueError> {

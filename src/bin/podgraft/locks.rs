@@ -1,6 +1,6 @@
 //! The lock files of a run: found from the files upward, read before it, and written with its results.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::env;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -104,16 +104,18 @@ impl LockFiles {
     /// The lock files that are others after the run.
     pub fn after(&self, files: &[GraftedFile]) -> Vec<NewLock> {
         let mut locks = Locks::clone(&self.locks);
-        let of_run: HashMap<(usize, &str), &GraftedFile> = files
+        let of_run: HashMap<(usize, &str), (&GraftedFile, HashSet<&str>)> = files
             .iter()
             .filter_map(|file| {
                 let (lock, path) = self.locks.files.get(&file.input.name)?;
-                Some(((*lock, path.as_str()), file))
+                let seen = file.report.records.iter().map(|own| own.name.as_str());
+                Some(((*lock, path.as_str()), (file, seen.collect())))
             })
             .collect();
         for (at, (lock, file)) in locks.locks.iter_mut().zip(&self.files).enumerate() {
             lock.retain(|key| match of_run.get(&(at, key.file.as_str())) {
-                Some(grafted) => memmem::find(&grafted.text, key.name.as_bytes()).is_some(),
+                Some((_, seen)) if seen.contains(key.name.as_str()) => true,
+                Some((file, _)) => memmem::find(&file.text, key.name.as_bytes()).is_some(),
                 None => file.folder.join(&key.file).is_file(),
             });
         }

@@ -56,6 +56,16 @@ fn take_findings(grafted: &mut Grafted) -> Vec<Diagnostic> {
     findings
 }
 
+fn ask_for_authors(options: &mut Options) {
+    options.authors = true;
+    options.preview = true;
+}
+
+fn ask_for_pictures(options: &mut Options) {
+    ask_for_authors(options);
+    options.views = true;
+}
+
 /// `podgraft diff`.
 pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
     let is_splittable = matches!(args.output, DiffFormat::Json | DiffFormat::Markdown);
@@ -65,15 +75,9 @@ pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
             "--group-by is for -o json and -o markdown",
         ));
     }
-    let ask = |options: &mut Options| options.authors = true;
-    let ask_for_pictures = |options: &mut Options| {
-        options.authors = true;
-        options.views = true;
-    };
-    let ask = if args.output == DiffFormat::Html {
-        ask_for_pictures
-    } else {
-        ask
+    let ask = match args.output {
+        DiffFormat::Html => ask_for_pictures,
+        _ => ask_for_authors,
     };
     let wish = Wish {
         ask,

@@ -366,6 +366,8 @@ fn graft_loaded(
         ..options(run, wish.purpose, given.clone())
     };
     (wish.ask)(&mut options);
+    // Which generated objects are needed is known from what is recorded of all workloads.
+    options.preview &= policies.iter().all(|policy| policy.generate.is_empty());
     let lock_files = LockFiles::of(&texts).unwrap_or_else(|wrong| {
         problems.extend(wrong);
         LockFiles::default()
