@@ -17,8 +17,11 @@ use serde_json::{Value, json};
 
 use crate::promises;
 
-/// Digits that overlap with themselves, blanks and lines, quotes, escapes, and what begins or ends other things.
-const ALPHABETS: [&str; 8] = ["08", "1a.", "a ", "a\n", "'\"a", "\\n", ":# ", "é-a"];
+/// Digits that overlap with themselves, blanks and lines, quotes, escapes, what begins or ends other things, spellings of
+/// numbers, what separates keys and values, brackets, references, and signs that no plain text begins with.
+const ALPHABETS: [&str; 13] = [
+    "08", "1a.", "a ", "a\n", "'\"a", "\\n", ":# ", "é-a", "0x_", "=,a", "{}]", "&*!", "$()",
+];
 
 fn strings(alphabet: &str, longest: usize) -> Vec<String> {
     let mut all = vec![String::new()];
@@ -255,7 +258,8 @@ fn each_short_string_takes_the_place_of_each_other() {
     let longest = env::var("STRINGS").map_or(2, |text| text.parse().expect("a number"));
     let (mut pairs, mut wrong) = (0, Vec::new());
     for alphabet in ALPHABETS {
-        let longest = if alphabet == "08" {
+        // What overlaps with itself needs room.
+        let longest = if ["08", "a "].contains(&alphabet) {
             longest.max(4)
         } else {
             longest

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp, Position};
+use crate::record::places_of;
 
 use super::draft::Part;
 use super::env_from::Hidden;
@@ -439,8 +440,9 @@ fn has_token(text: &str, ours: &str, separator: &str) -> bool {
             || behind.starts_with(separator)
             || (separator == " " && behind.starts_with(char::is_whitespace))
     };
-    text.match_indices(ours)
-        .any(|(at, _)| is_edge_before(&text[..at]) && is_edge_behind(&text[at + ours.len()..]))
+    let is_token =
+        |at: usize| is_edge_before(&text[..at]) && is_edge_behind(&text[at + ours.len()..]);
+    text.contains(ours) && places_of(text, ours).into_iter().any(is_token)
 }
 
 /// `k=v` pairs: those that are there win.

@@ -323,6 +323,33 @@ fn unjoin(variables: &mut Vec<Value>, name: &str, joined: &Joined) -> Unjoined {
     Unjoined::Done
 }
 
+/// All places of a part in a text, also of those that overlap, in as many steps as the two are long.
+pub fn places_of(text: &str, part: &str) -> Vec<usize> {
+    let part = part.as_bytes();
+    if part.is_empty() {
+        return vec![0, text.len()];
+    }
+    // For each beginning of the part, the length of the longest shorter one that it ends with.
+    let mut shorter = vec![0; part.len()];
+    let follow = |shorter: &[usize], mut length: usize, sign: u8| {
+        while length > 0 && part.get(length) != Some(&sign) {
+            length = shorter[length - 1];
+        }
+        length + usize::from(part[length] == sign)
+    };
+    for at in 1..part.len() {
+        shorter[at] = follow(&shorter, shorter[at - 1], part[at]);
+    }
+    let (mut found, mut length) = (Vec::new(), 0);
+    for (at, &sign) in text.as_bytes().iter().enumerate() {
+        length = follow(&shorter, length, sign);
+        if length == part.len() {
+            found.push(at + 1 - length);
+        }
+    }
+    found
+}
+
 /// The text without ours and the separator beside it; `None` where ours is not there as a token of its own.
 pub(super) fn without(value: &str, joined: &Joined) -> Option<String> {
     let text = joined.text.as_str();
@@ -342,11 +369,11 @@ pub(super) fn without(value: &str, joined: &Joined) -> Option<String> {
             behind.starts_with(char::is_whitespace),
         )
     };
-    let mut places = value.match_indices(text).map(|(at, _)| at).filter(is_token);
+    let mut places = places_of(value, text).into_iter().filter(is_token);
     let at = if joined.before || joined.new {
         places.next()
     } else {
-        places.last()
+        places.next_back()
     }?;
     let (before, behind) = (&value[..at], &value[at + text.len()..]);
     let (before, behind) = match (joined.before || joined.new, separator) {

@@ -179,3 +179,15 @@ fn every_item_of_a_list_has_a_path_of_its_own() {
         assert_eq!(paths().get(&object, &at(name)), None, "{name}");
     }
 }
+
+#[test]
+fn places_that_overlap_are_all_found() {
+    use super::places_of;
+    assert_eq!(places_of("aa a a a", "a a"), [1, 3, 5]);
+    assert_eq!(places_of("aabaabaa", "aabaa"), [0, 3]);
+    assert_eq!(places_of("aaaa", "a"), [0, 1, 2, 3]);
+    assert_eq!(places_of("aé aé", "é"), [1, 5]);
+    assert!(places_of("ab", "abc").is_empty());
+    let (long, part) = ("a".repeat(1 << 20), format!("{}b", "a".repeat(1 << 19)));
+    assert!(places_of(&long, &part).is_empty());
+}

@@ -207,7 +207,6 @@ fn offset_of(text: &str, (line, column, is, _): &TextPlace) -> Option<usize> {
 
 /// Whole lines that stand in the text once say by themselves where they belong.
 fn only_place_of(text: &str, (_, _, is, _): &TextPlace) -> Option<usize> {
-    let mut found = text.match_indices(is.as_str()).map(|(at, _)| at);
-    let first = found.next().filter(|_| is.trim().len() > 3)?;
-    found.next().is_none().then_some(first)
+    let first = text.find(is.as_str()).filter(|_| is.trim().len() > 3)?;
+    (text.rfind(is.as_str()) == Some(first)).then_some(first)
 }
