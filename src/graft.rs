@@ -10,6 +10,7 @@ mod detail;
 mod left_alone;
 mod lint;
 mod loose_mounts;
+mod marked;
 mod orphans;
 mod outlined;
 pub mod passing;
@@ -53,6 +54,7 @@ use crate::yaml::tree::{NodeId, Tree};
 use authors::authors;
 use check::check;
 use companions::Pending;
+use marked::MarkedWorkloads;
 use outlined::Outlines;
 pub use refusals::RENDER_FIRST;
 use refusals::{is_other_json, not_rendered, parse_problem, refuse_encoding, refuse_root, untyped};
@@ -107,6 +109,7 @@ pub fn foresee(
     let setting = Setting {
         name,
         length,
+        marked: None,
         policies,
         options,
         inventory,
@@ -138,12 +141,14 @@ pub fn graft_on_threads(
         return report;
     }
     let (length, kinds) = (text.len(), &PodKinds::of(options));
+    let marked = Some(&MarkedWorkloads::of(text, kinds));
     work(
         threads,
         text,
         Setting {
             name,
             length,
+            marked,
             policies,
             options,
             inventory,
@@ -172,6 +177,8 @@ struct Setting<'s> {
     name: &'s Arc<str>,
     /// Bytes of the file; more where that is not known.
     length: usize,
+    /// Where the whole file is at hand.
+    marked: Option<&'s MarkedWorkloads<'s>>,
     policies: &'s [Policy],
     options: &'s Options,
     inventory: &'s Inventory,
@@ -212,6 +219,7 @@ pub fn graft_part(
         Setting {
             name,
             length,
+            marked: None,
             policies,
             options,
             inventory,

@@ -195,6 +195,37 @@ fn a_workload_is_found_in_another_file_and_under_another_name() {
 }
 
 #[test]
+fn of_two_workloads_in_a_file_the_renamed_one_is_found() {
+    let place = Place::new();
+    fs::create_dir(place.path(".git")).expect("a folder can be made");
+    let debug = DEPLOYMENT.replace(
+        "        resources: {}\n",
+        "        env: [{name: LEVEL, value: debug}]\n",
+    );
+    let both = format!("{debug}---\n{}", debug.replace("orders", "carts"));
+    place.write("apps/shop.yaml", &both);
+    place.write(
+        "policies/level.yaml",
+        "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: level}
+spec:
+  onConflict: Replace
+  inject: {env: [{name: LEVEL, value: info}]}
+",
+    );
+    apply(&place);
+    let renamed = |text: &str| text.replacen("  name: orders ", "  name: ordering ", 1);
+    let text = renamed(&place.read("apps/shop.yaml"));
+    place.write("apps/shop.yaml", text);
+    assert!(apply(&place).contains("2 unchanged"));
+    let lock = place.read("podgraft.lock");
+    assert!(!lock.contains("\"orders\""), "{lock}");
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/shop.yaml"), renamed(&both));
+}
+
+#[test]
 fn a_container_is_followed_to_its_new_name() {
     let place = applied();
     let text = place.read("apps/orders.yaml");

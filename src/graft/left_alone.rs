@@ -22,7 +22,7 @@ impl Chunk<'_, '_> {
             workload,
             self.setting.policies,
             self.setting.options,
-            self.setting.inventory.locks(),
+            |workload| self.locked_record(workload),
         );
         self.add_diagnostics(orphans, workload);
         let refused = refuse_workload(workload)?;

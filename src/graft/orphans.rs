@@ -6,17 +6,16 @@ use crate::manifest::pod::Workload;
 use crate::options::Options;
 use crate::plan::recording::is_dropped;
 use crate::policy::Policy;
-use crate::record::lock::Locks;
 use crate::record::words::undo_command;
 use crate::record::{MARKER, PolicyRecord};
-use crate::undo::{locked_record, read_record};
+use crate::undo::{Recorded, read_record};
 
 /// A warning for each policy that is not given. A policy of another set is another run's.
 pub(super) fn orphans(
     workload: &Workload<'_>,
     policies: &[Policy],
     options: &Options,
-    locks: &Locks,
+    locked: impl FnOnce(&Workload<'_>) -> Option<Recorded>,
 ) -> Vec<Diagnostic> {
     let Some(given) = &options.given else {
         return Vec::new();
@@ -32,7 +31,7 @@ pub(super) fn orphans(
         // A lock file is asked for what the workload is marked with.
         Ok(None) if marked.clone().map(str::trim).all(is_given) => return Vec::new(),
         Ok(recorded) => recorded
-            .or_else(|| locked_record(workload, locks))
+            .or_else(|| locked(workload))
             .map(|one| one.record.policies),
         // A record that cannot be read is refused elsewhere.
         Err(_) => return Vec::new(),

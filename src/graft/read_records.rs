@@ -2,6 +2,7 @@
 
 use crate::manifest::object::{Found, Object};
 use crate::manifest::pod::Workload;
+use crate::ownership::WorkloadKey;
 use crate::policy::Policy;
 use crate::record::{Record, Unreadable};
 use crate::source::Source;
@@ -66,8 +67,14 @@ impl<'a> Chunk<'a, '_> {
         let annotated = read_record(tree, object.node)?;
         Ok(annotated.or_else(|| {
             let workload = self.read_workload(object, tree, source)?;
-            locked_record(&workload, self.setting.inventory.locks())
+            self.locked_record(&workload)
         }))
+    }
+
+    /// What the lock file knows of a workload, under its name or an earlier one.
+    pub(super) fn locked_record(&self, workload: &Workload<'_>) -> Option<Recorded> {
+        let is_here = |key: &WorkloadKey| self.setting.marked.is_none_or(|own| own.has(key));
+        locked_record(workload, self.setting.inventory.locks(), &is_here)
     }
 
     /// What a policy did under its earlier name is its own.

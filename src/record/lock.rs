@@ -537,14 +537,15 @@ pub struct Locks {
 
 impl Locks {
     /// The record of a workload of a file with a value, of the policies that its mark names. Where the file was moved it
-    /// is that of the one workload of the same name, and where the workload was renamed that of the one of its file.
+    /// is that of the one workload of the same name, and where the workload was renamed that of the one of its file which
+    /// is not there any more (`is_here` says whether a workload of the file is), or of the only one that it had.
     pub fn record(
         &self,
         file: &str,
         (kind, namespace, name): (&str, &str, &str),
         paths: &Paths,
-        marked: &[&str],
-        value: &Value,
+        (marked, value): (&[&str], &Value),
+        is_here: &dyn Fn(&WorkloadKey) -> bool,
     ) -> Option<(WorkloadKey, Record)> {
         let (lock, file) = self.files.get(file)?;
         let lock = &self.locks[*lock];
@@ -565,7 +566,9 @@ impl Locks {
         let is_moved = |other: &WorkloadKey| {
             (&other.kind, &other.namespace, &other.name) == (&key.kind, &key.namespace, &key.name)
         };
-        let key = only(&is_moved).or_else(|| only(&|other| other.file == *file))?;
+        let key = only(&is_moved)
+            .or_else(|| only(&|other| other.file == *file && !is_here(other)))
+            .or_else(|| only(&|other| other.file == *file))?;
         let record = lock.record(key, paths, marked, value)?;
         Some((key.clone(), record))
     }

@@ -103,7 +103,11 @@ pub fn read_record(
 }
 
 /// The record that the run's lock files have of a marked workload.
-pub fn locked_record(workload: &Workload<'_>, locks: &Locks) -> Option<Recorded> {
+pub fn locked_record(
+    workload: &Workload<'_>,
+    locks: &Locks,
+    is_here: &dyn Fn(&WorkloadKey) -> bool,
+) -> Option<Recorded> {
     let (tree, node) = (workload.tree, workload.object.node);
     let at = workload.own_annotation(MARKER)?;
     let marked: Vec<&str> = tree.scalar(at)?.split(',').map(str::trim).collect();
@@ -116,8 +120,8 @@ pub fn locked_record(workload: &Workload<'_>, locks: &Locks) -> Option<Recorded>
             &workload.name,
         ),
         &Paths::of(&workload.pod_kind.path),
-        &marked,
-        &value,
+        (&marked, &value),
+        is_here,
     )?;
     record.follow_renames(&value);
     Some(Recorded {

@@ -5,11 +5,13 @@
 //! `YEARS=100000 YEARS_SEED=7 cargo test --release --test integration years::` looks at more, and at others; `YEAR=42` at
 //! one, with its steps.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::env;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 
 use podgraft::diagnostic::Code;
@@ -194,13 +196,13 @@ impl Given {
 
     fn text(&self) -> String {
         let version = self.version;
-        let joined = json!([{"name": "JAVA_TOOL_OPTIONS", "op": "Append", "value": format!("-javaagent:/agent-{version}.jar")}]);
+        let joined = json!([{"name": "JAVA_TOOL_OPTIONS", "op": "Append", "value": format!("-javaagent:/pg-agent-{version}.jar")}]);
         let shared = json!([{"name": "pg-shared", "emptyDir": {}}]);
         let mut inject = match self.shape {
             Shape::Agent => json!({
                 "volumes": [{"name": "pg-agent", "emptyDir": {}}],
                 "initContainers": [{
-                    "name": "pg-agent", "image": format!("registry.example.com/agent:{version}"),
+                    "name": "pg-agent", "image": format!("registry.example.com/pg-agent:{version}"),
                     "volumeMounts": [{"name": "pg-agent", "mountPath": "/pg/agent"}],
                 }],
                 "volumeMounts": [{"name": "pg-agent", "mountPath": "/pg/agent"}],
@@ -214,7 +216,7 @@ impl Given {
             Shape::Sidecar => json!({
                 "volumes": shared,
                 "sidecars": [{
-                    "type": "Container", "name": "pg-sidecar", "image": format!("registry.example.com/sidecar:{version}"),
+                    "type": "Container", "name": "pg-sidecar", "image": format!("registry.example.com/pg-sidecar:{version}"),
                     "volumeMounts": [{"name": "pg-shared", "mountPath": "/pg/logs"}],
                 }],
             }),
@@ -245,19 +247,34 @@ impl Given {
             *document = document.replace(&text(old), &text(new));
         };
         match self.shape {
-            Shape::Agent => raise("/agent:", ""),
-            Shape::Sidecar => raise("/sidecar:", ""),
+            Shape::Agent => raise("/pg-agent:", ""),
+            Shape::Sidecar => raise("/pg-sidecar:", ""),
             Shape::Part | Shape::Shipper | Shape::Level => {}
         }
         if self.shape == Shape::Part || self.shape == Shape::Agent && !self.is_split {
-            raise("/agent-", ".jar");
+            raise("/pg-agent-", ".jar");
         }
     }
 }
 
-fn read(policies: &[Given]) -> Vec<Policy> {
+thread_local! {
+    /// What was read already, by its text: most steps leave the policies as they are.
+    static READ: RefCell<HashMap<String, Rc<Vec<Policy>>>> = RefCell::default();
+}
+
+fn read(policies: &[Given]) -> Rc<Vec<Policy>> {
     let texts: Vec<String> = policies.iter().map(Given::text).collect();
-    promises::policies(&texts.join("\n---\n")).unwrap_or_else(|problems| panic!("{problems:?}"))
+    let text = texts.join("\n---\n");
+    READ.with_borrow_mut(|read| {
+        if read.len() > 1000 {
+            read.clear();
+        }
+        let policies = read.entry(text).or_insert_with_key(|text| {
+            let policies = promises::policies(text);
+            Rc::new(policies.unwrap_or_else(|problems| panic!("{problems:?}")))
+        });
+        Rc::clone(policies)
+    })
 }
 
 /// What the policies give what people wrote.

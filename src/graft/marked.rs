@@ -1,0 +1,69 @@
+//! The workloads of a file that an earlier run marked, looked for where one of them has no entry in the lock file: it may
+//! have had another name.
+
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
+use crate::manifest::object::{Found, find_objects};
+use crate::manifest::workload::PodKinds;
+use crate::ownership::WorkloadKey;
+use crate::record::MARKER;
+use crate::yaml::parse::parse;
+use crate::yaml::stream::chunks;
+use memchr::memmem;
+
+/// Kind, stated namespace, name.
+type Name = (String, String, String);
+
+/// See the module's text.
+pub(super) struct MarkedWorkloads<'s> {
+    text: &'s [u8],
+    kinds: &'s PodKinds,
+    names: OnceLock<HashSet<Name>>,
+}
+
+impl<'s> MarkedWorkloads<'s> {
+    /// Of a whole file.
+    pub fn of(text: &'s [u8], kinds: &'s PodKinds) -> Self {
+        MarkedWorkloads {
+            text,
+            kinds,
+            names: OnceLock::new(),
+        }
+    }
+
+    /// Whether one of them is what a lock file calls so.
+    pub fn has(&self, key: &WorkloadKey) -> bool {
+        let names = self.names.get_or_init(|| self.find());
+        names.contains(&(key.kind.clone(), key.namespace.clone(), key.name.clone()))
+    }
+
+    fn find(&self) -> HashSet<Name> {
+        let is_marked = |text: &&[u8]| memmem::find(text, MARKER.as_bytes()).is_some();
+        let mut names = HashSet::new();
+        for text in chunks(self.text).map(|chunk| chunk.text).filter(is_marked) {
+            let Ok(text) = std::str::from_utf8(text) else {
+                continue;
+            };
+            let Ok(tree) = parse(text) else { continue };
+            for found in find_objects(&tree, self.kinds) {
+                let Found::Object(object) = found else {
+                    continue;
+                };
+                let metadata = tree.get(object.node, "metadata");
+                let text = |key: &str| {
+                    let value = tree.get(metadata?, key)?;
+                    tree.scalar(value).map(str::to_owned)
+                };
+                let is_marked = || {
+                    let annotations = tree.get(metadata?, "annotations")?;
+                    tree.get(annotations, MARKER)
+                };
+                if let Some(name) = text("name").filter(|_| is_marked().is_some()) {
+                    names.insert((object.kind, text("namespace").unwrap_or_default(), name));
+                }
+            }
+        }
+        names
+    }
+}
