@@ -196,13 +196,21 @@ fn a_workload_is_found_in_another_file_and_under_another_name() {
 
 #[test]
 fn of_two_workloads_in_a_file_the_renamed_one_is_found() {
+    for other in ["name: carts", "generateName: carts-"] {
+        renamed_is_found_beside(other);
+    }
+}
+
+#[track_caller]
+fn renamed_is_found_beside(other: &str) {
     let place = Place::new();
     fs::create_dir(place.path(".git")).expect("a folder can be made");
     let debug = DEPLOYMENT.replace(
         "        resources: {}\n",
         "        env: [{name: LEVEL, value: debug}]\n",
     );
-    let both = format!("{debug}---\n{}", debug.replace("orders", "carts"));
+    let second = debug.replace("name: orders ", &format!("{other} "));
+    let both = format!("{debug}---\n{}", second.replace("orders", "carts"));
     place.write("apps/shop.yaml", &both);
     place.write(
         "policies/level.yaml",

@@ -1,16 +1,18 @@
 //! The workloads of a file that an earlier run marked, looked for where one of them has no entry in the lock file: it may
 //! have had another name.
 
+use memchr::memmem;
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use crate::manifest::object::{Found, find_objects};
+use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKinds;
 use crate::ownership::WorkloadKey;
 use crate::record::MARKER;
+use crate::source::Source;
 use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
-use memchr::memmem;
 
 /// Kind, stated namespace, name.
 type Name = (String, String, String);
@@ -46,21 +48,19 @@ impl<'s> MarkedWorkloads<'s> {
                 continue;
             };
             let Ok(tree) = parse(text) else { continue };
+            let source = Source::new("", text);
             for found in find_objects(&tree, self.kinds) {
                 let Found::Object(object) = found else {
                     continue;
                 };
-                let metadata = tree.get(object.node, "metadata");
-                let text = |key: &str| {
-                    let value = tree.get(metadata?, key)?;
-                    tree.scalar(value).map(str::to_owned)
+                let kind = self.kinds.find(&object.api_version, &object.kind);
+                let read = |kind| Workload::read(&tree, &source, object, kind, None).ok();
+                let Some(workload) = kind.and_then(read) else {
+                    continue;
                 };
-                let is_marked = || {
-                    let annotations = tree.get(metadata?, "annotations")?;
-                    tree.get(annotations, MARKER)
-                };
-                if let Some(name) = text("name").filter(|_| is_marked().is_some()) {
-                    names.insert((object.kind, text("namespace").unwrap_or_default(), name));
+                if workload.own_annotation(MARKER).is_some() {
+                    let namespace = workload.stated_namespace().to_owned();
+                    names.insert((workload.object.kind, namespace, workload.name));
                 }
             }
         }
