@@ -112,7 +112,7 @@ impl<'a> Chunk<'a, '_> {
     /// Whether what an earlier run did is written here, or what this one does is to be.
     pub(super) fn has_records(&self) -> bool {
         let options = self.setting.options;
-        let may_adopt = options.lock && self.is_marked();
+        let may_adopt = options.marker && options.lock && self.is_marked();
         options.is_recording() || may_adopt || self.has_recorded() || self.is_to_undo()
     }
 
