@@ -390,7 +390,7 @@ impl<'a> Chunk<'a, '_> {
             if loose.is_empty() {
                 let given = (self.setting.policies, self.setting.options);
                 let told = &self.report.diagnostics[first..];
-                let unfit = unfit(base, &planned.draft, &earlier, given, told).into_iter();
+                let unfit = unfit(base, &target, &earlier, given, told).into_iter();
                 let unfit = unfit.map(|problem| problem.at(workload.own_place(), "this workload"));
                 self.report.diagnostics.extend(unfit.collect::<Vec<_>>());
             }

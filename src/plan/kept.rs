@@ -1,5 +1,6 @@
 //! What kept policies put back is part of the result, and validated like what the given ones put there.
 
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -7,8 +8,8 @@ use crate::manifest::pod::Workload;
 use crate::options::Options;
 use crate::policy::Policy;
 use crate::record::words::undo_command;
+use crate::yaml::value::to_value;
 
-use super::draft::Draft;
 use super::faults::{Fault, faults_of};
 use super::recording::{Earlier, kept};
 
@@ -16,23 +17,22 @@ use super::recording::{Earlier, kept};
 /// as it was before the run. What was told of the workload already is left out.
 pub fn unfit(
     base: &Workload<'_>,
-    draft: &Draft<'_>,
+    result: &Value,
     earlier: &Earlier,
     (policies, options): (&[Policy], &Options),
     told: &[Diagnostic],
 ) -> Vec<Diagnostic> {
     let kept: Vec<&str> = kept(policies, earlier, options).collect();
-    let (Some(first), Some(value)) = (kept.first(), draft.value(&draft.root())) else {
+    let Some(first) = kept.first() else {
         return Vec::new();
     };
     let is_told = |what: &str| told.iter().any(|problem| problem.message.ends_with(what));
-    let mut found = faults_of(&value, base.pod_kind);
+    let mut found = faults_of(result, base.pod_kind);
     found.retain(|fault| !is_told(&fault.what));
     if found.is_empty() {
         return Vec::new();
     }
-    let input = Draft::new(base.tree, base.object.node);
-    let input = input.value(&input.root()).unwrap_or_default();
+    let input = to_value(base.tree, base.object.node).unwrap_or_default();
     let before = [&input, &earlier.current].map(|value| faults_of(value, base.pod_kind));
     let before: BTreeSet<&str> = before.iter().flatten().map(|fault| &*fault.what).collect();
     found.retain(|fault| !before.contains(&*fault.what));

@@ -15,7 +15,6 @@ use crate::record::{
     VERSION, digest, effects_of,
 };
 use crate::report::{Change, Outcome};
-
 use crate::yaml::value::{has_value, to_value};
 
 use super::draft::{Draft, Refusal};
@@ -325,8 +324,7 @@ pub(super) fn turns<'f>(
     let Some(earlier) = earlier else { return turns };
     let mut previous: Option<&str> = None;
     for (policy, redo) in earlier.record.policies.iter().zip(&earlier.taken.redo) {
-        let is_given = policies.iter().any(|given| given.identity == policy.policy)
-            && earlier.acts(&policy.policy);
+        let is_given = is_given(&policy.policy, policies, earlier);
         if !is_given && !is_dropped(policy, options) {
             let is_it = |turn: &Turn<'_>| previous == Some(name_of(turn, policies));
             let at = turns.iter().position(is_it).map_or(0, |at| at + 1);
@@ -367,11 +365,15 @@ pub(super) fn kept<'f>(
     options: &'f Options,
 ) -> impl Iterator<Item = &'f str> {
     let is_kept = |own: &&PolicyRecord| {
-        let is_given = policies.iter().any(|given| given.identity == own.policy);
-        !(is_given && earlier.acts(&own.policy) || is_dropped(own, options))
+        !is_given(&own.policy, policies, earlier) && !is_dropped(own, options)
     };
     let all = earlier.record.policies.iter();
     all.filter(is_kept).map(|own| own.policy.as_str())
+}
+
+/// Whether a policy of the record is among the given ones, and this run asks it.
+fn is_given(policy: &str, policies: &[Policy], earlier: &Earlier) -> bool {
+    policies.iter().any(|given| given.identity == policy) && earlier.acts(policy)
 }
 
 fn name_of<'f>(turn: &Turn<'f>, policies: &'f [Policy]) -> &'f str {
