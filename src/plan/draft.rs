@@ -169,13 +169,28 @@ impl<'t> Draft<'t> {
     }
 
     fn merged(&self, origin: Option<NodeId>, fields: &[Field], key: &str) -> Option<Part> {
-        let has_merge = fields
-            .iter()
-            .any(|field| matches!(field.key, Key::Node(node) if self.tree.is_merge_key(node)));
-        let entry = self.tree.entry(origin.filter(|_| has_merge)?, key)?;
+        let origin = origin.filter(|_| self.has_merge_key(fields))?;
+        let entry = self.tree.entry(origin, key)?;
         entry
             .is_merged
             .then(|| Part::Node(self.tree.follow(entry.value)))
+    }
+
+    fn is_merge(&self, field: &Field) -> bool {
+        matches!(field.key, Key::Node(node) if self.tree.is_merge_key(node))
+    }
+
+    fn has_merge_key(&self, fields: &[Field]) -> bool {
+        fields.iter().any(|field| self.is_merge(field))
+    }
+
+    /// The fields of a mapping of the input.
+    fn fields_in(&self, mapping: NodeId) -> impl Iterator<Item = Field> + Clone {
+        let entries = self.tree.entries(mapping);
+        entries.map(|(key, value)| Field {
+            key: Key::Node(key),
+            value: Part::Node(value),
+        })
     }
 
     fn followed(&self, part: &Part) -> Part {
@@ -353,8 +368,7 @@ impl<'t> Draft<'t> {
                     .collect::<Option<_>>()
                     .map(Value::Array),
                 Opened::Mapping { fields, origin } => {
-                    let is_merge = |field: &&Field| matches!(field.key, Key::Node(node) if self.tree.is_merge_key(node));
-                    let own = fields.iter().filter(|field| !is_merge(field));
+                    let own = fields.iter().filter(|field| !self.is_merge(field));
                     let count = own.clone().count();
                     let pairs = own.map(|field| {
                         Some((self.key_in_value(&field.key)?, self.value(&field.value)?))
@@ -363,9 +377,7 @@ impl<'t> Draft<'t> {
                     if map.len() < count {
                         return None; // two keys that are one to JSON
                     }
-                    if let Some(origin) =
-                        origin.filter(|_| fields.iter().any(|field| is_merge(&field)))
-                    {
+                    if let Some(origin) = origin.filter(|_| self.has_merge_key(fields)) {
                         let Value::Object(all) = to_value(self.tree, origin).ok()? else {
                             return None;
                         };

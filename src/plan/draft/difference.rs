@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Draft, Field, Key, Opened, Part};
+use super::{Draft, Field, Opened, Part};
 
 /// Lists whose items are told apart by their name, so that of those that are as they were nothing else is read.
 const NAMED: [&str; 2] = ["containers", "initContainers"];
@@ -34,7 +34,7 @@ impl Drafts<'_, '_> {
         match now {
             Part::Open(id) => match self.later.opened(*id) {
                 Opened::Mapping { fields, .. } => match fields_of(self.earlier, was) {
-                    Some(was) if !has_merge_key(self.later, fields) => self.mappings(&was, fields),
+                    Some(was) if !self.later.has_merge_key(fields) => self.mappings(&was, fields),
                     _ => self.whole(was, now),
                 },
                 Opened::List { items, .. } if is_named && self.earlier.is_list(was) => {
@@ -177,22 +177,8 @@ fn fields_of(draft: &Draft<'_>, part: &Part) -> Option<Vec<Field>> {
             Opened::Mapping { fields, .. } => fields.clone(),
             Opened::List { .. } => return None,
         },
-        Part::Node(node) if draft.tree.kind(*node).is_mapping() => {
-            let entries = draft.tree.entries(*node);
-            entries
-                .map(|(key, value)| Field {
-                    key: Key::Node(key),
-                    value: Part::Node(value),
-                })
-                .collect()
-        }
+        Part::Node(node) if draft.tree.kind(*node).is_mapping() => draft.fields_in(*node).collect(),
         Part::Node(_) | Part::New(_) | Part::Instead { .. } => return None,
     };
-    (!has_merge_key(draft, &fields)).then_some(fields)
-}
-
-fn has_merge_key(draft: &Draft<'_>, fields: &[Field]) -> bool {
-    fields
-        .iter()
-        .any(|field| matches!(field.key, Key::Node(node) if draft.tree.is_merge_key(node)))
+    (!draft.has_merge_key(&fields)).then_some(fields)
 }

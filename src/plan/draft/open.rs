@@ -194,13 +194,10 @@ impl Draft<'_> {
                     why: WhyNot::DuplicateKey,
                 }),
                 None => {
-                    let entries = tree.entries(node);
+                    let own = self.fields_in(node);
                     // What is opened gets something more.
-                    let mut fields = Vec::with_capacity(entries.clone().count() + 2);
-                    fields.extend(entries.map(|(key, value)| Field {
-                        key: Key::Node(key),
-                        value: Part::Node(value),
-                    }));
+                    let mut fields = Vec::with_capacity(own.clone().count() + 2);
+                    fields.extend(own);
                     Ok(Opened::Mapping { origin, fields })
                 }
             },
