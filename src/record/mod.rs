@@ -22,10 +22,10 @@ pub use path::{Paths, identities, is_aligned};
 pub use crate::ownership::{
     Effects, Joined, PolicyRecord, Record, Removed, Replaced, TextPlace, Texts,
 };
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 /// The annotation that names the policies applied, for people.
 pub const MARKER: &str = "podgraft.dev/applied";
@@ -130,9 +130,8 @@ fn one_line(json: String) -> String {
 
 /// The first 10 hexadecimal digits of a value's SHA-256: enough to see whether somebody changed it.
 pub fn digest(value: &Value) -> String {
-    let mut text = String::new();
-    write_canonical(value, &mut text);
-    digest_of_bytes(text.as_bytes())
+    let text = serde_json::to_vec(&Sorted(value)).unwrap_or_default();
+    digest_of_bytes(&text)
 }
 
 /// [`digest`] of a text.
@@ -144,34 +143,19 @@ pub fn digest_of_bytes(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// As JSON without spaces, with sorted keys.
-fn write_canonical(value: &Value, text: &mut String) {
-    match value {
-        Value::Object(map) => {
-            let mut fields: Vec<(&String, &Value)> = map.iter().collect();
-            fields.sort_by_key(|(key, _)| *key);
-            text.push('{');
-            for (at, (key, value)) in fields.into_iter().enumerate() {
-                if at > 0 {
-                    text.push(',');
-                }
-                let _ = write!(text, "{}:", Value::from(key.as_str()));
-                write_canonical(value, text);
+/// A value with sorted keys.
+struct Sorted<'v>(&'v Value);
+
+impl Serialize for Sorted<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(map) => {
+                let mut fields: Vec<(&String, &Value)> = map.iter().collect();
+                fields.sort_by_key(|(key, _)| *key);
+                serializer.collect_map(fields.into_iter().map(|(key, value)| (key, Sorted(value))))
             }
-            text.push('}');
-        }
-        Value::Array(items) => {
-            text.push('[');
-            for (at, item) in items.iter().enumerate() {
-                if at > 0 {
-                    text.push(',');
-                }
-                write_canonical(item, text);
-            }
-            text.push(']');
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            let _ = write!(text, "{value}");
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Sorted)),
+            scalar => scalar.serialize(serializer),
         }
     }
 }
