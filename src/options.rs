@@ -31,7 +31,8 @@ pub struct Options {
     /// Report what was done to each workload for the lock file ([`FileReport::records`](crate::report::FileReport)).
     /// Records that stand in annotations are taken out of these.
     pub lock: bool,
-    /// Nothing is written: what is done is recorded only where a record that is there decides what comes out.
+    /// Nothing is written: what is done is recorded only where a record that is there decides what comes out. Not beside
+    /// policies that generate objects, for which of these are needed is known from the records of all workloads.
     pub preview: bool,
     /// Injects nothing: what stands in a workload as a policy wants it becomes the policy's own.
     pub adopt: bool,

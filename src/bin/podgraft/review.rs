@@ -56,13 +56,13 @@ fn take_findings(grafted: &mut Grafted) -> Vec<Diagnostic> {
     findings
 }
 
-fn ask_for_authors(options: &mut Options) {
+fn ask_for_diff(options: &mut Options) {
     options.authors = true;
     options.preview = true;
 }
 
 fn ask_for_pictures(options: &mut Options) {
-    ask_for_authors(options);
+    ask_for_diff(options);
     options.views = true;
 }
 
@@ -77,7 +77,7 @@ pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
     }
     let ask = match args.output {
         DiffFormat::Html => ask_for_pictures,
-        _ => ask_for_authors,
+        _ => ask_for_diff,
     };
     let wish = Wish {
         ask,
