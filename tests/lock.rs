@@ -1,10 +1,11 @@
 //! `podgraft.lock`: what earlier runs did, as repositories change around it.
 
 use std::fs;
-
 use std::process::Output;
 
 use crate::program::{Place, given, said};
+
+mod renamed;
 
 const DEPLOYMENT: &str = "apiVersion: apps/v1
 kind: Deployment
@@ -192,45 +193,6 @@ fn a_workload_is_found_in_another_file_and_under_another_name() {
         place.read("apps/orders.yaml"),
         DEPLOYMENT.replace("orders", "ordering")
     );
-}
-
-#[test]
-fn of_two_workloads_in_a_file_the_renamed_one_is_found() {
-    for other in ["name: carts", "generateName: carts-"] {
-        renamed_is_found_beside(other);
-    }
-}
-
-#[track_caller]
-fn renamed_is_found_beside(other: &str) {
-    let place = Place::new();
-    fs::create_dir(place.path(".git")).expect("a folder can be made");
-    let debug = DEPLOYMENT.replace(
-        "        resources: {}\n",
-        "        env: [{name: LEVEL, value: debug}]\n",
-    );
-    let second = debug.replace("name: orders ", &format!("{other} "));
-    let both = format!("{debug}---\n{}", second.replace("orders", "carts"));
-    place.write("apps/shop.yaml", &both);
-    place.write(
-        "policies/level.yaml",
-        "apiVersion: podgraft.dev/v1alpha1
-kind: InjectionPolicy
-metadata: {name: level}
-spec:
-  onConflict: Replace
-  inject: {env: [{name: LEVEL, value: info}]}
-",
-    );
-    apply(&place);
-    let renamed = |text: &str| text.replacen("  name: orders ", "  name: ordering ", 1);
-    let text = renamed(&place.read("apps/shop.yaml"));
-    place.write("apps/shop.yaml", text);
-    assert!(apply(&place).contains("2 unchanged"));
-    let lock = place.read("podgraft.lock");
-    assert!(!lock.contains("\"orders\""), "{lock}");
-    succeeded(&place, &["undo", "-i", "apps"]);
-    assert_eq!(place.read("apps/shop.yaml"), renamed(&both));
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl Chunk<'_, '_> {
             workload,
             self.setting.policies,
             self.setting.options,
-            |workload| self.locked_record(workload),
+            |workload| self.locked_record(workload).ok().flatten(),
         );
         self.add_diagnostics(orphans, workload);
         let refused = refuse_workload(workload)?;

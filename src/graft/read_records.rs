@@ -64,17 +64,24 @@ impl<'a> Chunk<'a, '_> {
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
     ) -> Result<Option<Recorded>, (NodeId, Unreadable)> {
-        let annotated = read_record(tree, object.node)?;
-        Ok(annotated.or_else(|| {
-            let workload = self.read_workload(object, tree, source)?;
-            self.locked_record(&workload)
-        }))
+        if let Some(annotated) = read_record(tree, object.node)? {
+            return Ok(Some(annotated));
+        }
+        let workload = self.read_workload(object, tree, source);
+        workload.map_or(Ok(None), |workload| self.locked_record(&workload))
     }
 
-    /// What the lock file knows of a workload, under its name or an earlier one.
-    pub(super) fn locked_record(&self, workload: &Workload<'_>) -> Option<Recorded> {
+    /// What the lock file knows of a workload, under its name or an earlier one. Who adopts it needs none.
+    pub(super) fn locked_record(
+        &self,
+        workload: &Workload<'_>,
+    ) -> Result<Option<Recorded>, (NodeId, Unreadable)> {
         let is_here = |key: &WorkloadKey| self.setting.marked.is_none_or(|own| own.has(key));
-        locked_record(workload, self.setting.inventory.locks(), &is_here)
+        let found = locked_record(workload, self.setting.inventory.locks(), &is_here);
+        found.or_else(|why| match self.setting.options.adopt {
+            true => Ok(None),
+            false => Err(why),
+        })
     }
 
     /// What a policy did under its earlier name is its own.

@@ -35,6 +35,10 @@ pub(super) fn changed_form() -> Diagnostic {
 }
 
 pub(super) fn unreadable(why: &Unreadable, place: Place) -> Diagnostic {
+    let label = match why {
+        Unreadable::Several(_) => "injected by these",
+        _ => "the record",
+    };
     let (message, help) = match why {
         Unreadable::Ambiguous => (
             "this record cannot be read: readers disagree about some value in the object"
@@ -49,9 +53,17 @@ pub(super) fn unreadable(why: &Unreadable, place: Place) -> Diagnostic {
             format!("this record is of version {version}, which a later podgraft wrote"),
             "use that podgraft",
         ),
+        Unreadable::Several(several) => (
+            format!(
+                "podgraft.lock does not name this workload, and it may have been any of these: {}",
+                several.names.join(", ")
+            ),
+            "after a rename, write the new name into the lines of podgraft.lock; to keep the values that are there as \
+             they are, take off the annotation podgraft.dev/applied, or run `podgraft adopt`",
+        ),
     };
     Diagnostic::error(Code::BadRecord, message)
-        .at(place, "the record")
+        .at(place, label)
         .help(help)
 }
 

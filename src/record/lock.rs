@@ -4,11 +4,16 @@
 //! What a policy put there is said once for all workloads that got it (`item` and `text` lines); a workload's line says
 //! where it stands. So a new version of an image is one new line, however many workloads have it.
 
+mod moved;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+pub use moved::SeveralRecords;
+use moved::Unknown;
 
 use super::inverse::without;
 use super::path::Paths;
@@ -536,9 +541,12 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// The record of a workload of a file with a value, of the policies that its mark names. Where the file was moved it
-    /// is that of the one workload of the same name, and where the workload was renamed that of the one of its file which
-    /// is not there any more (`is_here` says whether a workload of the file is), or of the only one that it had.
+    /// The record of a workload of a file with a value, of the policies that its mark names, in their order. Where nothing
+    /// is recorded under its name, it is that of the workload that it was (`is_here` says whether a recorded workload of
+    /// the file is still there).
+    ///
+    /// # Errors
+    /// It may be several.
     pub fn record(
         &self,
         file: &str,
@@ -546,8 +554,10 @@ impl Locks {
         paths: &Paths,
         (marked, value): (&[&str], &Value),
         is_here: &dyn Fn(&WorkloadKey) -> bool,
-    ) -> Option<(WorkloadKey, Record)> {
-        let (lock, file) = self.files.get(file)?;
+    ) -> Result<Option<(WorkloadKey, Record)>, SeveralRecords> {
+        let Some((lock, file)) = self.files.get(file) else {
+            return Ok(None);
+        };
         let lock = &self.locks[*lock];
         let key = WorkloadKey {
             file: file.clone(),
@@ -555,22 +565,21 @@ impl Locks {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         };
-        if lock.workloads.contains_key(&key) {
-            let record = lock.record(&key, paths, marked, value)?;
-            return Some((key, record));
-        }
-        let only = |is_it: &dyn Fn(&WorkloadKey) -> bool| {
-            let mut found = lock.workloads.keys().filter(|key| is_it(key));
-            found.next().filter(|_| found.next().is_none())
+        let unknown = Unknown {
+            key: &key,
+            marked,
+            value,
+            paths,
+            is_here,
         };
-        let is_moved = |other: &WorkloadKey| {
-            (&other.kind, &other.namespace, &other.name) == (&key.kind, &key.namespace, &key.name)
+        let key = match lock.workloads.contains_key(&key) {
+            true => Some(&key),
+            false => unknown.earlier_place(lock)?,
         };
-        let key = only(&is_moved)
-            .or_else(|| only(&|other| other.file == *file && !is_here(other)))
-            .or_else(|| only(&|other| other.file == *file))?;
-        let record = lock.record(key, paths, marked, value)?;
-        Some((key.clone(), record))
+        Ok(key.and_then(|key| {
+            let record = lock.record(key, paths, marked, value)?;
+            Some((key.clone(), record))
+        }))
     }
 
     /// What the records of all lock files name as generated, with the digests.

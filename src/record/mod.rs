@@ -27,6 +27,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
+use lock::SeveralRecords;
+
 /// The annotation that names the policies applied, for people.
 pub const MARKER: &str = "podgraft.dev/applied";
 /// The annotation that says what they did, for podgraft.
@@ -43,6 +45,8 @@ pub enum Unreadable {
     Ambiguous,
     /// A later podgraft wrote it.
     Version(u32),
+    /// Which line of the lock file is for the workload is not known.
+    Several(SeveralRecords),
 }
 
 impl Effects {

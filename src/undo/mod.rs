@@ -103,16 +103,23 @@ pub fn read_record(
 }
 
 /// The record that the run's lock files have of a marked workload.
+///
+/// # Errors
+/// The record may be one of several, with the place of the mark.
 pub fn locked_record(
     workload: &Workload<'_>,
     locks: &Locks,
     is_here: &dyn Fn(&WorkloadKey) -> bool,
-) -> Option<Recorded> {
+) -> Result<Option<Recorded>, (NodeId, Unreadable)> {
     let (tree, node) = (workload.tree, workload.object.node);
-    let at = workload.own_annotation(MARKER)?;
-    let marked: Vec<&str> = tree.scalar(at)?.split(',').map(str::trim).collect();
-    let value = to_value(tree, node).ok()?;
-    let (from, mut record) = locks.record(
+    let Some(at) = workload.own_annotation(MARKER) else {
+        return Ok(None);
+    };
+    let (Some(marked), Ok(value)) = (tree.scalar(at), to_value(tree, node)) else {
+        return Ok(None);
+    };
+    let marked: Vec<&str> = marked.split(',').map(str::trim).collect();
+    let found = locks.record(
         &workload.source.name,
         (
             &workload.object.kind,
@@ -122,17 +129,20 @@ pub fn locked_record(
         &Paths::of(&workload.pod_kind.path),
         (&marked, &value),
         is_here,
-    )?;
-    record.follow_renames(&value);
-    Some(Recorded {
-        node,
-        at,
-        is_annotated: false,
-        from: Some(from),
-        record,
-        adopted: Vec::new(),
-        value,
-    })
+    );
+    let found = found.map_err(|several| (at, Unreadable::Several(several)))?;
+    Ok(found.map(|(from, mut record)| {
+        record.follow_renames(&value);
+        Recorded {
+            node,
+            at,
+            is_annotated: false,
+            from: Some(from),
+            record,
+            adopted: Vec::new(),
+            value,
+        }
+    }))
 }
 
 /// The objects of a document, in order.

@@ -24,7 +24,7 @@ use podgraft::record::lock::{Lock, Locks};
 use podgraft::report::{FileReport, splice};
 use podgraft::yaml::parse::parse;
 use podgraft::yaml::value::to_value;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use walkdir::WalkDir;
 
 mod steps;
@@ -314,7 +314,9 @@ fn normal(value: &Value) -> Value {
                 .iter()
                 .filter(|(key, _)| !key.starts_with("podgraft.dev/"));
             let kept = kept.map(|(key, value)| (key.clone(), normal(value)));
-            Value::Object(kept.filter(|(_, value)| !is_empty(value)).collect())
+            let mut kept: Map<String, Value> = kept.filter(|(_, value)| !is_empty(value)).collect();
+            kept.sort_keys(); // the text of an item is what lists are sorted by
+            Value::Object(kept)
         }
         Value::Array(items) if items.iter().all(Value::is_object) => {
             let mut items: Vec<Value> = items.iter().map(normal).collect();

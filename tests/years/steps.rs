@@ -16,7 +16,7 @@ pub fn step(repository: &mut Repository, random: &mut Random) -> Option<String> 
             let container = &own[random.below(own.len())];
             edit_by_hand(repository, random.below(6), (&name, &file, at), container)
         }
-        1 => change_files(repository, random.below(6), (&name, &file, at)),
+        1 => change_files(repository, random.below(7), (&name, &file, at)),
         _ => {
             let which = random.below(repository.policies.len().max(1));
             change_policies(repository, random.below(8), which)
@@ -147,6 +147,17 @@ fn change_files(
             repository.files.insert(new.clone(), documents);
             format!("{file} is called {new}")
         }
+        5 => {
+            for document in documents {
+                let old = name_of(document);
+                let new = format!("r{count}-{old}");
+                *document = with_scalar(document, &["metadata", "name"], &new);
+                let mut human = repository.human.remove(&old).expect("it is there");
+                human["metadata"]["name"] = json!(new);
+                repository.human.insert(new, human);
+            }
+            format!("the workloads of {file} are called r{count}-...")
+        }
         _ => {
             // What people wrote where a policy won is in it alone.
             let has_won = |own: &Given| own.shape == Shape::Level;
@@ -157,6 +168,11 @@ fn change_files(
             "the lock file is lost".to_owned()
         }
     })
+}
+
+fn name_of(document: &str) -> String {
+    let name = &values(document)[0]["metadata"]["name"];
+    name.as_str().expect("it has a name").to_owned()
 }
 
 /// What becomes of one of the policies.

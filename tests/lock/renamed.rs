@@ -1,0 +1,119 @@
+//! Workloads of one file that are renamed, where what people wrote is known from the lock file alone.
+
+use std::fs;
+
+use super::{DEPLOYMENT, apply, succeeded};
+use crate::program::{Place, said};
+
+/// The policy wins over what people wrote.
+const LEVEL: &str = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: level}
+spec:
+  onConflict: Replace
+  inject: {env: [{name: LEVEL, value: info}]}
+";
+const FILE: &str = "apps/shop.yaml";
+
+/// A workload with a value of its own.
+fn workload(name: &str) -> String {
+    let env = format!("        env: [{{name: LEVEL, value: debug-{name}}}]\n");
+    let text = DEPLOYMENT.replace("        resources: {}\n", &env);
+    text.replace("orders", name)
+}
+
+/// A repository with the workloads in a file, after a run.
+fn injected(workloads: &[String]) -> Place {
+    let place = Place::new();
+    fs::create_dir(place.path(".git")).expect("a folder can be made");
+    place.write(FILE, workloads.join("---\n"));
+    place.write("policies/level.yaml", LEVEL);
+    apply(&place);
+    assert!(!place.read(FILE).contains("debug"));
+    place
+}
+
+/// After this edit a run changes nothing, and undo gives back what people wrote, edited.
+#[track_caller]
+fn is_followed(workloads: &[String], edit: impl Fn(&str) -> String) {
+    let place = injected(workloads);
+    place.write(FILE, edit(&place.read(FILE)));
+    let said = apply(&place);
+    let all = format!("{} unchanged", workloads.len());
+    assert!(said.contains(&all), "{said}");
+    let lines = place.read("podgraft.lock").matches("\"replaced\"").count();
+    assert_eq!(lines, workloads.len(), "{}", place.read("podgraft.lock"));
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read(FILE), edit(&workloads.join("---\n")));
+}
+
+#[test]
+fn one_is_found_beside_others() {
+    let rename = |text: &str| text.replacen("  name: orders ", "  name: sales ", 1);
+    is_followed(&[workload("orders"), workload("carts")], rename);
+    let generated = workload("carts").replace("name: carts ", "generateName: carts- ");
+    is_followed(&[workload("orders"), generated], rename);
+}
+
+#[test]
+fn all_are_found_where_the_old_name_is_a_part_of_the_new_one() {
+    let all = ["orders", "carts", "users"].map(workload);
+    is_followed(&all, |text| text.replace("\n  name: ", "\n  name: shop-"));
+}
+
+#[test]
+fn all_are_found_in_another_namespace() {
+    let all = ["orders", "carts", "users"].map(workload);
+    is_followed(&all, |text| {
+        text.replace("\nmetadata:\n", "\nmetadata:\n  namespace: shop\n")
+    });
+}
+
+#[test]
+fn all_are_found_by_what_was_put_into_them() {
+    let carts = workload("carts").replace("name: app", "name: web");
+    is_followed(&[workload("orders"), carts], |text| {
+        let text = text.replacen("  name: orders ", "  name: sales ", 1);
+        text.replacen("  name: carts ", "  name: baskets ", 1)
+    });
+}
+
+#[test]
+fn a_copy_has_the_value_of_the_workload_that_was_copied() {
+    let carts = workload("carts").replace("name: app", "name: web");
+    let place = injected(&[workload("orders"), carts]);
+    let text = place.read(FILE);
+    let (orders, _) = text.split_once("---\n").expect("there are two");
+    let copy = orders.replacen("  name: orders ", "  name: sales ", 1);
+    place.write(FILE, [&text, "---\n", &copy].concat());
+    assert!(apply(&place).contains("3 unchanged"));
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read(FILE).matches("debug-orders").count(), 2);
+}
+
+#[test]
+fn what_may_be_several_is_refused_and_can_be_kept_as_it_is() {
+    let place = injected(&["orders", "carts"].map(workload));
+    let text = place.read(FILE);
+    let text = text.replacen("  name: orders ", "  name: sales ", 1);
+    let text = text.replacen("  name: carts ", "  name: baskets ", 1);
+    place.write(FILE, &text);
+    for command in [
+        ["apply", "-i", "-p", "policies", "apps"].as_slice(),
+        &["undo", "-i", "apps"],
+    ] {
+        let output = place.run(command);
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        let said = said(&output);
+        assert!(said.contains("any of these: carts, orders"), "{said}");
+        assert_eq!(place.read(FILE), text);
+    }
+    let lock = place.read("podgraft.lock");
+    let lock = lock.replace("\"orders\"", "\"sales\"");
+    place.write("podgraft.lock", lock.replace("\"carts\"", "\"baskets\""));
+    assert!(apply(&place).contains("2 unchanged"));
+
+    place.write("podgraft.lock", lock.replace("\"sales\"", "\"orders\""));
+    succeeded(&place, &["adopt", "-i", "-p", "policies", "apps"]);
+    assert!(apply(&place).contains("2 unchanged"));
+}
