@@ -325,6 +325,7 @@ fn values(text: &str) -> Vec<Value> {
 
 /// A workload that the report calls changed has other values; one that it does not has the same.
 fn says_what_it_did(report: &FileReport, before: &str, after: &str) -> Result<(), String> {
+    let output = after;
     let (before, after) = (values(before), values(after));
     for ((workload, before), after) in report.workloads.iter().zip(&before).zip(&after) {
         let without_record = |value: &Value| {
@@ -353,8 +354,8 @@ fn says_what_it_did(report: &FileReport, before: &str, after: &str) -> Result<()
             .any(|policy| matches!(&policy.outcome, Outcome::TakenOut(_)));
         if !is_same && !injected && !taken {
             return Err(format!(
-                "{} changed, and nothing is said of it",
-                workload.name
+                "{} changed, and nothing is said of it:\n{output}\n{:?}",
+                workload.name, workload.policies
             ));
         }
     }
@@ -458,6 +459,17 @@ fn examine(seed: u64) -> Result<Vec<(String, String)>, String> {
     }
 }
 
+/// Worlds that were wrong once: what a second run put back in another order, a list that went without a word, and a
+/// server's default that undo took for somebody's change.
+const FOUND: [u64; 6] = [
+    1_361_504_635_039,
+    1_404_454_307_488,
+    2_160_368_550_972,
+    2_186_138_358_300,
+    2_194_728_288_672,
+    2_207_613_194_720,
+];
+
 #[test]
 fn small_worlds_stay_right_after_every_step() {
     let (worlds, first) = match env::var("WORLD") {
@@ -466,7 +478,8 @@ fn small_worlds_stay_right_after_every_step() {
     };
     let (mut wrong, mut changed) = (Vec::new(), 0);
     let mut judged = (Vec::new(), Vec::new());
-    for seed in first..first + worlds {
+    let found = FOUND.into_iter().filter(|_| worlds > 1);
+    for seed in (first..first + worlds).chain(found) {
         match examine(seed) {
             Ok(texts) => {
                 changed +=

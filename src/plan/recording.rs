@@ -1,6 +1,6 @@
 //! The fold of policies with a record: what each did is noted, what an earlier run did is put back or left out.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -406,9 +406,9 @@ pub(super) fn outcome_since(
     let after = now.and_then(|record| record.policy(identity));
     match (before, after) {
         _ if outcome == Outcome::Failed => outcome,
-        (Some(before), None) => Outcome::TakenOut(taken_out(before, earlier)),
+        (Some(before), None) => Outcome::TakenOut(taken_out(before, now, earlier)),
         (None, _) => outcome,
-        (Some(before), Some(after)) => match changes(before, after, earlier) {
+        (Some(before), Some(after)) => match changes(before, after, now, earlier) {
             changes if !changes.is_empty() => Outcome::Injected(changes),
             _ if earlier.adopting.is_some() && earlier.acts(identity) => {
                 let adopted = paths_of(&after.effects).into_iter();
@@ -431,7 +431,7 @@ pub(super) fn is_older(identity: &str, now: Option<&Record>, earlier: &Earlier) 
 }
 
 /// All that a policy did and that is still there, as it goes.
-fn taken_out(policy: &PolicyRecord, earlier: &Earlier) -> Vec<Change> {
+fn taken_out(policy: &PolicyRecord, now: Option<&Record>, earlier: &Earlier) -> Vec<Change> {
     let paths = earlier.record.paths();
     let items = paths_of(&policy.effects)
         .into_iter()
@@ -439,8 +439,27 @@ fn taken_out(policy: &PolicyRecord, earlier: &Earlier) -> Vec<Change> {
         .map(|(path, _)| words_of(&path));
     items
         .chain(policy.generated.keys().cloned())
+        .chain(emptied(&policy.effects, now, earlier))
         .map(Change::Removed)
         .collect()
+}
+
+/// What a policy made and what stands there empty, because another took out what was in it: it goes, where none makes it.
+fn emptied(effects: &Effects, now: Option<&Record>, earlier: &Earlier) -> Vec<String> {
+    let paths = earlier.record.paths();
+    let is_left = |path: &&String| {
+        let policies = now.into_iter().flat_map(|now| &now.policies);
+        let is_made = policies
+            .map(|own| &own.effects)
+            .any(|own| own.made.contains(*path));
+        let is_empty = |value: &Value| {
+            value.as_array().is_some_and(Vec::is_empty)
+                || value.as_object().is_some_and(Map::is_empty)
+        };
+        !is_made && paths.get(&earlier.current, path).is_some_and(is_empty)
+    };
+    let gone = effects.made.iter().filter(is_left);
+    gone.map(|path| words_of(path)).collect()
 }
 
 /// Whether something of what a policy did at a path is left; somebody may have taken it out by hand.
@@ -476,7 +495,12 @@ fn paths_of(effects: &Effects) -> Vec<(String, String)> {
     all
 }
 
-fn changes(before: &PolicyRecord, after: &PolicyRecord, earlier: &Earlier) -> Vec<Change> {
+fn changes(
+    before: &PolicyRecord,
+    after: &PolicyRecord,
+    now: Option<&Record>,
+    earlier: &Earlier,
+) -> Vec<Change> {
     let (generated, was_generated) = (&after.generated, &before.generated);
     let (before, after) = (&before.effects, &after.effects);
     let (old, new) = (paths_of(before), paths_of(after));
@@ -510,6 +534,11 @@ fn changes(before: &PolicyRecord, after: &PolicyRecord, earlier: &Earlier) -> Ve
         .iter()
         .filter(|(path, _)| !is_new.contains(path) && is_to_undo(before, path, &paths, earlier));
     changes.extend(gone.map(|(path, _)| Change::Removed(words_of(path))));
+    changes.extend(
+        emptied(before, now, earlier)
+            .into_iter()
+            .map(Change::Removed),
+    );
     changes
 }
 
@@ -523,7 +552,7 @@ pub(super) fn report_dropped(
     for policy in &earlier.record.policies {
         let is_given = policies.iter().any(|given| given.identity == policy.policy);
         if !is_given && is_dropped(policy, options) {
-            let outcome = Outcome::TakenOut(taken_out(policy, earlier));
+            let outcome = Outcome::TakenOut(taken_out(policy, planned.record.as_ref(), earlier));
             planned.policies.push(crate::report::PolicyReport {
                 policy: Arc::from(policy.policy.as_str()),
                 outcome,

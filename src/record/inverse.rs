@@ -3,9 +3,11 @@
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::policy::defaults::is_default;
+
 use super::fold::Redo;
 use super::live::{fits, is_live};
-use super::path::{Paths, split_last, twin_of};
+use super::path::{Paths, split_last};
 use super::{Effects, Joined, Record, Removed, digest};
 
 /// What happens to what somebody changed since it was put there.
@@ -91,6 +93,9 @@ pub fn take_out(record: &Record, object: &Value, leniency: impl Fn(&str) -> Leni
     taken
 }
 
+/// An item that is put back: what it was, what it stood behind, and its digest.
+type Back<'d> = (Value, Option<String>, &'d str);
+
 struct Inverse<'i> {
     paths: &'i Paths,
     policy: &'i str,
@@ -101,13 +106,9 @@ struct Inverse<'i> {
 
 impl Inverse<'_> {
     fn run(&mut self, effects: &Effects) {
-        // What another policy had put there may have to be put there by this one.
-        for (path, now) in &effects.shared {
-            if let Some(value) = self.paths.get(&self.taken.value, path).cloned() {
-                let now = self.recorded(&value, now).unwrap_or(now);
-                self.redo.insert(path, value, now, None);
-            }
-        }
+        let removed = effects.removed.keys();
+        let filled_in: BTreeSet<&String> = removed.filter(|path| self.is_filled_in(path)).collect();
+        let mut back = self.shared(effects);
         // Variables that are ours go like other items: those behind them first.
         let (new, others): (Vec<_>, Vec<_>) = effects
             .joined
@@ -118,12 +119,15 @@ impl Inverse<'_> {
                 self.redo.join(path, joined, None);
             }
         }
-        let mut added: Vec<(&String, &String)> = effects.added.iter().collect();
-        added.sort_by_cached_key(|(path, _)| twin_of(path));
-        // From behind, so that of items of one name the others keep theirs, and put back in order.
-        let mut back = Vec::new();
-        for (path, now) in added.into_iter().rev() {
-            back.extend(self.added(path, now).map(|item| (path, item)));
+        // From behind, so that of items of one name the others keep theirs.
+        let mut added: Vec<_> = effects
+            .added
+            .iter()
+            .map(|(path, now)| (self.place(path), path, now))
+            .collect();
+        added.sort();
+        for (place, path, now) in added.into_iter().rev() {
+            back.extend(self.added(path, now).map(|item| (place, path, item)));
         }
         let mut joins = Vec::new();
         for (path, joined) in new {
@@ -135,7 +139,9 @@ impl Inverse<'_> {
         for (path, joined, after) in joins.into_iter().rev() {
             self.redo.join(path, joined, after);
         }
-        for (path, (value, after, now)) in back.into_iter().rev() {
+        // In the order in which they stood, which is that of the mappings and lists that are made for them.
+        back.sort_by(|(place, ..), (other, ..)| place.cmp(other));
+        for (_, path, (value, after, now)) in back {
             self.redo.insert(path, value, now, after);
         }
         for (path, replaced) in &effects.replaced {
@@ -154,20 +160,38 @@ impl Inverse<'_> {
             match self.paths.get(&self.taken.value, path) {
                 None => {
                     self.redo.remove(path);
-                    self.paths.insert(
-                        &mut self.taken.value,
-                        path,
-                        removed.was.clone(),
-                        removed.after.as_deref(),
-                    );
+                    self.restore(path, removed);
                 }
                 // A default that an API server fills in again.
                 Some(there) if *there == removed.was && is_live(&self.taken.value) => {
                     self.redo.remove(path)
                 }
+                Some(_) if filled_in.contains(path) => {
+                    self.redo.remove(path);
+                    self.paths.remove(&mut self.taken.value, path);
+                    self.restore(path, removed);
+                }
                 Some(_) => self.note(path),
             }
         }
+    }
+
+    fn restore(&mut self, path: &str, removed: &Removed) {
+        let (was, after) = (removed.was.clone(), removed.after.as_deref());
+        self.paths.insert(&mut self.taken.value, path, was, after);
+    }
+
+    /// Whether an API server set what stands there now.
+    fn is_filled_in(&self, path: &str) -> bool {
+        let object = &self.taken.value;
+        let (holder, key) = path.rsplit_once('/').unwrap_or_default();
+        let parent = holder.rsplit('/').next().unwrap_or_default();
+        let stands = self
+            .paths
+            .get(object, path)
+            .zip(self.paths.get(object, holder));
+        is_live(object)
+            && stands.is_some_and(|(value, owner)| is_default(parent, key, value, owner))
     }
 
     fn note(&mut self, path: &str) {
@@ -193,12 +217,22 @@ impl Inverse<'_> {
         is_as_it_was || self.leniency == Leniency::Force
     }
 
-    /// Takes an item out: what it was, what it stood behind, and its digest. `None` where somebody took it out already, or it stays.
-    fn added<'d>(
-        &mut self,
-        path: &str,
-        digests: &'d str,
-    ) -> Option<(Value, Option<String>, &'d str)> {
+    fn place(&self, path: &str) -> Option<Vec<usize>> {
+        self.paths.place(&self.taken.value, path)
+    }
+
+    /// What another policy had put there, and what may have to be put there by this one.
+    fn shared<'e>(&self, effects: &'e Effects) -> Vec<(Option<Vec<usize>>, &'e String, Back<'e>)> {
+        let item = |(path, now): (&'e String, &'e String)| {
+            let value = self.paths.get(&self.taken.value, path)?.clone();
+            let now = self.recorded(&value, now).unwrap_or(now);
+            Some((self.place(path), path, (value, None, now)))
+        };
+        effects.shared.iter().filter_map(item).collect()
+    }
+
+    /// Takes an item out. `None` where somebody took it out already, or it stays.
+    fn added<'d>(&mut self, path: &str, digests: &'d str) -> Option<Back<'d>> {
         let value = self.paths.get(&self.taken.value, path).cloned()?;
         let now = self.recorded(&value, digests);
         if !self.may_change(path, now.is_some()) {

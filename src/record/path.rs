@@ -64,15 +64,6 @@ fn numbered(plain: &str, number: usize) -> String {
     }
 }
 
-/// A path without the number of its last item, and the number: what sorts items of one name as they stand.
-pub(super) fn twin_of(path: &str) -> (String, usize) {
-    let (plain, number) = path.rsplit_once("~#").unwrap_or((path, "1"));
-    match number.parse() {
-        Ok(number) => (plain.to_owned(), number),
-        Err(_) => (path.to_owned(), 1),
-    }
-}
-
 /// The place of the item of an identity.
 fn index_in(key: &str, items: &[Value], identity: &str) -> Option<usize> {
     let (plain, number) = match identity.split_once("~#") {
@@ -285,6 +276,29 @@ impl Paths {
             };
         }
         Some(value)
+    }
+
+    /// Where that stands in each mapping and list on the way: of two things, the lesser place is further ahead.
+    pub(super) fn place(&self, object: &Value, path: &str) -> Option<Vec<usize>> {
+        let (mut value, mut place) = (object, Vec::new());
+        let segments = self.segments(path);
+        for (depth, segment) in segments.iter().enumerate() {
+            let at;
+            (at, value) = match value {
+                Value::Object(map) => {
+                    let key = unescape(segment);
+                    let mut fields = map.iter().enumerate();
+                    fields.find_map(|(at, (own, value))| (*own == *key).then_some((at, value)))?
+                }
+                Value::Array(items) => {
+                    let at = self.index_on_the_way(&segments, depth, items)?;
+                    (at, &items[at])
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+            };
+            place.push(at);
+        }
+        Some(place)
     }
 
     /// The mapping or list that holds what a path names, the key that it stands under itself, and the last segment.
