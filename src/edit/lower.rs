@@ -246,10 +246,11 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// A block scalar at the very end of the text keeps its last line end.
+    /// A block scalar at the very end of the text gets its last line end, where none stands there.
     fn closed(&self, mut text: String, end: usize, value: &Value) -> String {
         let source = self.tree.text();
-        if needs_line_end(value) && line_end(source, end) == source.len() {
+        let is_at_end = line_end(source, end) == source.len() && !source.ends_with('\n');
+        if needs_line_end(value) && is_at_end {
             text.push_str(self.layout.block.line_end);
         }
         text

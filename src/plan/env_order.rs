@@ -89,7 +89,7 @@ impl<'c> Waiting<'c> {
     }
 }
 
-/// The names that a value uses as `$(NAME)`; `$$(NAME)` is text.
+/// The names that a value uses as `$(NAME)`; `$$(NAME)` is text, and so is `$()`.
 pub(super) fn references(value: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut rest = value;
@@ -101,7 +101,7 @@ pub(super) fn references(value: &str) -> Vec<&str> {
             .strip_prefix('(')
             .and_then(|inner| inner.split_once(')'))
         {
-            names.push(name);
+            names.extend(Some(name).filter(|name| !name.is_empty()));
             rest = behind;
         }
     }
@@ -176,6 +176,6 @@ mod tests {
     #[test]
     fn references_are_names_in_parentheses_that_are_not_escaped() {
         assert_eq!(references("a$(X)b$$(Y)$(Z"), ["X"]);
-        assert_eq!(references("$(A),$(B)"), ["A", "B"]);
+        assert_eq!(references("$(A),$()$(B)"), ["A", "B"]);
     }
 }
