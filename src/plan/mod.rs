@@ -28,6 +28,7 @@ pub mod patch;
 mod patches;
 mod planner;
 mod pod;
+mod qos;
 pub mod reconcile;
 pub mod recording;
 mod same;

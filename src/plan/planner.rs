@@ -18,6 +18,7 @@ use crate::report::Change;
 use super::draft::{Draft, OpenId, Part, Refusal, WhyNot};
 use super::expand::Expanded;
 use super::growth::Growth;
+use super::qos::class_of;
 use super::recording::{Earlier, Met, Notes};
 use super::{Subject, order};
 
@@ -190,13 +191,36 @@ impl<'c, 't> Planner<'c, 't> {
         for item in &inject.image_pull_secrets {
             self.attempt(|planner| planner.image_pull_secret(item));
         }
+        let class = self.class_before_defaults();
         for (container, inject) in self.chosen.clone().iter().zip(self.container_injects()) {
             self.container_level(container, inject);
         }
+        self.tell_class(class);
         self.pod_level();
         self.patches();
         self.check_result();
         self
+    }
+
+    /// The pod's class, where defaults may make it another and somebody reads of it.
+    fn class_before_defaults(&self) -> Option<&'static str> {
+        let has_resources = |inject: &&Inject| {
+            let defaults = inject.container_defaults.as_ref();
+            defaults.is_some_and(|item| item.value.get("resources").is_some())
+        };
+        let is_asked = self.options.details && self.all_injects().iter().any(has_resources);
+        is_asked.then(|| self.class_of_pod()).flatten()
+    }
+
+    fn class_of_pod(&self) -> Option<&'static str> {
+        class_of(&self.draft.value(&self.pod_spec_part())?)
+    }
+
+    fn tell_class(&mut self, before: Option<&'static str>) {
+        let Some(before) = before else { return };
+        if let Some(now) = self.class_of_pod().filter(|now| *now != before) {
+            self.report_change(format_args!("pod is {now} instead of {before}"));
+        }
     }
 
     /// What goes into the chosen containers, in their order.

@@ -1,0 +1,71 @@
+//! What a pod asks for and may use, as a node sees it when it runs out: the quality of service class
+//! (`ComputePodQOS` of Kubernetes).
+
+use serde_json::Value;
+
+use crate::policy::quantity;
+
+/// The class of a pod; `None` where the pod states resources of its own, which count instead of its containers'.
+pub(super) fn class_of(spec: &Value) -> Option<&'static str> {
+    if spec.get("resources").is_some_and(|own| !own.is_null()) {
+        return None;
+    }
+    let lists = ["initContainers", "containers"].into_iter();
+    let containers = || {
+        lists
+            .clone()
+            .filter_map(|list| spec.get(list)?.as_array())
+            .flatten()
+    };
+    let stated = |container: &Value, of: &str, resource: &str| {
+        let quantity = quantity::parse(container.get("resources")?.get(of)?.get(resource)?)?;
+        (quantity > 0).then_some(quantity)
+    };
+    let is_bounded = |container: &Value, resource: &str| {
+        let limit = stated(container, "limits", resource);
+        limit.is_some()
+            && stated(container, "requests", resource).is_none_or(|own| Some(own) == limit)
+    };
+    let asks = |container: &Value| {
+        let fields = ["requests", "limits"].into_iter();
+        fields
+            .flat_map(|of| ["cpu", "memory"].map(|resource| stated(container, of, resource)))
+            .any(|own| own.is_some())
+    };
+    Some(match () {
+        () if !containers().any(asks) => "BestEffort",
+        () if containers().all(|own| is_bounded(own, "cpu") && is_bounded(own, "memory")) => {
+            "Guaranteed"
+        }
+        () => "Burstable",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_pod_is_guaranteed_where_each_container_has_what_it_may_use() {
+        let class = |resources: &[Value]| {
+            let containers: Vec<Value> = resources
+                .iter()
+                .map(|own| json!({"resources": own}))
+                .collect();
+            class_of(&json!({ "containers": containers }))
+        };
+        let both = json!({"limits": {"cpu": "1", "memory": "1Gi"}});
+        let same = json!({"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"cpu": "1000m", "memory": "1024Mi"}});
+        let less = json!({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1m"}});
+        let none = json!({"requests": {"cpu": "0", "ephemeral-storage": "1Gi"}});
+        assert_eq!(class(&[both.clone(), same.clone()]), Some("Guaranteed"));
+        assert_eq!(class(&[both.clone(), less]), Some("Burstable"));
+        assert_eq!(class(&[same, none.clone()]), Some("Burstable"));
+        assert_eq!(class(&[none, json!(null)]), Some("BestEffort"));
+        assert_eq!(
+            class_of(&json!({"resources": both, "containers": [{}]})),
+            None
+        );
+    }
+}
