@@ -234,6 +234,22 @@ fn ten_thousand_workloads_in_one_list_are_done_soon() {
     assert_done(&apply(&text));
 }
 
+/// Documents so short that the lines around their changes meet.
+#[test]
+fn twenty_thousand_workloads_in_one_hunk_are_done_soon() {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: a\n    image: a:1\n---\n";
+    let output = run(
+        &["diff", "-q", "-p", "policy.yaml"],
+        POLICY,
+        &pod.repeat(20_000),
+        &[],
+    );
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
+    let diff = String::from_utf8(output.stdout).expect("a diff is text");
+    assert!(diff.matches("\n+").count() > 40_000);
+    assert!(diff.matches("\n@@ ").count() < 10, "in one hunk");
+}
+
 #[test]
 fn a_line_of_50_megabytes_passes() {
     let long = "x".repeat(50 << 20);

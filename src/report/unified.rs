@@ -301,11 +301,20 @@ fn hunk_title(
     documents: &Documents<'_>,
     lines: &Lines<'_>,
 ) -> String {
-    let touches = |number: usize| {
+    // The changes that have edits of a workload: there are as many workloads in a hunk as short documents follow each other.
+    let of = |workload: &WorkloadReport| {
+        let own = &workload.edits;
+        let first = hunk
+            .changes
+            .partition_point(|change| change.edits.end <= own.start);
+        let behind = &hunk.changes[first..];
+        &behind[..behind.partition_point(|change| change.edits.start < own.end)]
+    };
+    let touches = |changes: &[&Change], number: usize| {
         let Some(edit) = file.report.edits.get(number) else {
             return false;
         };
-        hunk.changes
+        changes
             .iter()
             .filter(|change| change.edits.contains(&number))
             .any(|change| {
@@ -318,14 +327,20 @@ fn hunk_title(
                 wrote || edit.at.start < gone.end && gone.start < edit.at.end
             })
     };
-    let inside = |workload: &&WorkloadReport| workload.edits.clone().any(touches);
+    let inside = |workload: &&WorkloadReport| {
+        let changes = of(workload);
+        workload
+            .edits
+            .clone()
+            .any(|number| touches(changes, number))
+    };
     let of_hunk = hunk.changes.iter().map(|change| change.edits.clone());
     let numbers = of_hunk
         .reduce(|all, next| all.start.min(next.start)..all.end.max(next.end))
         .unwrap_or_default();
     let workloads = documents.with_edits(numbers).filter(inside);
     let titles = workloads.map(|workload| {
-        let policies = policies_of(hunk.changes.iter().copied(), workload, workload.edits.start);
+        let policies = policies_of(of(workload).iter().copied(), workload, workload.edits.start);
         format!("{}: {}", workload.title(), policies.join(", "))
     });
     titles.collect::<Vec<_>>().join("; ")
