@@ -10,9 +10,11 @@ mod scope;
 pub mod kinds;
 
 use globset::GlobMatcher;
+use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 use crate::inventory::Inventory;
@@ -34,12 +36,23 @@ pub use scope::WorkloadFacts;
 pub struct Base {
     /// Nodes of list items and field values that are left out.
     pub left_out: BTreeSet<NodeId>,
+    /// Containers that stand there as policies of the run make them, one after the other.
+    pub injected: BTreeMap<NodeId, Injected>,
     /// Objects that expressions looked up for this workload, and that are not known.
     pub missing: RefCell<BTreeSet<String>>,
     /// What the names in expressions stand for, by policy and container.
     memories: RefCell<BTreeMap<String, Memories>>,
     /// What rules with expressions inject.
     pub expanded: RefCell<Expansions>,
+}
+
+/// A container that stands there as policies of the run make it.
+#[derive(Debug, Default)]
+pub struct Injected {
+    /// As the first of them adds it.
+    pub added: Arc<Value>,
+    /// As it is before a policy that is for such containers, by its identity.
+    pub before: BTreeMap<String, Arc<Value>>,
 }
 
 /// What goes into the pod and into each container, by the address of a rule's template and the chosen containers.

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -80,6 +81,30 @@ pub struct Container<'t> {
     pub image: &'t str,
     /// An init container with `restartPolicy: Always`.
     pub is_native_sidecar: bool,
+    /// All of it, where a policy of this run adds it, or would if it were not there. What is none of the input has the
+    /// pod's node.
+    pub added: Option<Arc<Value>>,
+}
+
+impl<'t> Container<'t> {
+    /// One that a policy of this run adds.
+    pub fn added(node: NodeId, list: ListKey, index: usize, value: &'t Arc<Value>) -> Self {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+        Container {
+            node,
+            list,
+            index,
+            name: text("name"),
+            image: text("image"),
+            is_native_sidecar: list == ListKey::InitContainers && text("restartPolicy") == "Always",
+            added: Some(Arc::clone(value)),
+        }
+    }
+
+    /// Its node, where it is the input's own.
+    pub fn own_node(&self) -> Option<NodeId> {
+        self.added.is_none().then_some(self.node)
+    }
 }
 
 impl<'t> Workload<'t> {
@@ -311,6 +336,7 @@ fn read_container<'t>(
         name: text("name"),
         image: text("image"),
         is_native_sidecar,
+        added: None,
     }
 }
 

@@ -2,6 +2,7 @@
 //! input with the same content.
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, Workload};
@@ -15,14 +16,18 @@ use super::expand::expand;
 use super::same::is_same;
 
 /// The base of a workload under the given policies, in one pass: what they put into the pod first, then what they put
-/// into the containers that remain.
-pub fn base_of(workload: &Workload<'_>, policies: &[Policy], inventory: &Inventory) -> Base {
-    let mut base = Base::default();
+/// into the containers that remain. With the containers that have a name of theirs and other content.
+pub fn base_of(
+    workload: &Workload<'_>,
+    policies: &[Policy],
+    inventory: &Inventory,
+) -> (Base, BTreeSet<NodeId>) {
+    let (mut base, mut unlike) = (Base::default(), BTreeSet::new());
     let input = Base::default();
     let looks_at_items = policies.iter().any(looks_at_items);
     let run = (workload, policies, inventory);
     each_rule(run, (&input, Level::Pod), |inject, _| {
-        leave_out_containers(workload, inject, &mut base);
+        leave_out_containers(workload, inject, &mut base, &mut unlike);
         leave_out_texts(workload, inject, &mut base);
         if looks_at_items {
             let volumes: Vec<Item> = inject
@@ -40,7 +45,7 @@ pub fn base_of(workload: &Workload<'_>, policies: &[Policy], inventory: &Invento
         }
     });
     if !looks_at_items {
-        return base;
+        return (base, unlike);
     }
     // Where nothing is left out, what was evaluated over the input holds on.
     let of_pod = match base.left_out.is_empty() {
@@ -69,9 +74,9 @@ pub fn base_of(workload: &Workload<'_>, policies: &[Policy], inventory: &Invento
     // What a policy looks up for another rule than those that apply is not missed.
     let looks_up = policies.iter().any(|policy| !policy.looks_up.is_empty());
     if of_pod.left_out == base.left_out && !looks_up {
-        return of_pod;
+        return (of_pod, unlike);
     }
-    base
+    (base, unlike)
 }
 
 /// Whether a policy could see what stands in lists other than those of containers.
@@ -115,7 +120,7 @@ fn each_rule(
                 (None, Level::Pod) => Vec::new(),
                 _ => {
                     let chosen =
-                        choose_containers(policy, &rule.containers, workload, seen, inventory);
+                        choose_containers(policy, &rule.containers, workload, seen, inventory, &[]);
                     let Ok(chosen) = chosen else { continue };
                     chosen
                 }
@@ -202,7 +207,12 @@ fn leave_out_items(
     }
 }
 
-fn leave_out_containers(workload: &Workload<'_>, inject: &Inject, base: &mut Base) {
+fn leave_out_containers(
+    workload: &Workload<'_>,
+    inject: &Inject,
+    base: &mut Base,
+    unlike: &mut BTreeSet<NodeId>,
+) {
     let init = inject.init_containers.iter().map(|(item, _)| item);
     let ours: Vec<&Item> = init
         .chain(inject.sidecars.iter().map(|(item, ..)| item))
@@ -216,10 +226,11 @@ fn leave_out_containers(workload: &Workload<'_>, inject: &Inject, base: &mut Bas
             .iter()
             .find(|item| item.value.get("name").and_then(Value::as_str) == Some(container.name));
         let value = twin.and_then(|_| to_value(workload.tree, container.node).ok());
-        if let (Some(item), Some(value)) = (twin, value)
-            && is_same(&value, &item.value)
-        {
-            base.left_out.insert(container.node);
+        if let (Some(item), Some(value)) = (twin, value) {
+            match is_same(&value, &item.value) {
+                true => base.left_out.insert(container.node),
+                false => unlike.insert(container.node),
+            };
         }
     }
 }

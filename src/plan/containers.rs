@@ -96,7 +96,15 @@ impl<'t> Planner<'_, 't> {
         if let Some(at) = self.position_by(own.as_ref(), "name", name)
             && let Some(there) = own.as_ref().and_then(|own| self.draft.item(own, at))
         {
-            return self.same_or_replace(&there, item, (what, &["spec", list.key()]), |planner| {
+            let place = ["spec", list.key()];
+            let node = self.draft.origin(&there);
+            let made = node.and_then(|node| self.base.injected.get(&self.draft.tree.follow(node)));
+            // Policies behind this one have changed it since.
+            if made.is_some_and(|made| is_same(&made.added, &item.value)) {
+                self.note_shared(&there, &place, None);
+                return Ok(());
+            }
+            return self.same_or_replace(&there, item, (what, &place), |planner| {
                 let opened = planner.open_pod_list(list.key())?;
                 let replaced = planner.draft.replace(opened, at, item.value.clone());
                 replaced.map_err(|refusal| planner.refused(&refusal))
@@ -228,7 +236,7 @@ impl<'t> Planner<'_, 't> {
         let name = item.value.get("name").and_then(Value::as_str);
         for list in [ListKey::Containers, ListKey::InitContainers] {
             for (other, _) in self.pod_items(list.key(), "name") {
-                let is_own = self.draft.origin(&other) == Some(container.node);
+                let is_own = self.stands_for(&other, container);
                 let ports = self.draft.get(&other, "ports");
                 for (port, port_name) in self.items_by(ports.as_ref(), "name") {
                     let is_same_number = self.port_identity(&port) == wanted;

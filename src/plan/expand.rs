@@ -11,6 +11,7 @@ use crate::policy::expression::Evaluator;
 use crate::policy::images::mirror_images;
 use crate::policy::{Inject, Policy, Rule};
 use crate::select::{Base, WorkloadFacts};
+use crate::yaml::tree::NodeId;
 
 /// What a rule injects into one workload.
 #[derive(Debug)]
@@ -62,14 +63,17 @@ pub(super) fn expand<'r>(
             of_containers: Vec::new(),
         });
     };
-    let nodes = chosen.iter().map(|container| container.node).collect();
-    let expansion = (Arc::as_ptr(template).addr(), nodes);
-    if let Some(found) = base.expanded.borrow().get(&expansion) {
+    // What is known of a container that this run adds holds only for now.
+    let nodes: Option<Vec<NodeId>> = chosen.iter().map(Container::own_node).collect();
+    let expansion = nodes.map(|nodes| (Arc::as_ptr(template).addr(), nodes));
+    let expanded = base.expanded.borrow();
+    if let Some(found) = expansion.as_ref().and_then(|own| expanded.get(own)) {
         return Ok(Expanded {
             inject: Cow::Owned(found.0.clone()),
             of_containers: found.1.clone(),
         });
     }
+    drop(expanded);
     let facts: Vec<WorkloadFacts<'_, '_>> = chosen
         .iter()
         .map(|container| WorkloadFacts {
@@ -82,7 +86,7 @@ pub(super) fn expand<'r>(
     let evaluators: Vec<Evaluator<'_>> = facts
         .iter()
         .map(|facts| {
-            let container = facts.container.map(|container| container.node);
+            let container = facts.container.and_then(Container::own_node);
             Evaluator::new(&policy.params, &policy.variables, facts)
                 .with_memory(base.memory(policy, container))
         })
@@ -102,7 +106,8 @@ pub(super) fn expand<'r>(
     if problems.is_empty() {
         mirror_images(&mut inject, &policy.image_mirrors);
         let both = Rc::new((inject.clone(), of_containers.clone()));
-        base.expanded.borrow_mut().insert(expansion, both);
+        let mut expanded = base.expanded.borrow_mut();
+        expansion.map(|expansion| expanded.insert(expansion, both));
         return Ok(Expanded {
             inject: Cow::Owned(inject),
             of_containers,

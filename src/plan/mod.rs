@@ -1,5 +1,6 @@
 //! Policies and a workload in, the workload as it will be out: pure, no text.
 
+mod added;
 mod base;
 mod check;
 mod checksums;
@@ -42,7 +43,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::inventory::{Inventory, written_name};
-use crate::manifest::pod::Workload;
+use crate::manifest::pod::{Container, Workload};
 use crate::options::Options;
 use crate::policy::{ApplyRules, Checksum, FailurePolicy, Item, Policy, Rule};
 use crate::record::{Record, digest};
@@ -51,6 +52,7 @@ use crate::report::{Change, Companion, Outcome, PolicyReport, Skip};
 use crate::select::{Base, No, choose_containers, select, select_rule};
 use crate::yaml::tree::NodeId;
 
+use added::Added;
 use draft::{Draft, Refusal};
 pub use faults::are_annotations_too_long;
 pub use kept::unfit;
@@ -100,7 +102,7 @@ pub fn plan<'t>(
         let containers = workload.containers().iter();
         containers.for_each(|container| env.meet(container.name));
     }
-    let base = base::base_of(workload, policies, inventory);
+    let base = added::base_of(workload, policies, inventory);
     // A record that is there is kept true.
     let is_recording = options.is_recording() || earlier.is_some();
     let run = Run {
@@ -138,7 +140,7 @@ pub fn foresee(
     options: &Options,
     inventory: &Inventory,
 ) -> Vec<Companion> {
-    let base = base::base_of(workload, policies, inventory);
+    let base = added::base_of(workload, policies, inventory);
     let run = Run {
         workload,
         policies,
@@ -148,7 +150,8 @@ pub fn foresee(
         earlier: None,
         is_recording: false,
     };
-    let applying = run.apply_all(&BTreeMap::new(), &BTreeSet::new());
+    let draft = Draft::new(workload.tree, workload.object.node);
+    let applying = run.apply_all(draft, &BTreeMap::new(), &BTreeSet::new());
     applying.planned.companions
 }
 
@@ -202,10 +205,10 @@ impl<'r, 't> Run<'r, 't> {
     /// All policies in order, and the checksums that they want.
     fn apply_all(
         &self,
+        draft: Draft<'t>,
         failed_late: &BTreeMap<usize, Vec<Diagnostic>>,
         without_place: &BTreeSet<&str>,
     ) -> Applying<'t> {
-        let draft = Draft::new(self.workload.tree, self.workload.object.node);
         let mut recording = self
             .is_recording
             .then(|| Recording::begin(self.workload, &draft))
@@ -298,11 +301,12 @@ impl<'r, 't> Run<'r, 't> {
         failed_late: &BTreeMap<usize, Vec<Diagnostic>>,
         without_place: &BTreeSet<&str>,
     ) -> Result<(Planned<'t>, Option<Recording<'t>>), FailedLate> {
+        let draft = Draft::new(self.workload.tree, self.workload.object.node);
         let Applying {
             mut planned,
             checksums,
             mut recording,
-        } = self.apply_all(failed_late, without_place);
+        } = self.apply_all(draft, failed_late, without_place);
         for (at, found) in checksums {
             self.add_checksums(at, &found, &mut planned)?;
             if let Some(recording) = &mut recording {
@@ -472,10 +476,12 @@ fn apply<'t>(
         return mutation::apply(subject, &**mutation, planned);
     }
     let before = (planned.draft.clone(), planned.ephemeral_containers.len());
+    let added = added::containers(policy, &planned.draft, workload, base);
+    let added: Vec<Container<'_>> = added.iter().map(Added::container).collect();
     let mut applied = Applied::default();
     for (index, rule) in policy.rules.iter().enumerate() {
         let skips = applied.skips.len();
-        apply_rule(subject, rule, planned, &mut applied);
+        apply_rule(subject, rule, &added, planned, &mut applied);
         if applied.skips.len() == skips {
             found.rules.push(index);
         }
@@ -578,8 +584,8 @@ struct Applied<'p> {
     problems: Vec<Diagnostic>,
     checksums: Vec<Checksum>,
     skips: Vec<(&'p Rule, Skip)>,
-    /// Containers that have got a rule.
-    taken: BTreeSet<NodeId>,
+    /// Containers that have got a rule; those that policies add by their names.
+    taken: BTreeSet<(NodeId, Option<String>)>,
     notes: Notes,
     /// What they need from a cluster, where it was asked for.
     needs: BTreeSet<Need>,
@@ -588,6 +594,7 @@ struct Applied<'p> {
 fn apply_rule<'p, 't>(
     subject: Subject<'p, 't>,
     rule: &'p Rule,
+    added: &[Container<'_>],
     planned: &mut Planned<'t>,
     applied: &mut Applied<'p>,
 ) {
@@ -610,13 +617,16 @@ fn apply_rule<'p, 't>(
         Err(No::Skip(skip)) => return applied.skips.push((rule, *skip)),
         Err(No::Undecided(problem)) => return applied.problems.push(*problem),
     }
-    let chosen = choose_containers(policy, &rule.containers, workload, base, inventory);
+    let chosen = choose_containers(policy, &rule.containers, workload, base, inventory, added);
     let mut chosen = match chosen {
         Ok(chosen) => chosen,
         Err(problem) => return applied.problems.push(*problem),
     };
     if policy.apply_rules == ApplyRules::One {
-        chosen.retain(|container| applied.taken.insert(container.node));
+        chosen.retain(|container| {
+            let added = container.added.as_ref().map(|_| container.name.to_owned());
+            applied.taken.insert((container.node, added))
+        });
     }
     if chosen.is_empty() {
         return applied.skips.push((rule, no_container(rule, workload)));

@@ -55,7 +55,7 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// In the order of the policy's list; a patch of containers for one after the other.
-    fn patch_jobs(&self) -> Vec<(Target<'t>, &'c PatchEntry)> {
+    fn patch_jobs(&self) -> Vec<(Target<'c>, &'c PatchEntry)> {
         let mut jobs = Vec::new();
         for entry in &self.inject.patches {
             match entry.scope {
@@ -76,7 +76,7 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// All of a patch, or nothing of it.
-    fn patch(&mut self, target: &Target<'t>, entry: &PatchEntry) -> Step {
+    fn patch(&mut self, target: &Target<'_>, entry: &PatchEntry) -> Step {
         let (before, growth) = (self.draft.clone(), self.growth);
         let (identity, faults) = (self.identity(), self.faults());
         let done = match self.carry_out(target, entry) {
@@ -108,7 +108,7 @@ impl<'c, 't> Planner<'c, 't> {
         Ok(())
     }
 
-    fn not_applied(&self, target: &Target<'t>, entry: &PatchEntry, path: &str) -> Diagnostic {
+    fn not_applied(&self, target: &Target<'_>, entry: &PatchEntry, path: &str) -> Diagnostic {
         let message = format!(
             "{} does not apply to {}",
             title(target, entry),
@@ -123,7 +123,7 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// What the operations changed, each as `replace /spec/replicas`.
-    fn carry_out(&mut self, target: &Target<'t>, entry: &PatchEntry) -> Result<Vec<String>, Stop> {
+    fn carry_out(&mut self, target: &Target<'_>, entry: &PatchEntry) -> Result<Vec<String>, Stop> {
         let mut done = Vec::new();
         for operation in &entry.patch.0 {
             let is_done = self.operation(target, operation, entry)?;
@@ -137,7 +137,7 @@ impl<'c, 't> Planner<'c, 't> {
 
     fn operation(
         &mut self,
-        target: &Target<'t>,
+        target: &Target<'_>,
         operation: &PatchOperation,
         entry: &PatchEntry,
     ) -> Done {
@@ -174,7 +174,7 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    fn target_part(&self, target: &Target<'t>) -> Option<Part> {
+    fn target_part(&self, target: &Target<'_>) -> Option<Part> {
         match target {
             Target::Workload => Some(self.draft.root()),
             Target::PodTemplate => Some(self.template_part()),
@@ -182,7 +182,7 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    fn open_target(&mut self, target: &Target<'t>) -> Result<OpenId, Box<Diagnostic>> {
+    fn open_target(&mut self, target: &Target<'_>) -> Result<OpenId, Box<Diagnostic>> {
         match target {
             Target::Workload => self
                 .draft
@@ -193,7 +193,7 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    fn find(&self, target: &Target<'t>, path: &[String]) -> Option<Part> {
+    fn find(&self, target: &Target<'_>, path: &[String]) -> Option<Part> {
         path.iter()
             .try_fold(self.target_part(target)?, |part, token| {
                 if self.draft.is_list(&part) {
@@ -206,7 +206,7 @@ impl<'c, 't> Planner<'c, 't> {
 
     fn value_at(
         &self,
-        target: &Target<'t>,
+        target: &Target<'_>,
         path: &Pointer,
         entry: &PatchEntry,
     ) -> Result<Value, Stop> {
@@ -216,7 +216,7 @@ impl<'c, 't> Planner<'c, 't> {
         found.ok_or_else(|| self.stop(target, entry, format!("there is nothing at `{path}`")))
     }
 
-    fn stop(&self, target: &Target<'t>, entry: &PatchEntry, why: String) -> Stop {
+    fn stop(&self, target: &Target<'_>, entry: &PatchEntry, why: String) -> Stop {
         let message = format!(
             "{} does not fit {}: {why}",
             title(target, entry),
@@ -232,7 +232,7 @@ impl<'c, 't> Planner<'c, 't> {
 
     fn put(
         &mut self,
-        target: &Target<'t>,
+        target: &Target<'_>,
         path: &[String],
         value: &Value,
         how: Put,
@@ -290,7 +290,7 @@ impl<'c, 't> Planner<'c, 't> {
     /// Copies of copies double with every line.
     fn grow(
         &mut self,
-        target: &Target<'t>,
+        target: &Target<'_>,
         path: &[String],
         value: &Value,
         entry: &PatchEntry,
@@ -317,7 +317,7 @@ impl<'c, 't> Planner<'c, 't> {
         )))
     }
 
-    fn take(&mut self, target: &Target<'t>, path: &[String], entry: &PatchEntry) -> Done {
+    fn take(&mut self, target: &Target<'_>, path: &[String], entry: &PatchEntry) -> Done {
         let Some((last, parents)) = path.split_last() else {
             return Ok(false);
         };
@@ -340,7 +340,7 @@ impl<'c, 't> Planner<'c, 't> {
     /// Opens what holds the end of a path; parents that are missing are made.
     fn open_parents(
         &mut self,
-        target: &Target<'t>,
+        target: &Target<'_>,
         parents: &[String],
         last: &str,
         entry: &PatchEntry,
@@ -392,7 +392,7 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// Where new keys of the mapping at a path go.
-    fn order(&self, target: &Target<'t>, path: &[String]) -> &'static [&'static str] {
+    fn order(&self, target: &Target<'_>, path: &[String]) -> &'static [&'static str] {
         let template = &self.workload.pod_kind.path;
         let of_template: Option<&[String]> = match target {
             Target::Workload => path.strip_prefix(template.as_slice()),
@@ -417,7 +417,7 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// The next run would find the result of this one: nothing must come of it again.
-    fn refuse_endless(&mut self, target: &Target<'t>, entry: &PatchEntry, growth: Growth) -> Step {
+    fn refuse_endless(&mut self, target: &Target<'_>, entry: &PatchEntry, growth: Growth) -> Step {
         let after = self.draft.clone();
         // The next run may put as much again.
         let grown = std::mem::replace(&mut self.growth, growth);

@@ -14,6 +14,7 @@ use crate::policy::{EnvChange, EnvOp, Inject, Item, OnConflict, Policy, Position
 use crate::record::words::undo_command;
 use crate::record::{JoinHint, Joined, Paths, RECORD, identities};
 use crate::report::Change;
+use crate::select::Base;
 
 use super::draft::{Draft, OpenId, Part, Refusal, WhyNot};
 use super::expand::Expanded;
@@ -35,7 +36,8 @@ pub(super) struct Planner<'c, 't> {
     pub of_containers: &'c [Inject],
     pub options: &'c Options,
     pub inventory: &'c Inventory,
-    pub chosen: Vec<Container<'t>>,
+    pub base: &'c Base,
+    pub chosen: Vec<Container<'c>>,
     pub draft: Draft<'t>,
     /// The pod template and the pod spec, once they are opened.
     opened: Option<(OpenId, Option<OpenId>)>,
@@ -58,7 +60,7 @@ impl<'c, 't> Planner<'c, 't> {
         subject: Subject<'c, 't>,
         rule: &'c Rule,
         expanded: &'c Expanded<'_>,
-        chosen: Vec<Container<'t>>,
+        chosen: Vec<Container<'c>>,
         draft: Draft<'t>,
     ) -> Self {
         let Subject {
@@ -67,8 +69,8 @@ impl<'c, 't> Planner<'c, 't> {
             options,
             is_recording,
             inventory,
+            base,
             earlier,
-            ..
         } = subject;
         let Expanded {
             inject,
@@ -82,6 +84,7 @@ impl<'c, 't> Planner<'c, 't> {
             of_containers,
             options,
             inventory,
+            base,
             chosen,
             draft,
             opened: None,
@@ -448,11 +451,13 @@ impl<'c, 't> Planner<'c, 't> {
         Some(found)
     }
 
-    fn stands_for(&self, item: &Part, container: &Container<'_>) -> bool {
-        self.draft
-            .origin(item)
-            .map(|node| self.draft.tree.follow(node))
-            == Some(container.node)
+    pub(super) fn stands_for(&self, item: &Part, container: &Container<'_>) -> bool {
+        match self.draft.origin(item) {
+            Some(node) => self.draft.tree.follow(node) == container.node,
+            None => {
+                container.added.is_some() && self.draft.is_text_at(item, "name", container.name)
+            }
+        }
     }
 
     pub(super) fn open_container(

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
-use crate::policy::{Policy, Rule};
+use crate::policy::{ContainerList, Policy, Rule};
 use crate::report::{Outcome, PolicyReport, Skip};
 use crate::select::{No, select};
 
 use super::draft::Draft;
-use super::{base, marked};
+use super::{added, marked};
 
 /// What [`super::plan`] reports of each policy where none of them is for the workload; `None` where one is or may be, or where
 /// something is to be said.
@@ -21,7 +21,7 @@ pub fn left_alone(
     if !marked(&Draft::new(workload.tree, workload.object.node)).is_empty() {
         return None;
     }
-    let base = base::base_of(workload, policies, inventory);
+    let base = added::base_of(workload, policies, inventory);
     let mut warnings = Vec::new();
     let mut report =
         |policy: &Policy| match select(policy, workload, &base, inventory, &mut warnings) {
@@ -46,6 +46,9 @@ pub(super) fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
     let names: Vec<&str> = choice.names.iter().map(|glob| glob.glob().glob()).collect();
     let wanted = match &choice.names_from_annotation {
         Some(key) if workload.has_annotation(key) => format!(" (annotation `{key}` names others)"),
+        _ if names.is_empty() && choice.include == [ContainerList::Injected] => {
+            " that a policy before it added".to_owned()
+        }
         _ if names.is_empty() => String::new(),
         _ => format!(" (wants {})", names.join(", ")),
     };

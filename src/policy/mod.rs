@@ -432,6 +432,8 @@ pub enum ContainerList {
     InitContainers,
     /// `spec.initContainers` with `restartPolicy: Always`.
     Sidecars,
+    /// What policies before this one added in this run.
+    Injected,
 }
 
 /// `mode`.

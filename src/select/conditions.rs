@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::pod::Container;
 use crate::policy::expression::{Evaluator, Outcome};
 use crate::policy::template::Fault;
 use crate::policy::{Condition, Policy};
@@ -43,7 +44,7 @@ impl View<'_, '_> {
         conditions: &'c [Condition],
         facts: &WorkloadFacts<'_, '_>,
     ) -> Result<Option<&'c Condition>, Box<Diagnostic>> {
-        let container = facts.container.map(|container| container.node);
+        let container = facts.container.and_then(Container::own_node);
         let evaluator = Evaluator::new(&policy.params, &policy.variables, facts)
             .with_memory(self.base.memory(policy, container));
         for condition in conditions {

@@ -27,7 +27,8 @@ const OF_OTHER_INJECTORS: &[&str] = &[
     "cloud-sql-proxy",
 ];
 
-/// The containers that a rule's container-level parts are for, in pod order.
+/// The containers that a rule's container-level parts are for, in pod order, and then those of `added`, which policies of
+/// this run have put there.
 ///
 /// # Errors
 /// A condition or a name that has no value.
@@ -37,6 +38,7 @@ pub fn choose_containers<'t>(
     workload: &Workload<'t>,
     base: &Base,
     inventory: &Inventory,
+    added: &[Container<'t>],
 ) -> Result<Vec<Container<'t>>, Box<Diagnostic>> {
     let view = View {
         workload,
@@ -46,7 +48,8 @@ pub fn choose_containers<'t>(
     let containers = workload
         .containers()
         .iter()
-        .filter(|container| !base.left_out.contains(&container.node));
+        .filter(|container| !base.left_out.contains(&container.node))
+        .chain(added);
     if let Some(names) = choice
         .names_from_annotation
         .as_deref()
@@ -142,6 +145,7 @@ impl View<'_, '_> {
 
     fn is_chosen(&self, choice: &ContainerChoice, container: &Container<'_>) -> bool {
         let list = match (container.list, container.is_native_sidecar) {
+            _ if container.added.is_some() => ContainerList::Injected,
             (ListKey::Containers, _) => ContainerList::Containers,
             (ListKey::InitContainers, false) => ContainerList::InitContainers,
             (ListKey::InitContainers, true) => ContainerList::Sidecars,
@@ -151,7 +155,9 @@ impl View<'_, '_> {
             .iter()
             .any(|glob| glob.glob().glob() == container.name);
         choice.include.contains(&list)
-            && (is_named || !OF_OTHER_INJECTORS.contains(&container.name))
+            && (is_named
+                || container.added.is_some()
+                || !OF_OTHER_INJECTORS.contains(&container.name))
             && matches_any(&choice.names, container.name)
             && matches_any(&choice.images, container.image)
             && !choice
@@ -174,6 +180,10 @@ impl View<'_, '_> {
 
     /// Whether a container states a variable in its `env`; what `envFrom` brings is not looked at.
     fn has_env(&self, container: &Container<'_>, name: &str) -> bool {
+        if let Some(value) = &container.added {
+            let mut env = value["env"].as_array().into_iter().flatten();
+            return env.any(|entry| entry["name"] == name);
+        }
         let tree = self.workload.tree;
         let Some(env) = tree.get(container.node, "env") else {
             return false;

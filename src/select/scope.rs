@@ -39,7 +39,10 @@ impl Facts for WorkloadFacts<'_, '_> {
             },
             "container" => match self.container {
                 Some(container) if field == "type" => Ok(Some(Value::from(kind_of(container)))),
-                Some(container) => self.field(container.node, field),
+                Some(container) => match &container.added {
+                    Some(value) => Ok(value.get(field).cloned()),
+                    None => self.field(container.node, field),
+                },
                 None => Err(Fault::new(
                     Code::BadExpression,
                     "no container is chosen here",

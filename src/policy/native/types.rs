@@ -420,6 +420,8 @@ pub enum ContainerList {
     InitContainers,
     /// `spec.initContainers` with `restartPolicy: Always`.
     Sidecars,
+    /// Containers that policies before this one added in this run.
+    Injected,
 }
 
 /// All that fit, or the first.

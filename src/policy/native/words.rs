@@ -61,6 +61,7 @@ impl From<ContainerList> for policy::ContainerList {
             ContainerList::Containers => Self::Containers,
             ContainerList::InitContainers => Self::InitContainers,
             ContainerList::Sidecars => Self::Sidecars,
+            ContainerList::Injected => Self::Injected,
         }
     }
 }

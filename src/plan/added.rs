@@ -1,0 +1,179 @@
+//! Containers that policies of this run add: `containers.include: [injected]` of a policy behind them.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::inventory::Inventory;
+use crate::manifest::pod::{Container, ListKey, Workload};
+use crate::options::Options;
+use crate::policy::{ContainerList, Policy};
+use crate::select::{Base, Injected};
+use crate::yaml::tree::NodeId;
+use crate::yaml::value::to_value;
+
+use super::draft::{Draft, OpenId, Part, Refusal};
+use super::same::is_same;
+use super::{Run, base, order};
+
+/// A container that is none of the input, or that stands there as policies of this run would add it.
+pub(super) struct Added {
+    /// Its own, or the pod's.
+    node: NodeId,
+    list: ListKey,
+    index: usize,
+    value: Arc<Value>,
+}
+
+impl Added {
+    /// As rules choose it.
+    pub fn container(&self) -> Container<'_> {
+        Container::added(self.node, self.list, self.index, &self.value)
+    }
+}
+
+/// Whether a rule of a policy is for containers that others add.
+fn asks(policy: &Policy) -> bool {
+    let mut rules = policy.rules.iter();
+    rules.any(|rule| rule.containers.include.contains(&ContainerList::Injected))
+}
+
+/// Those that stand in a draft before a policy that asks for them.
+pub(super) fn containers(
+    policy: &Policy,
+    draft: &Draft<'_>,
+    workload: &Workload<'_>,
+    base: &Base,
+) -> Vec<Added> {
+    if !asks(policy) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for list in [ListKey::InitContainers, ListKey::Containers] {
+        for (index, item) in items(draft, workload, list).iter().enumerate() {
+            let known = match draft.origin(item).map(|node| workload.tree.follow(node)) {
+                None => draft
+                    .value(item)
+                    .map(|value| (workload.pod_spec, Arc::new(value))),
+                Some(node) => base
+                    .injected
+                    .get(&node)
+                    .and_then(|there| there.before.get(&policy.identity))
+                    .map(|value| (node, Arc::clone(value))),
+            };
+            found.extend(known.map(|(node, value)| Added {
+                node,
+                list,
+                index,
+                value,
+            }));
+        }
+    }
+    found
+}
+
+/// The items of a list of containers.
+fn items(draft: &Draft<'_>, workload: &Workload<'_>, list: ListKey) -> Vec<Part> {
+    let keys = workload.pod_kind.path.iter().map(String::as_str);
+    let list = keys
+        .chain(["spec", list.key()])
+        .try_fold(draft.root(), |part, key| draft.get(&part, key));
+    list.map(|list| draft.items(&list)).unwrap_or_default()
+}
+
+/// The base, where a container may be the work of several policies: those that stand there are taken out, and all policies
+/// applied. What comes back as it was is theirs.
+pub(super) fn base_of(workload: &Workload<'_>, policies: &[Policy], inventory: &Inventory) -> Base {
+    let (mut base, unlike) = base::base_of(workload, policies, inventory);
+    if !policies.iter().any(asks) {
+        return base;
+    }
+    let own = workload.containers().iter();
+    let doubtful: Vec<&Container<'_>> = own
+        .filter(|own| base.left_out.contains(&own.node) || unlike.contains(&own.node))
+        .collect();
+    if doubtful.is_empty() {
+        return base;
+    }
+    let nodes = doubtful.iter().map(|container| container.node);
+    let without = Base::without(base.left_out.iter().copied().chain(nodes).collect());
+    let options = Options {
+        authors: true,
+        ..Options::default()
+    };
+    let run = Run {
+        workload,
+        policies,
+        base: &without,
+        options: &options,
+        inventory,
+        earlier: None,
+        is_recording: false,
+    };
+    let Ok(draft) = draft_without(workload, &doubtful) else {
+        return base;
+    };
+    let planned = run
+        .apply_all(draft, &BTreeMap::new(), &BTreeSet::new())
+        .planned;
+    let find = |draft: &Draft<'_>, container: &Container<'_>| {
+        let items = items(draft, workload, container.list);
+        let own = items
+            .iter()
+            .find(|item| draft.is_text_at(item, "name", container.name))?;
+        draft.value(own)
+    };
+    let is_theirs = |container: &&Container<'_>| {
+        let there = to_value(workload.tree, container.node).ok();
+        let same = there.zip(find(&planned.draft, container));
+        !unlike.contains(&container.node) || same.is_some_and(|(own, made)| is_same(&own, &made))
+    };
+    let theirs: Vec<&Container<'_>> = doubtful.into_iter().filter(is_theirs).collect();
+    base = Base::without(base.left_out);
+    for own in theirs {
+        let mut steps = planned.steps.iter();
+        let added = steps.find_map(|(_, draft)| find(draft, own));
+        let before = |at: usize| {
+            let mut steps = planned.steps.iter().rev();
+            find(&steps.find(|(step, _)| *step < at)?.1, own)
+        };
+        let asking = policies
+            .iter()
+            .enumerate()
+            .filter(|(_, policy)| asks(policy));
+        let before = asking
+            .filter_map(|(at, policy)| Some((policy.identity.clone(), Arc::new(before(at)?))));
+        let injected = Injected {
+            added: Arc::new(added.unwrap_or_default()),
+            before: before.collect(),
+        };
+        base.left_out.insert(own.node);
+        base.injected.insert(own.node, injected);
+    }
+    base
+}
+
+/// The input without some of its containers.
+fn draft_without<'t>(
+    workload: &Workload<'t>,
+    containers: &[&Container<'_>],
+) -> Result<Draft<'t>, Refusal> {
+    let mut draft = Draft::new(workload.tree, workload.object.node);
+    let mut within: OpenId = draft.open_root()?;
+    for key in workload.pod_kind.path.iter().map(String::as_str) {
+        within = draft.open_mapping(within, key, order::OBJECT)?;
+    }
+    let pod_spec = draft.open_mapping(within, "spec", order::TEMPLATE)?;
+    for container in containers {
+        let list = draft.open_list(pod_spec, container.list.key(), order::POD_SPEC)?;
+        let items = draft.raw_items(list).iter();
+        let mut origins = items.map(|item| draft.origin(item));
+        let is_it = |node: Option<NodeId>| {
+            node.map(|node| workload.tree.follow(node)) == Some(container.node)
+        };
+        if let Some(at) = origins.position(is_it) {
+            draft.remove(list, at)?;
+        }
+    }
+    Ok(draft)
+}
