@@ -241,5 +241,10 @@ fn manifests_say_which_built_in_policies_they_ask_for() {
         said.contains("  podgraft diff -p instrumentation.yaml ...\n"),
         "{said}"
     );
+    let resources = "policies/tests/catalogue/cloud-sql-proxy/resources.yaml";
+    let (_, said) = suggest(resources);
+    assert!(said.starts_with("builtin:cloud-sql-proxy  "), "{said}");
+    let how = format!("  podgraft diff -p {resources} ...\n");
+    assert!(said.contains(&how), "{said}");
     assert_eq!(suggest("no-such-file.yaml").0, Some(2));
 }

@@ -60,11 +60,14 @@ fn paragraph(policy: &str, wishes: &[Wish]) -> Option<String> {
         }
         (Ok(builtin), _) => (
             format!("builtin:{}  {}", builtin.name, builtin.summary()),
-            format!(
-                "podgraft diff -p builtin:{}{} ...",
-                builtin.name,
-                params(builtin)
-            ),
+            match builtin.source() {
+                Some((_, kind)) => with_resource(kind, wishes),
+                None => format!(
+                    "podgraft diff -p builtin:{}{} ...",
+                    builtin.name,
+                    params(builtin)
+                ),
+            },
         ),
         (Err(_), Some(format)) => (
             format!("{}  {}", format.kind, format.summary),
