@@ -430,12 +430,16 @@ pub(super) fn is_older(identity: &str, now: Option<&Record>, earlier: &Earlier) 
         .is_some_and(|(before, now)| before.digest != now.digest)
 }
 
-/// All that a policy did and that is still there, as it goes.
+/// All that a policy did and that is still there, as it goes; what another policy has now stays.
 fn taken_out(policy: &PolicyRecord, now: Option<&Record>, earlier: &Earlier) -> Vec<Change> {
     let paths = earlier.record.paths();
+    let stays = |path: &str| {
+        let mut others = now.into_iter().flat_map(|record| &record.policies);
+        others.any(|other| other.effects.added.contains_key(path))
+    };
     let items = paths_of(&policy.effects)
         .into_iter()
-        .filter(|(path, _)| is_to_undo(&policy.effects, path, &paths, earlier))
+        .filter(|(path, _)| is_to_undo(&policy.effects, path, &paths, earlier) && !stays(path))
         .map(|(path, _)| words_of(&path));
     items
         .chain(policy.generated.keys().cloned())
