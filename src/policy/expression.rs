@@ -11,6 +11,7 @@ mod kubernetes;
 mod library;
 mod lookups;
 mod macros;
+mod memo;
 mod order;
 mod shared;
 mod values;
@@ -35,6 +36,7 @@ use check::{Check, Parsed};
 use library::ENV;
 use lookups::Known;
 pub use lookups::Wanted;
+use memo::{Memo, Remembered};
 use shared::{Shared, from_json, map_of, to_json};
 use words::{in_words, shortened};
 
@@ -74,6 +76,8 @@ pub struct Expression {
     looks_up: bool,
     /// Fields of which it asks whether they are there; `None` where it always needs all that it names.
     tested: Option<Wants>,
+    /// What it came to before.
+    memo: Option<Arc<Memo>>,
 }
 
 impl Expression {
@@ -194,6 +198,7 @@ impl Expression {
             wants,
             kinds,
             tested,
+            memo,
         } = Self::parse_on_deep_stack(text, vocabulary)?;
         let uses =
             |(root, field): &(String, Option<String>)| vocabulary.uses(root, field.as_deref());
@@ -211,6 +216,7 @@ impl Expression {
             uses,
             looks_up,
             tested,
+            memo: memo.filter(|_| !looks_up).map(Arc::new),
         })
     }
 
@@ -295,7 +301,16 @@ fn too_deep() -> Fault {
 }
 
 /// Fields of a name, and their values.
-type Fields = Vec<(String, Box<dyn Val>)>;
+type Fields = Vec<(String, Shared)>;
+
+/// What stands for the names of an expression.
+type Bound = BTreeMap<String, Fields>;
+
+/// What an expression came to, and where that is kept.
+struct Found {
+    value: Shared,
+    remembered: Option<Arc<Remembered>>,
+}
 
 /// Values of names and fields.
 type Values = RefCell<BTreeMap<(String, String), Option<Shared>>>;
@@ -349,9 +364,27 @@ impl<'e> Evaluator<'e> {
     /// # Errors
     /// Why it has none.
     pub fn evaluate(&self, expression: &Expression) -> Result<Outcome, Fault> {
-        let value = self.cel_value(expression)?;
+        let found = self.found(expression)?;
+        let arranged = std::ptr::from_ref(self.variables).addr();
+        let known = found
+            .remembered
+            .as_ref()
+            .and_then(|found| found.outcome.get());
+        if let Some((_, known)) = known.filter(|(own, _)| *own == arranged) {
+            return Ok(known.clone());
+        }
+        let outcome = self.in_json(expression, &found.value)?;
+        if let Some(remembered) = &found.remembered {
+            remembered
+                .outcome
+                .get_or_init(|| (arranged, outcome.clone()));
+        }
+        Ok(outcome)
+    }
+
+    fn in_json(&self, expression: &Expression, value: &Shared) -> Result<Outcome, Fault> {
         let mut left = MAX_TEXT;
-        let mut outcome = to_json(&*value, &mut left).map_err(|why| failed(expression, &why))?;
+        let mut outcome = to_json(&**value, &mut left).map_err(|why| failed(expression, &why))?;
         if let Outcome::Value(value @ (Value::Object(_) | Value::Array(_))) = &mut outcome {
             let own = self.variables.iter().filter(|one| one.name != SOURCES);
             let written = own.filter_map(|one| one.body.written());
@@ -363,11 +396,39 @@ impl<'e> Evaluator<'e> {
         Ok(outcome)
     }
 
-    fn cel_value(&self, expression: &Expression) -> Result<Shared, Fault> {
-        let mut context = Context::with_env(Arc::clone(&ENV));
+    fn found(&self, expression: &Expression) -> Result<Found, Fault> {
         let mut late = BTreeMap::new();
-        for (root, fields) in self.bindings(expression, &mut late)? {
-            context.add_variable_as_val(root, Box::new(map_of(fields.into_iter())));
+        let bound = self.bindings(expression, &mut late)?;
+        let memo = expression.memo.as_ref().filter(|_| late.is_empty());
+        if let Some(found) = memo.and_then(|memo| memo.find(&bound))
+            && let Some(left) = self.steps_left.get().checked_sub(found.steps)
+        {
+            self.steps_left.set(left);
+            return Ok(Found {
+                value: found.value.clone(),
+                remembered: Some(found),
+            });
+        }
+        let before = self.steps_left.get();
+        let value = self.resolve(expression, &bound, late)?;
+        let steps = before - self.steps_left.get();
+        let remembered = memo.map(|memo| memo.keep(&bound, &value, steps));
+        Ok(Found { value, remembered })
+    }
+
+    fn resolve(
+        &self,
+        expression: &Expression,
+        bound: &Bound,
+        mut late: BTreeMap<String, Fault>,
+    ) -> Result<Shared, Fault> {
+        let mut context = Context::with_env(Arc::clone(&ENV));
+        for (root, fields) in bound {
+            let fields = fields.iter().map(|(field, value)| {
+                let value: Box<dyn Val> = Box::new(value.clone());
+                (field.clone(), value)
+            });
+            context.add_variable_as_val(root, Box::new(map_of(fields)));
         }
         for root in WHOLE {
             if expression.wants.iter().any(|(wanted, _)| wanted == root) {
@@ -423,8 +484,8 @@ impl<'e> Evaluator<'e> {
         &self,
         expression: &Expression,
         late: &mut BTreeMap<String, Fault>,
-    ) -> Result<BTreeMap<String, Fields>, Fault> {
-        let mut bindings: BTreeMap<String, Fields> = BTreeMap::new();
+    ) -> Result<Bound, Fault> {
+        let mut bindings = Bound::new();
         let fields = |(root, _): &&(String, Option<String>)| !WHOLE.contains(&root.as_str());
         for (root, field) in expression.wants.iter().filter(fields) {
             let fields: Vec<String> = match (root.as_str(), field) {
@@ -448,7 +509,7 @@ impl<'e> Evaluator<'e> {
                 let may_wait = tested
                     .is_some_and(|tested| !tested.contains(&(root.clone(), Some(field.clone()))));
                 match self.find(root, &field) {
-                    Ok(Some(value)) => bound.push((field, Box::new(value))),
+                    Ok(Some(value)) => bound.push((field, value)),
                     Ok(None) => {}
                     Err(fault) if may_wait => drop(late.insert(field, fault)),
                     Err(fault) => return Err(fault),
@@ -463,7 +524,7 @@ impl<'e> Evaluator<'e> {
             return Ok(None);
         };
         let value = match &variable.body {
-            Body::Expression(expression) => self.cel_value(expression),
+            Body::Expression(expression) => self.found(expression).map(|found| found.value),
             Body::Value(value) => value.evaluate(self).map(shared),
             Body::Constant(value) => Ok(shared((**value).clone())),
         };

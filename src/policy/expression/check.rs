@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use super::kubernetes::{NAMESPACES, ON_LISTS, nodes_of};
 use super::library::{CHARGED, CHARGED_EACH, JOIN, REPLACE, WALKED, is_free};
 use super::macros::{is_binding, lazily};
+use super::memo::{Memo, Reads};
 use super::{MAX_DEPTH, MAX_WALKS, ObjectKinds, Wants, cost, too_deep};
 use crate::diagnostic::Code;
 use crate::manifest::workload::group_of;
@@ -40,6 +41,7 @@ pub(super) struct Parsed {
     pub wants: Wants,
     pub kinds: ObjectKinds,
     pub tested: Option<Wants>,
+    pub memo: Option<Memo>,
 }
 
 impl<'c> Check<'c> {
@@ -60,6 +62,7 @@ impl<'c> Check<'c> {
 
     /// What was found.
     pub fn checked(mut self, mut tree: IdedExpr) -> Result<Parsed, Vec<Fault>> {
+        let reads = Reads::of(&tree);
         self.expression(&mut tree);
         if !self.faults.is_empty() {
             return Err(self.faults);
@@ -67,6 +70,7 @@ impl<'c> Check<'c> {
         let tested = self.tested.into_iter();
         let tested = tested.map(|(root, field)| (root, Some(field))).collect();
         Ok(Parsed {
+            memo: reads.memo(&self.wants),
             tree,
             wants: self.wants,
             kinds: self.kinds,
