@@ -232,7 +232,7 @@ fn the_catalogue_shares_one_deployment_and_each_is_undone() {
         );
         fs::read(&file).expect("it is there")
     };
-    let names: Vec<&str> = BUILTINS
+    let mut names: Vec<&str> = BUILTINS
         .iter()
         .filter(|builtin| builtin.group != Group::Agents && builtin.source().is_none())
         .map(|builtin| builtin.name)
@@ -257,6 +257,9 @@ fn the_catalogue_shares_one_deployment_and_each_is_undone() {
     .map(str::to_owned)
     .into();
     apply.extend(names.iter().map(|name| format!("-pbuiltin:{name}")));
+    apply.push("-ptestdata/catalogue/database.yaml".to_owned());
+    names.push("AuthProxyWorkload/shop/db");
+    assert_eq!(names.len(), 12, "{names:?}");
     let applied = run(&apply);
     assert_eq!(run(&apply), applied, "a second run changes nothing");
     let marker = String::from_utf8(applied).expect("text");
