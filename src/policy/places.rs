@@ -147,9 +147,11 @@ pub struct FoundPlace {
 }
 
 /// The places of a value and of all in it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct KeptPlaces {
-    places: BTreeMap<Path, FoundPlace>,
+    /// Of what is on the way to the value, none.
+    place: Option<FoundPlace>,
+    within: BTreeMap<Step, KeptPlaces>,
 }
 
 impl Places<'_> {
@@ -192,45 +194,47 @@ impl Places<'_> {
 
     /// What is needed later of a value at a path.
     pub fn keep(&self, value: &Value, path: &Path) -> Arc<KeptPlaces> {
-        let mut kept = KeptPlaces {
-            places: BTreeMap::new(),
-        };
-        kept.add(self, value, path.clone());
+        let mut kept = KeptPlaces::of(self, value, path);
+        for step in path.0.iter().rev() {
+            kept = KeptPlaces {
+                place: None,
+                within: BTreeMap::from([(step.clone(), kept)]),
+            };
+        }
         Arc::new(kept)
     }
 }
 
 impl KeptPlaces {
-    fn add(&mut self, places: &Places<'_>, value: &Value, path: Path) {
-        match value {
-            Value::Array(entries) => {
-                entries
-                    .iter()
-                    .enumerate()
-                    .for_each(|(at, entry)| self.add(places, entry, path.index(at)));
-            }
-            Value::Object(map) => map
-                .iter()
-                .for_each(|(key, entry)| self.add(places, entry, path.key(key))),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    fn of(places: &Places<'_>, value: &Value, path: &Path) -> Self {
+        let kept = |step: Step| {
+            let path = path.join(&Path(vec![step.clone()]));
+            let value = Path(vec![step.clone()]).get(value).unwrap_or(&Value::Null);
+            (step, KeptPlaces::of(places, value, &path))
+        };
+        let within = match value {
+            Value::Array(entries) => (0..entries.len()).map(Step::Index).map(kept).collect(),
+            Value::Object(map) => map.keys().cloned().map(Step::Key).map(kept).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => BTreeMap::new(),
+        };
+        KeptPlaces {
+            place: Some(places.find(path)),
+            within,
         }
-        self.places.insert(path.clone(), places.find(&path));
     }
 
     /// The place of a path, or of the longest beginning of it that was kept.
     pub fn find(&self, path: &Path) -> FoundPlace {
-        let mut path = path.clone();
-        loop {
-            match (self.places.get(&path), path.0.pop()) {
-                (Some(place), _) => return place.clone(),
-                (None, Some(_)) => {}
-                (None, None) => {
-                    return FoundPlace {
-                        key: None,
-                        value: 0..0,
-                    };
-                }
-            }
+        let (mut at, mut place) = (self, self.place.as_ref());
+        for step in &path.0 {
+            let Some(inner) = at.within.get(step) else {
+                break;
+            };
+            (at, place) = (inner, inner.place.as_ref().or(place));
         }
+        place.cloned().unwrap_or(FoundPlace {
+            key: None,
+            value: 0..0,
+        })
     }
 }

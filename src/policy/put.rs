@@ -24,7 +24,7 @@ impl Moves {
     pub fn now(&self, before: &Path) -> Vec<Path> {
         let mut now = vec![Path::default()];
         for (at, step) in before.0.iter().enumerate() {
-            let spliced = self.lists.get(&Path(before.0[..at].to_vec()));
+            let spliced = self.lists.get(&before.0[..at]);
             let steps = match (step, spliced) {
                 (Step::Index(index), Some(spliced)) => {
                     let removed = spliced.range(..index).count();
@@ -56,7 +56,11 @@ impl Moves {
     pub fn before(&self, now: &Path) -> Path {
         let mut before = Path::default();
         for step in &now.0 {
-            let (Step::Index(wanted), Some(spliced)) = (step, self.lists.get(&before)) else {
+            let Step::Index(wanted) = step else {
+                before.0.push(step.clone());
+                continue;
+            };
+            let Some(spliced) = self.lists.get(before.0.as_slice()) else {
                 before.0.push(step.clone());
                 continue;
             };

@@ -2,6 +2,7 @@
 //! followed; and the way back, from a path in the value to its place in the text.
 
 use serde_json::{Map, Number, Value};
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
@@ -25,6 +26,13 @@ pub enum Step {
 /// The way from a value to something in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Path(pub Vec<Step>);
+
+/// Paths are ordered as their steps are.
+impl Borrow<[Step]> for Path {
+    fn borrow(&self) -> &[Step] {
+        &self.0
+    }
+}
 
 impl Path {
     /// The way over these keys.

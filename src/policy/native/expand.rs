@@ -287,25 +287,20 @@ impl InjectTemplate {
 
     /// The part of `inject` for a level, at its place in a document with nothing else.
     fn document(&self, level: Level) -> Document<'static> {
-        let mut inject = self.value.as_object().cloned().unwrap_or_default();
-        let is_for_pod = |key: &str| !IN_CONTAINERS.contains(&key);
-        match level {
-            Level::Both => {}
-            Level::Pod => inject.retain(|key, value| match value.as_object_mut() {
-                Some(defaults) if key == DEFAULTS => {
-                    defaults.retain(|key, _| key == OF_POD);
-                    true
-                }
-                _ => is_for_pod(key),
-            }),
-            Level::Container => {
-                // Patches keep their places in the list; those of the pod are left out when they are read.
-                inject.retain(|key, _| !is_for_pod(key) || key == "patches");
-                inject
-                    .get_mut(DEFAULTS)
-                    .and_then(Value::as_object_mut)
-                    .map(|defaults| defaults.shift_remove(OF_POD));
-            }
+        let is_for = |key: &str| match level {
+            Level::Both => true,
+            Level::Pod => key == DEFAULTS || !IN_CONTAINERS.contains(&key),
+            // Patches keep their places in the list; those of the pod are left out when they are read.
+            Level::Container => key == "patches" || IN_CONTAINERS.contains(&key),
+        };
+        let own = self.value.as_object().into_iter().flatten();
+        let own = own.filter(|(key, _)| is_for(key));
+        let mut inject: Map<String, Value> = own
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        if let Some(defaults) = inject.get_mut(DEFAULTS).and_then(Value::as_object_mut) {
+            defaults
+                .retain(|key, _| level == Level::Both || (level == Level::Pod) == (key == OF_POD));
         }
         Document::with_only(&self.file, &self.places, &self.at, Value::Object(inject))
     }

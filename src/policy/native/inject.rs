@@ -1,6 +1,7 @@
 //! `inject`: each item as the Kubernetes value that stands in the policy, podgraft's own words taken out of it.
 
 use k8s_openapi::api::core::v1::EphemeralContainer;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -16,6 +17,20 @@ use crate::yaml::value::{Path, leaves};
 
 /// What stands beside the Kubernetes fields of an item.
 const OUR_WORDS: [&str; 4] = ["op", "separator", "position", "type"];
+
+/// What is podgraft's own of an item; its schema has checked the rest.
+#[derive(Deserialize)]
+struct Placed {
+    #[serde(default)]
+    position: types::Position,
+}
+
+#[derive(Deserialize)]
+struct PlacedSidecar {
+    r#type: SidecarType,
+    #[serde(default)]
+    position: types::Position,
+}
 
 impl Reader<'_, '_> {
     /// What stands under `inject`, entries that are left out aside.
@@ -59,8 +74,8 @@ impl Reader<'_, '_> {
     ) -> Vec<I> {
         let mut items = Vec::new();
         for path in self.paths(at) {
-            let value = path.get(&self.document.value).cloned().unwrap_or_default();
-            match serde_json::from_value(value) {
+            let value = path.get(&self.document.value).unwrap_or(&Value::Null);
+            match T::deserialize(value) {
                 Ok(entry) => items.push(read(self, entry, &path)),
                 Err(error) => {
                     let message = format!("`{}` cannot be read: {error}", path.name());
@@ -124,7 +139,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn init_container(&mut self, entry: types::InitContainer, at: &Path) -> (Item, Position) {
+    fn init_container(&mut self, entry: Placed, at: &Path) -> (Item, Position) {
         let item = self.kubernetes_item(at);
         self.report(at, |container| {
             validation::of_container(container, Role::Init)
@@ -141,7 +156,7 @@ impl Reader<'_, '_> {
     }
 
     /// As the API server, takes one without a source as an `emptyDir`.
-    fn volume(&mut self, entry: types::VolumeEntry, at: &Path) -> (Item, Position) {
+    fn volume(&mut self, entry: Placed, at: &Path) -> (Item, Position) {
         let mut item = self.kubernetes_item(at);
         let has_source = |(key, source): (&String, &Value)| key != "name" && !source.is_null();
         let fields = item.value.as_object();
@@ -163,7 +178,7 @@ impl Reader<'_, '_> {
 
     fn sidecar(
         &mut self,
-        entry: types::Sidecar,
+        entry: PlacedSidecar,
         at: &Path,
     ) -> (Item, policy::SidecarType, Position) {
         let mut item = self.kubernetes_item(at);
