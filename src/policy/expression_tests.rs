@@ -437,3 +437,71 @@ fn syntax_errors_say_what_was_read() {
     );
     assert!(refused("Foo{a: 1}").0.contains("`Foo`"));
 }
+
+/// A pod by its annotations.
+struct Annotated(Option<Value>);
+
+impl Facts for Annotated {
+    fn fact(&self, _: &str, field: &str) -> Result<Option<Value>, Fault> {
+        Ok(self.0.clone().filter(|_| field == "annotations"))
+    }
+}
+
+#[test]
+fn what_is_kept_is_what_would_be_evaluated() {
+    let pods = [
+        json!({"team": "shop"}),
+        json!({"team": "shop", "other": "x"}),
+        json!({"other": "x"}),
+        json!({"team": 1}),
+        json!({"team": 1.0}),
+        json!({"team": [1, {"a": true}]}),
+        json!({"team": [1, {"a": null}]}),
+        json!({}),
+        Value::Null,
+    ];
+    let texts = [
+        "pod.annotations[?'team'].orValue('none')",
+        "'team' in pod.annotations",
+        "has(pod.annotations) && has(pod.annotations.team)",
+        "pod.annotations.team",
+        "string(pod.annotations['team'])",
+        "size(pod.annotations) + ('team' in pod.annotations ? 10 : 0)",
+        "pod['annotations'].map(k, k).size() + ('team' in pod.annotations ? 10 : 0)",
+        "[1].map(pod, pod)",
+        "pod.?annotations.orValue({'team': 'else'})",
+        "pod.annotations.exists(k, k == 'other')",
+    ];
+    let vocabulary = vocabulary();
+    for text in texts {
+        let compile = || Expression::compile(text, &vocabulary).expect(text);
+        let kept = compile();
+        for pod in pods.iter().chain(&pods) {
+            let facts = Annotated(Some(pod.clone()).filter(|pod| !pod.is_null()));
+            let evaluator = || Evaluator::new(&vocabulary.params, &[], &facts);
+            let (own, other) = (evaluator(), evaluator());
+            assert_eq!(
+                own.evaluate(&kept),
+                other.evaluate(&compile()),
+                "{text} {pod}"
+            );
+            assert_eq!(own.steps_left, other.steps_left, "{text} {pod}");
+        }
+    }
+}
+
+#[test]
+fn entries_that_are_not_read_make_no_other_value() {
+    let vocabulary = vocabulary();
+    let expression = Expression::compile("pod.annotations[?'team'].orValue('')", &vocabulary);
+    let expression = expression.expect("it is one");
+    let found = |pod: Value| {
+        let facts = Annotated(Some(pod));
+        let evaluator = Evaluator::new(&vocabulary.params, &[], &facts);
+        evaluator.found(&expression).expect("a value").remembered
+    };
+    let first = found(json!({"team": "shop", "name": "a"})).expect("it is kept");
+    let same = found(json!({"team": "shop", "name": "b"})).expect("it is kept");
+    let other = found(json!({"team": "store"})).expect("it is kept");
+    assert!(Arc::ptr_eq(&first, &same) && !Arc::ptr_eq(&first, &other));
+}

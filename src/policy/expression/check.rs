@@ -2,7 +2,7 @@
 //! the crate's would not do.
 
 use cel::common::ast::operators::{CONDITIONAL, LOGICAL_AND, LOGICAL_OR};
-use cel::common::ast::operators::{INDEX, OPT_INDEX, OPT_SELECT};
+use cel::common::ast::operators::{IN, INDEX, OPT_INDEX, OPT_SELECT};
 use cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr,
 };
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use super::kubernetes::{NAMESPACES, ON_LISTS, nodes_of};
 use super::library::{CHARGED, CHARGED_EACH, JOIN, REPLACE, WALKED, is_free};
 use super::macros::{is_binding, lazily};
-use super::memo::{Memo, Reads};
+use super::memo::{Memo, Reads, is_of_texts};
 use super::{MAX_DEPTH, MAX_WALKS, ObjectKinds, Wants, cost, too_deep};
 use crate::diagnostic::Code;
 use crate::manifest::workload::group_of;
@@ -236,6 +236,8 @@ impl<'c> Check<'c> {
             self.lookup(call);
         }
         let is_free = is_free(&call.func_name);
+        let is_bound = self.is_bound("pod") || self.is_bound("workload");
+        let is_in = call.func_name == IN && !is_bound;
         let is_of_list = ON_LISTS.contains(&call.func_name.as_str());
         if let Some(target) = call.target.as_mut().filter(|_| !is_qualified) {
             self.charged(
@@ -255,7 +257,7 @@ impl<'c> Check<'c> {
             limit(listed, nodes_of(&call.func_name));
         }
         for arg in &mut call.args {
-            if is_free {
+            if is_free || is_in && is_of_texts(arg) {
                 self.expression(arg)
             } else {
                 self.charged(arg, CHARGED)

@@ -244,9 +244,8 @@ impl Reads {
             },
             Expr::Call(call) => {
                 let map_and_key = match (call.func_name.as_str(), call.args.as_slice()) {
-                    (INDEX | OPT_INDEX | OPT_SELECT, [map, key]) | (IN, [key, map]) => {
-                        field_of(map).zip(text_of(key))
-                    }
+                    (INDEX | OPT_INDEX | OPT_SELECT, [map, key]) => field_of(map).zip(text_of(key)),
+                    (IN, [key, map]) if is_of_texts(map) => field_of(map).zip(text_of(key)),
                     _ => None,
                 };
                 // `pod['annotations']`.
@@ -286,6 +285,14 @@ impl Reads {
     fn reads(&mut self, name: (String, String), key: &str) {
         self.keys.entry(name).or_default().insert(key.to_owned());
     }
+}
+
+/// Labels or annotations: whether a key is there costs the same whatever else is.
+pub(super) fn is_of_texts(tree: &IdedExpr) -> bool {
+    field_of(tree).is_some_and(|(root, field)| {
+        matches!(root.as_str(), "pod" | "workload")
+            && matches!(field.as_str(), "annotations" | "labels")
+    })
 }
 
 /// `root.field`, and nothing else.
