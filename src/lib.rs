@@ -6,6 +6,7 @@
 //!
 //! The library is text in, text out: files, environment, terminal and exit codes are the program's (`src/bin/podgraft`).
 
+pub mod change;
 pub mod config;
 pub mod convert;
 pub mod dangers;

@@ -10,6 +10,7 @@ const ORDER: &[&str] = &[
     "diagnostic",
     "yaml",
     "ownership",
+    "change",
     "report",
     "dangers",
     "options",

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
+use crate::change::Change;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::yaml_document;
 use crate::manifest::object::{Found, find_objects};
@@ -12,7 +13,7 @@ use crate::options::Options;
 use crate::plan::draft::Draft;
 use crate::plan::plan;
 use crate::policy::Policy;
-use crate::report::{Change, Outcome, PolicyReport, list};
+use crate::report::{Outcome, PolicyReport, list};
 use crate::source::Source;
 use crate::yaml::parse::parse;
 
@@ -66,7 +67,7 @@ impl Chunk<'_, '_> {
             let Outcome::Injected(changes) = &own.outcome else {
                 return None;
             };
-            let is_more = |change: &&Change| !matches!(change, Change::Generated { .. });
+            let is_more = |change: &&Change| !change.is_generated();
             let more: Vec<Change> = changes.iter().filter(is_more).cloned().collect();
             if more.is_empty() {
                 return None;

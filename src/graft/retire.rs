@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::change::{Change, Operation, Target};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::companion::unwrap_list;
 use crate::edit::{Written, lower};
@@ -21,9 +22,7 @@ use crate::plan::draft::{Draft, Opened, Part};
 use crate::record::live::as_created;
 use crate::record::words::undo_command;
 use crate::record::{RECORD, Record, digest};
-use crate::report::{
-    Change, Edit, FileReport, Generated, Outcome, PolicyReport, WorkloadReport, splice,
-};
+use crate::report::{Edit, FileReport, Generated, Outcome, PolicyReport, WorkloadReport, splice};
 use crate::source::Source;
 use crate::undo::{compose, read_record};
 use crate::yaml::parse::parse;
@@ -479,7 +478,7 @@ fn remove_document(tree: &Tree<'_>, object: &Object, behind: usize) -> Option<Ed
 /// An object that goes, without its place.
 fn describe(object: &Object, value: &Value, one: &Generated, options: &Options) -> WorkloadReport {
     let text = |key: &str| value["metadata"][key].as_str();
-    let what = Change::Removed(one.name.clone());
+    let what = Change::new(Operation::TakeOut, Target::Object(one.name.clone()));
     let met = PolicyReport {
         policy: one.policy.as_str().into(),
         outcome: Outcome::TakenOut(vec![what]),

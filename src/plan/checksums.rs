@@ -4,13 +4,13 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+use crate::change::{Change, Operation, Target};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::{DataKind, DataName, Entries, sum};
 use crate::policy::expression::{Evaluator, Facts, Outcome, Wanted};
 use crate::policy::functions::sha256;
 use crate::policy::template::{Fault, Template};
 use crate::policy::{Checksum, ChecksumKey, names};
-use crate::report::Change;
 use crate::select::WorkloadFacts;
 
 use super::draft::{Draft, Part};
@@ -86,10 +86,12 @@ fn set(
         draft.set(annotations, key, Value::String(value.clone()), &[])
     };
     set().map_err(|refusal| refusal_diagnostic(&refusal, subject.workload))?;
-    Ok(Some(match there {
-        Some(_) => Change::Changed(format!("pod annotation {key} updated")),
-        None => Change::Added(format!("pod annotation {key}")),
-    }))
+    let operation = match there {
+        Some(_) => Operation::Update,
+        None => Operation::Add,
+    };
+    let target = Target::metadata(true, "annotations", key);
+    Ok(Some(Change::new(operation, target)))
 }
 
 /// One entry of `checksums` and the workload as all policies have planned it.

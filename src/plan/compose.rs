@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use crate::change::Original;
 use crate::diagnostic::Code;
 use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp};
@@ -44,15 +45,11 @@ impl Planner<'_, '_> {
             json!({"name": change.name, "value": value}),
         );
         self.note_join(container, change);
-        let verb = if change.op == EnvOp::Prepend {
-            "prepended to"
-        } else {
-            "appended to"
+        let original = Original {
+            name: original,
+            is_of_env_from: false,
         };
-        self.report_change(format_args!(
-            "{}: {verb} env {}, which is {original} now",
-            container.name, change.name
-        ));
+        self.report_join(container, change, Some(original));
         Ok(())
     }
 
@@ -77,16 +74,11 @@ impl Planner<'_, '_> {
             .insert(list, at, json!({"name": original, "valueFrom": reference}));
         self.draft
             .insert(list, at + 1, json!({"name": change.name, "value": value}));
-        let verb = if change.op == EnvOp::Prepend {
-            "prepended to"
-        } else {
-            "appended to"
+        let original = Original {
+            name: original,
+            is_of_env_from: true,
         };
-        let name = &change.name;
-        self.report_change(format!(
-            "{}: {verb} env {name} of envFrom, which is {original} now",
-            container.name
-        ));
+        self.report_join(container, change, Some(original));
         Ok(())
     }
 

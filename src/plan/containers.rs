@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::change::{ContainerItem, Operation, PodItem, Target};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, ListKey};
 use crate::policy::{Item, Position, SidecarType};
@@ -73,6 +74,14 @@ impl<'t> Planner<'_, 't> {
         let name = text_of(item, "name");
         self.check_restart_policy(item)?;
         let what = format_args!("the container `{name}`");
+        let kind = match list {
+            ListKey::Containers => PodItem::Sidecar,
+            ListKey::InitContainers if text_of(item, "restartPolicy") == "Always" => {
+                PodItem::NativeSidecar
+            }
+            ListKey::InitContainers => PodItem::InitContainer,
+        };
+        let target = || Target::PodItem(kind, name.to_owned());
         let other = if list == ListKey::Containers {
             ListKey::InitContainers
         } else {
@@ -104,7 +113,12 @@ impl<'t> Planner<'_, 't> {
                 self.note_shared(&there, &place, None);
                 return Ok(());
             }
-            return self.same_or_replace(&there, item, (what, &place), |planner| {
+            let wanted = Wanted {
+                item,
+                what,
+                list: &place,
+            };
+            return self.same_or_replace(&there, wanted, target, |planner| {
                 let opened = planner.open_pod_list(list.key())?;
                 let replaced = planner.draft.replace(opened, at, item.value.clone());
                 replaced.map_err(|refusal| planner.refused(&refusal))
@@ -116,14 +130,7 @@ impl<'t> Planner<'_, 't> {
         }
         let opened = self.open_pod_list(list.key())?;
         self.draft.insert(opened, at, item.value.clone());
-        let word = match list {
-            ListKey::Containers => "sidecar",
-            ListKey::InitContainers if text_of(item, "restartPolicy") == "Always" => {
-                "native sidecar"
-            }
-            ListKey::InitContainers => "init container",
-        };
-        self.report(format_args!("{word} {name}"));
+        self.report(Operation::Add, target);
         Ok(())
     }
 
@@ -175,8 +182,8 @@ impl<'t> Planner<'_, 't> {
     pub(super) fn same_or_replace(
         &mut self,
         there: &Part,
-        item: &Item,
-        (what, list): (impl fmt::Display, &[&str]),
+        Wanted { item, what, list }: Wanted<'_>,
+        target: impl FnOnce() -> Target,
         replace: impl FnOnce(&mut Self) -> Step,
     ) -> Step {
         let existing = self.draft.value(there).unwrap_or(Value::Null);
@@ -188,15 +195,7 @@ impl<'t> Planner<'_, 't> {
             return self.kept_or_conflict(there, what, item);
         }
         replace(self)?;
-        let what = if self.options.details {
-            what.to_string()
-        } else {
-            String::new()
-        };
-        self.report_change(format_args!(
-            "{} replaced",
-            what.trim_start_matches("the ").replace('`', "")
-        ));
+        self.report(Operation::Replace, target);
         Ok(())
     }
 
@@ -206,7 +205,7 @@ impl<'t> Planner<'_, 't> {
             container,
             "volumeMounts",
             item,
-            format_args!("mount {path}"),
+            (ContainerItem::Mount, path),
             |planner, part| {
                 let own = planner.draft.text_at(part, "mountPath");
                 own.is_some_and(|own| own.trim_end_matches('/') == path.trim_end_matches('/'))
@@ -220,7 +219,7 @@ impl<'t> Planner<'_, 't> {
             container,
             "envFrom",
             item,
-            format_args!("envFrom {}", identity.1),
+            (ContainerItem::EnvFrom, &identity.1),
             |planner, part| {
                 planner
                     .draft
@@ -264,7 +263,7 @@ impl<'t> Planner<'_, 't> {
             container,
             "ports",
             item,
-            format_args!("port {number}"),
+            (ContainerItem::Port, number),
             |planner, part| planner.port_identity(part) == wanted,
         )
     }
@@ -297,18 +296,22 @@ impl<'t> Planner<'_, 't> {
         container: &Container<'_>,
         list: &str,
         item: &Item,
-        what: fmt::Arguments<'_>,
+        (kind, name): (ContainerItem, &str),
         is_same_identity: impl Fn(&Self, &Part) -> bool,
     ) -> Step {
-        let what = format_args!("{}: {what}", container.name);
+        let target = || Target::ContainerItem(container.name.to_owned(), kind, name.to_owned());
         let part = self
             .container_part(container)
             .and_then(|part| self.draft.get(&part, list));
         let items = part.map(|part| self.draft.items(&part)).unwrap_or_default();
         if let Some(at) = items.iter().position(|own| is_same_identity(self, own)) {
             let there = items[at].clone();
-            let place = ["spec", container.list.key(), container.name, list];
-            return self.same_or_replace(&there, item, (what, &place), |planner| {
+            let wanted = Wanted {
+                item,
+                what: format_args!("{}: {kind} {name}", container.name),
+                list: &["spec", container.list.key(), container.name, list],
+            };
+            return self.same_or_replace(&there, wanted, target, |planner| {
                 let opened = planner.open_container_list(container, list)?;
                 let replaced = planner.draft.replace(opened, at, item.value.clone());
                 replaced.map_err(|refusal| planner.refused(&refusal))
@@ -317,7 +320,7 @@ impl<'t> Planner<'_, 't> {
         let opened = self.open_container_list(container, list)?;
         let end = self.draft.raw_items(opened).len();
         self.draft.insert(opened, end, item.value.clone());
-        self.report(what);
+        self.report(Operation::Add, target);
         Ok(())
     }
 
@@ -335,14 +338,21 @@ impl<'t> Planner<'_, 't> {
         for (path, value) in missing {
             let opened = self.open_container(container)?;
             self.set_leaf(opened, &path, value, order::CONTAINER)?;
-            self.report(format_args!(
-                "{}: default {}",
-                container.name,
-                path.join(".")
-            ));
+            self.report(Operation::Add, || {
+                Target::ContainerDefault(container.name.to_owned(), path)
+            });
         }
         Ok(())
     }
+}
+
+/// An item of a list that a policy wants, where one of its identity is there.
+pub(super) struct Wanted<'w> {
+    pub item: &'w Item,
+    /// What it is, in a message.
+    pub what: fmt::Arguments<'w>,
+    /// The keys of the list, in the pod template.
+    pub list: &'w [&'w str],
 }
 
 impl Planner<'_, '_> {

@@ -5,11 +5,13 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::change::{Join, JoinPlace, Operation, Original, Target};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp, Position};
 use crate::record::places_of;
 
+use super::containers::Wanted;
 use super::draft::Part;
 use super::env_from::Hidden;
 use super::env_order::references;
@@ -73,9 +75,13 @@ impl<'t> Planner<'_, 't> {
         change: &EnvChange,
         variable: &Variable,
     ) -> Step {
-        let what = format_args!("{}: env {}", container.name, change.name);
-        let list = ["spec", container.list.key(), container.name, "env"];
-        self.same_or_replace(&variable.part, &change.item, (what, &list), |planner| {
+        let wanted = Wanted {
+            item: &change.item,
+            what: format_args!("{}: env {}", container.name, change.name),
+            list: &["spec", container.list.key(), container.name, "env"],
+        };
+        let target = || env_of(container, change);
+        self.same_or_replace(&variable.part, wanted, target, |planner| {
             let list = planner.open_container_list(container, "env")?;
             let own = planner.draft.value(&variable.part).unwrap_or_default();
             let is_plain = own
@@ -110,10 +116,8 @@ impl<'t> Planner<'_, 't> {
         self.draft
             .remove(list, index)
             .map_err(|refusal| self.refused(&refusal))?;
-        let what = format!("{}: env {} removed", container.name, change.name);
-        if !self.options.details || self.done.last().is_none_or(|last| last.what() != what) {
-            self.report_change(what);
-        }
+        self.report(Operation::Remove, || env_of(container, change));
+        self.done.dedup(); // of several variables of a name
         self.warn_of_users(container, change);
         Ok(())
     }
@@ -262,15 +266,7 @@ impl<'t> Planner<'_, 't> {
         });
         set.map_err(|refusal| self.refused(&refusal))?;
         self.note_join(container, change);
-        let verb = match change.op {
-            EnvOp::Prepend => "prepended to",
-            EnvOp::MergeKeys => "merged into",
-            EnvOp::Set | EnvOp::SetIfAbsent | EnvOp::Append | EnvOp::Remove => "appended to",
-        };
-        self.report_change(format_args!(
-            "{}: {verb} env {}",
-            container.name, change.name
-        ));
+        self.report_join(container, change, None);
         Ok(())
     }
 
@@ -319,8 +315,24 @@ impl<'t> Planner<'_, 't> {
         let at = self.index_of_new(container, change, value)?;
         let list = self.open_container_list(container, "env")?;
         self.draft.insert(list, at, item);
-        self.report(format_args!("{}: env {}", container.name, change.name));
+        self.report(Operation::Add, || env_of(container, change));
         Ok(())
+    }
+
+    /// Says how a text was joined to a variable, and which has the variable's own text where that comes from elsewhere.
+    pub(super) fn report_join(
+        &mut self,
+        container: &Container<'_>,
+        change: &EnvChange,
+        original: Option<Original>,
+    ) {
+        let place = match change.op {
+            EnvOp::Prepend => JoinPlace::Prepend,
+            EnvOp::MergeKeys => JoinPlace::Merge,
+            EnvOp::Set | EnvOp::SetIfAbsent | EnvOp::Append | EnvOp::Remove => JoinPlace::Append,
+        };
+        let join = Operation::Join(Join { place, original });
+        self.report(join, || env_of(container, change));
     }
 
     /// Where a new variable goes: behind those that it uses.
@@ -464,6 +476,10 @@ fn merged(old: &str, ours: &str, separator: &str) -> String {
             text + separator + pair
         }
     })
+}
+
+fn env_of(container: &Container<'_>, change: &EnvChange) -> Target {
+    Target::env(container.name, &change.name)
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::change::{Change, Operation, Target};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::inventory::{Inventory, written_name};
 use crate::manifest::pod::{Container, Workload};
@@ -48,7 +49,7 @@ use crate::options::Options;
 use crate::policy::{ApplyRules, Checksum, FailurePolicy, Item, Policy, Rule};
 use crate::record::{Record, digest};
 use crate::report::needs::{Need, NeedsOfRun};
-use crate::report::{Change, Companion, Outcome, PolicyReport, Skip};
+use crate::report::{Companion, Outcome, PolicyReport, Skip};
 use crate::select::{Base, No, choose_containers, select, select_rule};
 use crate::yaml::tree::NodeId;
 
@@ -422,7 +423,7 @@ fn settle(planned: &mut Planned<'_>) {
         let Outcome::Injected(changes) = &mut report.outcome else {
             continue;
         };
-        changes.retain(|change| matches!(change, Change::Generated { .. }));
+        changes.retain(Change::is_generated);
         if changes.is_empty() {
             report.outcome = Outcome::UpToDate;
         }
@@ -514,17 +515,14 @@ fn apply<'t>(
         planned,
     );
     for (companion, _) in companions.into_iter().filter(|(_, is_there)| !is_there) {
-        let object = companion.name.clone();
-        applied.done.push(Change::Generated {
-            what: object.to_string(),
-            object,
-        });
+        let target = Target::Object(companion.name.to_string());
+        applied.is_done = true;
+        applied.done.push(Change::new(Operation::Add, target));
         planned.companions.push(companion);
     }
-    if applied.done.is_empty() {
-        Outcome::UpToDate
-    } else {
-        Outcome::Injected(applied.done)
+    match applied.is_done {
+        true => Outcome::Injected(applied.done),
+        false => Outcome::UpToDate,
     }
 }
 
@@ -580,6 +578,7 @@ struct Subject<'s, 't> {
 /// What the rules of a policy came to so far.
 #[derive(Default)]
 struct Applied<'p> {
+    is_done: bool,
     done: Vec<Change>,
     problems: Vec<Diagnostic>,
     checksums: Vec<Checksum>,
@@ -655,6 +654,7 @@ fn apply_rule<'p, 't>(
     let planner = Planner::new(subject, rule, &expanded, chosen, draft);
     let Planner {
         draft,
+        is_done,
         done,
         problems,
         notes,
@@ -662,6 +662,7 @@ fn apply_rule<'p, 't>(
     } = planner.run();
     planned.draft = draft;
     applied.notes.extend(notes);
+    applied.is_done |= is_done;
     applied.done.extend(done);
     applied.problems.extend(problems);
 }

@@ -6,12 +6,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::change::{Change, ContainerItem, Operation, PodItem, Target};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::{DataKind, DataName};
 use crate::manifest::pod::ListKey;
 use crate::policy::mutation::{Mutated, Mutation, PodFacts, Remark};
 use crate::policy::{Inject, Item, Position, SidecarType};
-use crate::report::{Change, Outcome};
+use crate::report::Outcome;
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::{find, to_value};
 
@@ -274,10 +275,10 @@ fn differences(subject: Subject<'_, '_>, before: &Value, after: &Value) -> (Vec<
         at: at.clone(),
     };
     for list in ["volumes", "initContainers", "containers"] {
-        let word = match list {
-            "volumes" => "volume",
-            "initContainers" => "init container",
-            _ => "container",
+        let kind = match list {
+            "volumes" => PodItem::Volume,
+            "initContainers" => PodItem::InitContainer,
+            _ => PodItem::Container,
         };
         let old = items(before, list);
         for new in items(after, list) {
@@ -287,7 +288,8 @@ fn differences(subject: Subject<'_, '_>, before: &Value, after: &Value) -> (Vec<
                 Some(twin) if twin == new => {}
                 Some(twin) if list != "volumes" => in_container(name, twin, new, &mut changes),
                 Some(_) | None => {
-                    changes.push(Change::Added(format!("{word} {name}")));
+                    let target = Target::PodItem(kind, name.to_owned());
+                    changes.push(Change::new(Operation::Add, target));
                     match list {
                         "volumes" => inject.volumes.push((item(new), Position::Last)),
                         "initContainers" => {
@@ -311,10 +313,11 @@ fn differences(subject: Subject<'_, '_>, before: &Value, after: &Value) -> (Vec<
     ];
     for (key, value) in fields.filter(|(key, _)| !lists.contains(&key.as_str())) {
         if before.get(key) != Some(value) {
-            changes.push(match before.get(key) {
-                None => Change::Added(format!("pod {key}")),
-                Some(_) => Change::Changed(format!("pod {key}")),
-            });
+            let operation = match before.get(key) {
+                None => Operation::Add,
+                Some(_) => Operation::Update,
+            };
+            changes.push(Change::new(operation, Target::PodField(vec![key.clone()])));
             let field = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
             inject.pod_spec = Some(item(&field));
         }
@@ -323,10 +326,14 @@ fn differences(subject: Subject<'_, '_>, before: &Value, after: &Value) -> (Vec<
 }
 
 fn in_container(container: &str, before: &Value, after: &Value, changes: &mut Vec<Change>) {
-    for (list, key, word) in [
-        ("env", "name", "env"),
-        ("volumeMounts", "mountPath", "mount"),
+    for (list, key, kind) in [
+        ("env", "name", ContainerItem::Env),
+        ("volumeMounts", "mountPath", ContainerItem::Mount),
     ] {
+        let mut done = |operation: Operation, name: &str| {
+            let target = Target::ContainerItem(container.to_owned(), kind, name.to_owned());
+            changes.push(Change::new(operation, target));
+        };
         let (old, new) = (items(before, list), items(after, list));
         let mut left: Vec<&Value> = old.iter().collect();
         for entry in new {
@@ -334,13 +341,13 @@ fn in_container(container: &str, before: &Value, after: &Value, changes: &mut Ve
             let twin = left.iter().position(|other| other[key] == entry[key]);
             match twin.map(|at| left.remove(at)) {
                 Some(twin) if twin == entry => {}
-                Some(_) => changes.push(Change::Changed(format!("{container}: {word} {name}"))),
-                None => changes.push(Change::Added(format!("{container}: {word} {name}"))),
+                Some(_) => done(Operation::Update, name),
+                None => done(Operation::Add, name),
             }
         }
         for gone in left {
             let name = gone[key].as_str().unwrap_or_default();
-            changes.push(Change::Removed(format!("{container}: {word} {name}")));
+            done(Operation::Remove, name);
         }
     }
 }

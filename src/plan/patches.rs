@@ -5,6 +5,7 @@ use json_patch::PatchOperation;
 use json_patch::jsonptr::Pointer;
 use serde_json::Value;
 
+use crate::change::{self, Operation};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Container;
 use crate::policy::{PatchEntry, PatchScope};
@@ -104,14 +105,14 @@ impl<'c, 't> Planner<'c, 't> {
             self.go_on_with(before);
             return allowed;
         }
-        self.report_change(format!("{}: {}", title(target, entry), done.join(" and ")));
+        self.report(Operation::Patch(done), || patched(target, entry));
         Ok(())
     }
 
     fn not_applied(&self, target: &Target<'_>, entry: &PatchEntry, path: &str) -> Diagnostic {
         let message = format!(
             "{} does not apply to {}",
-            title(target, entry),
+            patched(target, entry),
             self.workload.title()
         );
         Diagnostic::note(Code::PatchNotApplied, message)
@@ -219,7 +220,7 @@ impl<'c, 't> Planner<'c, 't> {
     fn stop(&self, target: &Target<'_>, entry: &PatchEntry, why: String) -> Stop {
         let message = format!(
             "{} does not fit {}: {why}",
-            title(target, entry),
+            patched(target, entry),
             self.workload.title()
         );
         let help =
@@ -304,7 +305,7 @@ impl<'c, 't> Planner<'c, 't> {
         let Err(TooMuch { code, why }) = self.growth.put(above + path.len(), value) else {
             return Ok(());
         };
-        let title = (title(target, entry), self.workload.title());
+        let title = (patched(target, entry), self.workload.title());
         let message = format!(
             "{} on {} would make the object {why} at `{}`",
             title.0,
@@ -438,7 +439,7 @@ impl<'c, 't> Planner<'c, 't> {
         }
         let message = format!(
             "{} would change its own result again with every run",
-            title(target, entry)
+            patched(target, entry)
         );
         let help = "add a `test` before it, so that it applies once; `value: null` says that nothing is there";
         Err(Box::new(
@@ -448,11 +449,14 @@ impl<'c, 't> Planner<'c, 't> {
     }
 }
 
-fn title(target: &Target<'_>, entry: &PatchEntry) -> String {
-    let number = entry.index + 1;
-    match target {
-        Target::Container(container) => format!("{}: patch {number}", container.name),
-        Target::Workload | Target::PodTemplate => format!("patch {number}"),
+fn patched(target: &Target<'_>, entry: &PatchEntry) -> change::Target {
+    let container = match target {
+        Target::Container(container) => Some(container.name.to_owned()),
+        Target::Workload | Target::PodTemplate => None,
+    };
+    change::Target::Patched {
+        container,
+        number: entry.index + 1,
     }
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::change::{Change, Operation, Target};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, ListKey, Workload};
@@ -13,7 +14,6 @@ use crate::options::Options;
 use crate::policy::{EnvChange, EnvOp, Inject, Item, OnConflict, Policy, Position, Rule};
 use crate::record::words::undo_command;
 use crate::record::{JoinHint, Joined, Paths, RECORD, identities};
-use crate::report::Change;
 use crate::select::Base;
 
 use super::draft::{Draft, OpenId, Part, Refusal, WhyNot};
@@ -44,6 +44,9 @@ pub(super) struct Planner<'c, 't> {
     /// Where the last container stood that was looked for. The next one is mostly it, or the one behind it.
     last_found: Cell<usize>,
     /// What was added or changed, for the report.
+    /// Something was done.
+    pub is_done: bool,
+    /// What was done, where the run reports details.
     pub done: Vec<Change>,
     pub problems: Vec<Diagnostic>,
     /// How much patches have put there.
@@ -89,6 +92,7 @@ impl<'c, 't> Planner<'c, 't> {
             draft,
             opened: None,
             last_found: Cell::new(0),
+            is_done: false,
             done: vec![],
             problems: vec![],
             growth: Growth::default(),
@@ -222,7 +226,7 @@ impl<'c, 't> Planner<'c, 't> {
     fn tell_class(&mut self, before: Option<&'static str>) {
         let Some(before) = before else { return };
         if let Some(now) = self.class_of_pod().filter(|now| *now != before) {
-            self.report_change(format_args!("pod is {now} instead of {before}"));
+            self.report(Operation::Reclassify { before, now }, || Target::Pod);
         }
     }
 
@@ -265,23 +269,11 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    /// Something is new. The words are made only where somebody will read them.
-    pub(super) fn report(&mut self, what: impl fmt::Display) {
-        let what = self.words(what);
-        self.done.push(Change::Added(what));
-    }
-
-    /// Something that was there is another now.
-    pub(super) fn report_change(&mut self, what: impl fmt::Display) {
-        let what = self.words(what);
-        self.done.push(Change::Changed(what));
-    }
-
-    fn words(&self, what: impl fmt::Display) -> String {
+    /// Something was done. To what is said only where somebody will read it.
+    pub(super) fn report(&mut self, operation: Operation, target: impl FnOnce() -> Target) {
+        self.is_done = true;
         if self.options.details {
-            what.to_string()
-        } else {
-            String::new()
+            self.done.push(Change::new(operation, target()));
         }
     }
 

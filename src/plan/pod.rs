@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::change::{Operation, PodItem, Target};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::{EnvOp, Item, Position, TextChange};
 use crate::yaml::value::leaves;
 
-use super::containers::{LINUX_ONLY, text_of};
+use super::containers::{LINUX_ONLY, Wanted, text_of};
 use super::draft::{OpenId, Part};
 use super::env::{joined, value_of};
 use super::order;
@@ -92,8 +93,7 @@ impl<'t> Planner<'_, 't> {
                 .kept_or_conflict(&claim.0, what, item)
                 .map_err(|problem| Box::new(problem.help(help)));
         }
-        let done = format_args!("volume {name}");
-        self.pod_list_item(("volumes", position), item, name, what, done)
+        self.pod_list_item(("volumes", position), item, name, what, PodItem::Volume)
     }
 
     pub(super) fn image_pull_secret(&mut self, item: &Item) -> Step {
@@ -103,7 +103,7 @@ impl<'t> Planner<'_, 't> {
             item,
             name,
             format_args!("the image pull secret `{name}`"),
-            format_args!("image pull secret {name}"),
+            PodItem::ImagePullSecret,
         )
     }
 
@@ -113,13 +113,19 @@ impl<'t> Planner<'_, 't> {
         item: &Item,
         name: &str,
         what: fmt::Arguments<'_>,
-        done: fmt::Arguments<'_>,
+        kind: PodItem,
     ) -> Step {
+        let target = || Target::PodItem(kind, name.to_owned());
         let own = self.pod_list(list);
         if let Some(at) = self.position_by(own.as_ref(), "name", name)
             && let Some(there) = own.as_ref().and_then(|own| self.draft.item(own, at))
         {
-            return self.same_or_replace(&there, item, (what, &["spec", list]), |planner| {
+            let wanted = Wanted {
+                item,
+                what,
+                list: &["spec", list],
+            };
+            return self.same_or_replace(&there, wanted, target, |planner| {
                 let opened = planner.open_pod_list(list)?;
                 let replaced = planner.draft.replace(opened, at, item.value.clone());
                 replaced.map_err(|refusal| planner.refused(&refusal))
@@ -128,7 +134,7 @@ impl<'t> Planner<'_, 't> {
         let at = self.index_for(position, own.as_ref(), item)?;
         let opened = self.open_pod_list(list)?;
         self.draft.insert(opened, at, item.value.clone());
-        self.report(done);
+        self.report(Operation::Add, target);
         Ok(())
     }
 
@@ -161,8 +167,6 @@ impl<'t> Planner<'_, 't> {
     /// A label or annotation.
     fn text(&mut self, whose: Whose, field: &str, key: &str, item: &Item) -> Step {
         let there = self.text_there(whose, field, key);
-        let place = if whose == Whose::Pod { "pod " } else { "" };
-        let one = field.trim_end_matches('s');
         if let Some(there) = &there {
             if self.draft.text(there).as_deref() == item.value.as_str() {
                 if whose == Whose::Pod {
@@ -175,6 +179,8 @@ impl<'t> Planner<'_, 't> {
                 self.refuse_selector_label(key, item)?;
             }
             if !self.replaces() {
+                let place = if whose == Whose::Pod { "pod " } else { "" };
+                let one = field.trim_end_matches('s');
                 let what = format_args!("the {place}{one} `{key}`");
                 return self.kept_or_conflict(there, what, item);
             }
@@ -192,8 +198,6 @@ impl<'t> Planner<'_, 't> {
         {
             return Ok(());
         }
-        let place = if whose == Whose::Pod { "pod " } else { "" };
-        let one = field.trim_end_matches('s');
         if whose == Whose::Pod && field == "labels" {
             self.refuse_selector_label(key, item)?;
         }
@@ -215,10 +219,13 @@ impl<'t> Planner<'_, 't> {
             .and_then(|metadata| self.draft.open_mapping(metadata, field, order::METADATA))
             .and_then(|map| self.draft.set(map, key, item.value.clone(), &[]));
         set.map_err(|refusal| self.refused(&refusal))?;
-        match there {
-            Some(_) => self.report_change(format_args!("{place}{one} {key} replaced")),
-            None => self.report(format_args!("{place}{one} {key}")),
-        }
+        let operation = match there {
+            Some(_) => Operation::Replace,
+            None => Operation::Add,
+        };
+        self.report(operation, || {
+            Target::metadata(whose == Whose::Pod, field, key)
+        });
         Ok(())
     }
 
@@ -311,7 +318,7 @@ impl<'t> Planner<'_, 't> {
                 .chain(path)
                 .collect();
             self.set_leaf(pod_spec, &full, value, order::POD_SPEC)?;
-            self.report(format_args!("pod default {}", full.join(".")));
+            self.report(Operation::Add, || Target::PodDefault(full));
         }
         Ok(())
     }
@@ -393,7 +400,7 @@ impl<'t> Planner<'_, 't> {
         let Some(there) = there else {
             let pod_spec = self.open_pod_spec()?;
             self.set_leaf(pod_spec, path, value, order::POD_SPEC)?;
-            self.report(format_args!("pod {}", path.join(".")));
+            self.report(Operation::Add, || Target::PodField(path.to_vec()));
             return Ok(());
         };
         let existing = self.draft.value(&there).unwrap_or(Value::Null);
@@ -416,7 +423,7 @@ impl<'t> Planner<'_, 't> {
         }
         let pod_spec = self.open_pod_spec()?;
         self.set_leaf(pod_spec, path, value, order::POD_SPEC)?;
-        self.report_change(format_args!("pod {} replaced", path.join(".")));
+        self.report(Operation::Replace, || Target::PodField(path.to_vec()));
         Ok(())
     }
 
@@ -489,7 +496,7 @@ impl<'t> Planner<'_, 't> {
         for (at, value) in added.into_iter().enumerate() {
             self.draft.insert(list, length + at, value);
         }
-        self.report_change(format_args!("pod {} extended", path.join(".")));
+        self.report(Operation::Extend, || Target::PodField(path.to_vec()));
         Ok(())
     }
 }

@@ -1,9 +1,10 @@
 //! The fold of policies with a record: what each did is noted, what an earlier run did is put back or left out.
 
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
+use crate::change::{Change, Operation, Target};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::options::{Options, TakeOut};
@@ -14,7 +15,7 @@ use crate::record::{
     Effects, JoinHint, Joined, MARKER, Paths, PolicyRecord, RECORD, Record, Replaced, Taken,
     VERSION, digest, effects_of,
 };
-use crate::report::{Change, Outcome};
+use crate::report::Outcome;
 use crate::yaml::value::{has_value, to_value};
 
 use super::draft::{Draft, Refusal};
@@ -412,8 +413,8 @@ pub(super) fn outcome_since(
             changes if !changes.is_empty() => Outcome::Injected(changes),
             _ if earlier.adopting.is_some() && earlier.acts(identity) => {
                 let adopted = paths_of(&after.effects).into_iter();
-                let words = adopted.map(|(path, _)| Change::Adopted(words_of(&path)));
-                Outcome::Injected(words.collect())
+                let changes = adopted.map(|(path, _)| at(Operation::Adopt, &path));
+                Outcome::Injected(changes.collect())
             }
             _ => Outcome::UpToDate,
         },
@@ -440,16 +441,16 @@ fn taken_out(policy: &PolicyRecord, now: Option<&Record>, earlier: &Earlier) -> 
     let items = paths_of(&policy.effects)
         .into_iter()
         .filter(|(path, _)| is_to_undo(&policy.effects, path, &paths, earlier) && !stays(path))
-        .map(|(path, _)| words_of(&path));
+        .map(|(path, _)| at(Operation::TakeOut, &path));
+    let objects = policy.generated.keys();
     items
-        .chain(policy.generated.keys().cloned())
+        .chain(objects.map(|name| of_object(Operation::TakeOut, name)))
         .chain(emptied(&policy.effects, now, earlier))
-        .map(Change::Removed)
         .collect()
 }
 
 /// What a policy made and what stands there empty, because another took out what was in it: it goes, where none makes it.
-fn emptied(effects: &Effects, now: Option<&Record>, earlier: &Earlier) -> Vec<String> {
+fn emptied(effects: &Effects, now: Option<&Record>, earlier: &Earlier) -> Vec<Change> {
     let paths = earlier.record.paths();
     let is_left = |path: &&String| {
         let policies = now.into_iter().flat_map(|now| &now.policies);
@@ -463,7 +464,17 @@ fn emptied(effects: &Effects, now: Option<&Record>, earlier: &Earlier) -> Vec<St
         !is_made && paths.get(&earlier.current, path).is_some_and(is_empty)
     };
     let gone = effects.made.iter().filter(is_left);
-    gone.map(|path| words_of(path)).collect()
+    gone.map(|path| at(Operation::TakeOut, path)).collect()
+}
+
+/// An operation on what a record's path names.
+fn at(operation: Operation, path: &str) -> Change {
+    Change::new(operation, Target::at(path))
+}
+
+/// An operation on an object beside the workload.
+fn of_object(operation: Operation, name: &str) -> Change {
+    Change::new(operation, Target::Object(name.to_owned()))
 }
 
 /// Whether something of what a policy did at a path is left; somebody may have taken it out by hand.
@@ -494,8 +505,8 @@ fn paths_of(effects: &Effects) -> Vec<(String, String)> {
         .keys()
         .map(|path| (path.clone(), String::new()));
     let mut all: Vec<_> = added.chain(joined).chain(replaced).chain(removed).collect();
-    let mut seen = BTreeSet::new();
-    all.retain(|(path, _)| seen.insert(words_of(path)));
+    let mut seen = HashSet::new();
+    all.retain(|(path, _)| seen.insert(Target::at(path)));
     all
 }
 
@@ -514,35 +525,29 @@ fn changes(
     let mut changes = Vec::new();
     for (name, now) in generated {
         match was_generated.get(name) {
-            None => changes.push(Change::Added(name.clone())),
-            Some(was) if was != now => changes.push(Change::Changed(format!("{name} updated"))),
+            None => changes.push(of_object(Operation::Add, name)),
+            Some(was) if was != now => changes.push(of_object(Operation::Update, name)),
             Some(_) => {}
         }
     }
     let gone = was_generated
         .keys()
         .filter(|name| !generated.contains_key(*name));
-    changes.extend(gone.cloned().map(Change::Removed));
+    changes.extend(gone.map(|name| of_object(Operation::TakeOut, name)));
     for (path, now) in &new {
         let is_there =
             paths.get(&earlier.current, path).is_some() || after.removed.contains_key(path);
         match was.get(path) {
             Some(was) if *was == now && is_there => {}
-            Some(_) if is_there => {
-                changes.push(Change::Changed(format!("{} updated", words_of(path))))
-            }
-            Some(_) | None => changes.push(Change::Added(words_of(path))),
+            Some(_) if is_there => changes.push(at(Operation::Update, path)),
+            Some(_) | None => changes.push(at(Operation::Add, path)),
         }
     }
     let gone = old
         .iter()
         .filter(|(path, _)| !is_new.contains(path) && is_to_undo(before, path, &paths, earlier));
-    changes.extend(gone.map(|(path, _)| Change::Removed(words_of(path))));
-    changes.extend(
-        emptied(before, now, earlier)
-            .into_iter()
-            .map(Change::Removed),
-    );
+    changes.extend(gone.map(|(path, _)| at(Operation::TakeOut, path)));
+    changes.extend(emptied(before, now, earlier));
     changes
 }
 

@@ -10,9 +10,10 @@ use similar::TextDiff;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::change::Change;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::glob::{self, Of};
-use crate::report::{Change, Outcome, PolicyReport, WorkloadReport};
+use crate::report::{Outcome, PolicyReport, WorkloadReport};
 
 pub use read::{KIND, read};
 use types::{Expect, ExpectedResult, Spec, Word};
@@ -203,7 +204,7 @@ fn fits(glob: &str, text: &str) -> bool {
 fn words(changes: &[Change]) -> String {
     changes
         .iter()
-        .map(Change::what)
+        .map(Change::to_string)
         .collect::<Vec<_>>()
         .join(", ")
 }

@@ -6,7 +6,7 @@ use super::head::Head;
 use super::hunks::{Hunk, Line, Sign};
 use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
 use super::text::{Fate, fate};
-use super::{Change, ReportedFile, shown};
+use super::{Change, ReportedFile, Verb, shown};
 
 /// What `podgraft apply` would change.
 #[derive(Serialize)]
@@ -88,24 +88,24 @@ struct Policy<'a> {
     /// Its identity.
     policy: &'a str,
     /// What it does, in words.
-    changes: Vec<Done<'a>>,
+    changes: Vec<Done>,
 }
 
 /// One thing that a policy does.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Done<'a> {
+pub(super) enum Done {
     /// It was not there.
-    Added(&'a str),
+    Added(String),
     /// It was there and is another now.
-    Changed(&'a str),
+    Changed(String),
     /// It was there, put there by an earlier run, and goes.
-    Removed(&'a str),
+    Removed(String),
     /// It was there as the policy wants it, and is the policy's own from now on.
-    Adopted(&'a str),
+    Adopted(String),
     /// An object that comes with it.
-    Generated(&'a str),
+    Generated(String),
 }
 
 /// Changes that are shown together.
@@ -205,7 +205,7 @@ fn workload<'a>(one: &'a Reviewed<'a>) -> Workload<'a> {
         insertions: one.come,
         deletions: one.go,
         policies: one
-            .deeds()
+            .changes_by_policy()
             .map(|(policy, changes)| Policy {
                 policy,
                 changes: changes.iter().map(done).collect(),
@@ -215,13 +215,14 @@ fn workload<'a>(one: &'a Reviewed<'a>) -> Workload<'a> {
     }
 }
 
-pub(super) fn done(change: &Change) -> Done<'_> {
-    match change {
-        Change::Added(what) => Done::Added(what),
-        Change::Changed(what) => Done::Changed(what),
-        Change::Removed(what) => Done::Removed(what),
-        Change::Adopted(what) => Done::Adopted(what),
-        Change::Generated { .. } => Done::Generated(change.what()),
+pub(super) fn done(change: &Change) -> Done {
+    let words = change.to_string();
+    match change.verb() {
+        Verb::Add if change.is_generated() => Done::Generated(words),
+        Verb::Add => Done::Added(words),
+        Verb::Change => Done::Changed(words),
+        Verb::TakeOut => Done::Removed(words),
+        Verb::Adopt => Done::Adopted(words),
     }
 }
 

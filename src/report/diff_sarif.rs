@@ -39,7 +39,7 @@ fn result(one: &Reviewed<'_>, hunk: &Hunk<'_>, policies: &str) -> Result {
         .filter(|line| line.sign == Sign::Removed)
         .count();
     let own = one
-        .deeds()
+        .changes_by_policy()
         .filter(|(policy, _)| hunk.policies.contains(policy));
     let deeds: Vec<String> = own.map(|(_, changes)| list(changes)).collect();
     let changed = hunk

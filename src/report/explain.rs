@@ -182,7 +182,7 @@ struct Met<'a> {
     policy: &'a str,
     outcome: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    changes: Vec<&'a str>,
+    changes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -231,7 +231,7 @@ fn met_json(met: &PolicyReport) -> Met<'_> {
     Met {
         policy: &met.policy,
         outcome: verdict(&met.outcome).1,
-        changes: changes.iter().map(Change::what).collect(),
+        changes: changes.iter().map(Change::to_string).collect(),
         reason: skip.map(|skip| skip.reason.as_str()),
         near_miss: skip.map(|skip| skip.is_near_miss),
         opted_in: skip.map(|skip| skip.is_opted_in).filter(|is| *is),

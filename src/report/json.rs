@@ -91,7 +91,7 @@ struct Met<'a> {
     policy: &'a str,
     outcome: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    changes: Vec<Done<'a>>,
+    changes: Vec<Done>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -218,8 +218,7 @@ fn problem(diagnostic: &Diagnostic) -> Problem<'_> {
 mod tests {
     use super::*;
     use crate::diagnostic::Code;
-    use crate::report::Change;
-    use crate::report::tests::{report_of, workload};
+    use crate::report::tests::{added_volume, report_of, workload};
     use crate::source::Source;
 
     #[test]
@@ -227,7 +226,7 @@ mod tests {
         let report = report_of(vec![workload(
             "orders",
             0..1,
-            Outcome::Injected(vec![Change::Added("volume agent".to_owned())]),
+            Outcome::Injected(vec![added_volume()]),
         )]);
         let file = ReportedFile {
             name: "a.yaml",

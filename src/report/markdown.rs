@@ -7,7 +7,7 @@ use super::alike::{alike, and_more};
 use super::hunks::Hunk;
 use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
 use super::text::{Fate, fate};
-use super::{Change, Outcome, ReportedFile, Skip, count, one_line, shown, without_record};
+use super::{Outcome, ReportedFile, Skip, count, one_line, shown, without_record};
 use crate::diagnostic::{Diagnostic, Severity};
 
 /// What a comment may hold, in bytes, which are never fewer than the characters that GitHub counts.
@@ -121,7 +121,10 @@ fn table(all: &[Reviewed<'_>], is_grouped: bool) -> String {
     let mut rows: Vec<&Reviewed<'_>> = all.iter().collect();
     rows.sort_by_key(|one| &one.group);
     for (index, one) in rows.iter().enumerate() {
-        let policies: Vec<String> = one.deeds().map(|(policy, _)| code(policy)).collect();
+        let policies: Vec<String> = one
+            .changes_by_policy()
+            .map(|(policy, _)| code(policy))
+            .collect();
         let group = if is_grouped {
             format!("| {} ", cell(&code(&one.group)))
         } else {
@@ -173,22 +176,17 @@ fn brief(one: &Reviewed<'_>) -> String {
 
 fn block(one: &Reviewed<'_>, body: &str) -> String {
     let title = html(&one_line(&one.workload.title()));
-    let policies: Vec<&str> = one.deeds().map(|(policy, _)| policy).collect();
+    let policies: Vec<&str> = one.changes_by_policy().map(|(policy, _)| policy).collect();
     let policies = html(&policies.join(", "));
     let mut block = format!(
         "\n<details><summary><b>{title}</b>: {policies} (+{} −{})</summary>\n\n",
         one.come, one.go
     );
-    for (policy, changes) in one.deeds() {
+    for (policy, changes) in one.changes_by_policy() {
         let _ = writeln!(block, "**{}**", code(policy));
         for change in changes {
-            let verb = match change {
-                Change::Added(_) | Change::Generated { .. } => "adds",
-                Change::Changed(_) => "changes",
-                Change::Removed(_) => "takes out",
-                Change::Adopted(_) => "adopts",
-            };
-            let _ = writeln!(block, "- {verb} {}", code(change.thing()));
+            let verb = change.verb().third_person();
+            let _ = writeln!(block, "- {verb} {}", code(&change.object_of_verb()));
         }
         block.push('\n');
     }

@@ -35,6 +35,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::change::{Change, Verb};
 use crate::diagnostic::{Diagnostic, Label};
 use crate::ownership::{RecordedWorkload, Room};
 use crate::yaml::parse;
@@ -378,57 +379,15 @@ impl PolicyReport {
             return false;
         };
         let mut changes = changes.iter();
-        changes.any(|change| matches!(change, Change::Adopted(_)))
-    }
-}
-
-/// One thing that a policy did to a workload, in words: `volume agent`, `app: appended to env JAVA_TOOL_OPTIONS`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    /// It was not there.
-    Added(String),
-    /// It was there, and is another now.
-    Changed(String),
-    /// An earlier run had put it there, and it is gone.
-    Removed(String),
-    /// It was there as the policy wants it, and is the policy's own now.
-    Adopted(String),
-    /// An object beside the workload, which was not there.
-    Generated {
-        /// `ConfigMap shop/orders-agent`.
-        what: String,
-        /// Which object it is.
-        object: ObjectName,
-    },
-}
-
-impl Change {
-    /// What it is, behind a verb that says what is done to it.
-    fn thing(&self) -> &str {
-        let what = self.what();
-        what.strip_suffix(" updated").unwrap_or(what)
-    }
-
-    /// What it is, whether added or changed.
-    pub fn what(&self) -> &str {
-        match self {
-            Change::Added(what)
-            | Change::Changed(what)
-            | Change::Removed(what)
-            | Change::Adopted(what)
-            | Change::Generated { what, .. } => what,
-        }
+        changes.any(|change| change.verb() == Verb::Adopt)
     }
 }
 
 /// `volume agent, app: mount /agent`.
 pub(crate) fn list(changes: &[Change]) -> String {
-    let words = changes.iter().map(|change| match change {
-        Change::Added(what)
-        | Change::Changed(what)
-        | Change::Adopted(what)
-        | Change::Generated { what, .. } => what.clone(),
-        Change::Removed(what) => format!("{what} taken out"),
+    let words = changes.iter().map(|change| match change.verb() {
+        Verb::TakeOut => format!("{change} taken out"),
+        Verb::Add | Verb::Change | Verb::Adopt => change.to_string(),
     });
     words.collect::<Vec<_>>().join(", ")
 }
@@ -438,42 +397,25 @@ pub(crate) fn list_gone(changes: &[Change]) -> String {
     if changes.is_empty() {
         return "nothing was left of it".to_owned();
     }
-    changes
-        .iter()
-        .map(Change::what)
-        .collect::<Vec<_>>()
-        .join(", ")
+    let words = changes.iter().map(Change::to_string);
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// `add volume agent, app: mount /agent and change app: env X`.
-fn deeds(changes: &[Change]) -> String {
-    let of = |verb: &str, is: fn(&Change) -> bool| {
-        let what: Vec<&str> = changes
-            .iter()
-            .filter(|change| is(change))
-            .map(Change::thing)
-            .collect();
-        (!what.is_empty()).then(|| format!("{verb} {}", what.join(", ")))
-    };
-    let added = of("add", |change| {
-        matches!(change, Change::Added(_) | Change::Generated { .. })
+fn in_sentence(changes: &[Change]) -> String {
+    let verbs = [Verb::Add, Verb::Change, Verb::TakeOut, Verb::Adopt];
+    let parts = verbs.into_iter().filter_map(|verb| {
+        let own = changes.iter().filter(|change| change.verb() == verb);
+        let what: Vec<String> = own.map(Change::object_of_verb).collect();
+        (!what.is_empty()).then(|| format!("{} {}", verb.word(), what.join(", ")))
     });
-    let changed = of("change", |change| matches!(change, Change::Changed(_)));
-    let removed = of("take out", |change| matches!(change, Change::Removed(_)));
-    let adopted = of("adopt", |change| matches!(change, Change::Adopted(_)));
-    added
-        .into_iter()
-        .chain(changed)
-        .chain(removed)
-        .chain(adopted)
-        .collect::<Vec<_>>()
-        .join(" and ")
+    parts.collect::<Vec<_>>().join(" and ")
 }
 
 /// How one policy and one workload met.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Changed; what was added or changed, in order.
+    /// Changed; what was added or changed, in order, where the run reports details.
     Injected(Vec<Change>),
     /// Selected, and everything is there already.
     UpToDate,
@@ -539,6 +481,7 @@ impl Skip {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::change::{Operation, PodItem, Target};
 
     pub(super) fn report_of(workloads: Vec<WorkloadReport>) -> FileReport {
         FileReport {
@@ -546,6 +489,12 @@ mod tests {
             documents: 1,
             ..FileReport::default()
         }
+    }
+
+    /// `volume agent` is new.
+    pub(super) fn added_volume() -> Change {
+        let target = Target::PodItem(PodItem::Volume, "agent".to_owned());
+        Change::new(Operation::Add, target)
     }
 
     /// `Deployment shop/NAME` as the policy `agent` met it; each in a document of its own.

@@ -35,7 +35,9 @@ pub(super) struct Reviewed<'a> {
 
 impl Reviewed<'_> {
     /// The policies that change it and what each does.
-    pub(super) fn deeds(&self) -> impl Iterator<Item = (&str, &[super::Change])> {
+    pub(super) fn changes_by_policy(
+        &self,
+    ) -> impl Iterator<Item = (&str, &[crate::change::Change])> {
         self.workload
             .policies
             .iter()

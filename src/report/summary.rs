@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Change, Outcome, Paint, ReportedFile, WorkloadReport, count, one_line};
+use super::{Outcome, Paint, ReportedFile, Verb, WorkloadReport, count, one_line};
 
 /// The changed workloads and what each policy adds, then the totals.
 pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
@@ -36,12 +36,12 @@ fn render_workload(file: &str, workload: &WorkloadReport, paint: Paint, summary:
         };
         let _ = writeln!(summary, "  {}", one_line(&met.policy));
         for change in changes {
-            let sign = match change {
-                Change::Added(_) | Change::Generated { .. } => paint.wrap("32", "+"),
-                Change::Changed(_) | Change::Adopted(_) => paint.wrap("33", "~"),
-                Change::Removed(_) => paint.wrap("31", "-"),
+            let sign = match change.verb() {
+                Verb::Add => paint.wrap("32", "+"),
+                Verb::Change | Verb::Adopt => paint.wrap("33", "~"),
+                Verb::TakeOut => paint.wrap("31", "-"),
             };
-            let _ = writeln!(summary, "    {sign} {}", one_line(change.what()));
+            let _ = writeln!(summary, "    {sign} {}", one_line(&change.to_string()));
         }
     }
     summary.push('\n');
@@ -50,13 +50,14 @@ fn render_workload(file: &str, workload: &WorkloadReport, paint: Paint, summary:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::{report_of, workload};
+    use crate::change::{Change, Operation, Target};
+    use crate::report::tests::{added_volume, report_of, workload};
 
     #[test]
     fn each_policy_lists_what_it_adds_and_the_plan_is_counted() {
         let injected = Outcome::Injected(vec![
-            Change::Added("volume agent".to_owned()),
-            Change::Changed("app: env JAVA_TOOL_OPTIONS".to_owned()),
+            added_volume(),
+            Change::new(Operation::Update, Target::env("app", "JAVA_TOOL_OPTIONS")),
         ]);
         let report = report_of(vec![
             workload("orders", 0..1, injected),
@@ -68,7 +69,7 @@ mod tests {
             text: b"",
             report: &report,
         };
-        let expected = "Deployment shop/orders (a.yaml:1)\n  agent\n    + volume agent\n    ~ app: env JAVA_TOOL_OPTIONS\n\n\
+        let expected = "Deployment shop/orders (a.yaml:1)\n  agent\n    + volume agent\n    ~ app: env JAVA_TOOL_OPTIONS updated\n\n\
                         Plan: 1 workload to change, 1 unchanged.\n";
         assert_eq!(render(&[file], Paint::Plain), expected);
     }

@@ -425,8 +425,8 @@ pub fn totals(files: &[ReportedFile<'_>], deed: Deed) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Change;
-    use crate::report::tests::{report_of, workload};
+    use crate::change::{Change, Operation, Target};
+    use crate::report::tests::{added_volume, report_of, workload};
 
     fn skip(reason: &str, is_near_miss: bool) -> Outcome {
         Outcome::Skipped(Skip {
@@ -438,8 +438,8 @@ mod tests {
     #[test]
     fn every_workload_is_accounted_for() {
         let injected = Outcome::Injected(vec![
-            Change::Added("volume agent".to_owned()),
-            Change::Changed("app: env X".to_owned()),
+            added_volume(),
+            Change::new(Operation::Update, Target::env("app", "X")),
         ]);
         let mut report = report_of(vec![
             workload("orders", 0..1, injected),
@@ -458,7 +458,7 @@ mod tests {
             report: &report,
         };
         let expected = "\
-deployment shop/orders: injected by agent (volume agent, app: env X)
+deployment shop/orders: injected by agent (volume agent, app: env X updated)
 deployment shop/d: not injected by agent: matched, no container (wants app)
 2 workloads: not selected by agent: kind is Job
 deployment shop/c: not selected by agent: label is missing

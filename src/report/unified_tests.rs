@@ -1,5 +1,5 @@
 use super::*;
-use crate::report::tests::{report_of, workload};
+use crate::report::tests::{added_volume, report_of, workload};
 use crate::report::{Edit, FileReport};
 
 /// Where lines are inserted, and which.
@@ -17,9 +17,7 @@ fn diff(text: &str, documents: &[(Range<usize>, Insertions<'_>)]) -> String {
                 text: text.into(),
             }));
         let edits = from..report.edits.len();
-        let outcome = Outcome::Injected(vec![crate::report::Change::Added(
-            "volume agent".to_owned(),
-        )]);
+        let outcome = Outcome::Injected(vec![added_volume()]);
         let changed = workload(&format!("w{index}"), edits, outcome);
         report.workloads.push(WorkloadReport {
             document: document.clone(),

@@ -216,7 +216,7 @@ fn wish(met: &PolicyReport) -> Option<String> {
             Some(format!(
                 "{older}{}{which} would {}",
                 met.policy,
-                super::deeds(changes)
+                super::in_sentence(changes)
             ))
         }
         Outcome::UpToDate if met.is_older => {

@@ -9,7 +9,7 @@ use super::alike::{alike, and_more};
 use super::hunks::{Hunk, Sign};
 use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
 use super::view::WorkloadView;
-use super::{Change, ReportedFile, count, one_line, shown, without_record};
+use super::{ReportedFile, Verb, count, one_line, shown, without_record};
 use crate::diagnostic::{Diagnostic, Severity};
 
 const STYLE: &str = include_str!("page.css");
@@ -131,7 +131,7 @@ fn head(all: &[Reviewed<'_>], seen: usize, page: &mut String) {
 fn policies<'a>(all: &'a [Reviewed<'_>]) -> BTreeMap<&'a str, usize> {
     let mut policies = BTreeMap::new();
     for one in all {
-        let own: BTreeSet<&str> = one.deeds().map(|(policy, _)| policy).collect();
+        let own: BTreeSet<&str> = one.changes_by_policy().map(|(policy, _)| policy).collect();
         own.into_iter()
             .for_each(|policy| *policies.entry(policy).or_default() += 1);
     }
@@ -140,7 +140,7 @@ fn policies<'a>(all: &'a [Reviewed<'_>]) -> BTreeMap<&'a str, usize> {
 
 fn block(one: &Reviewed<'_>, page: &mut String) {
     let report = one.workload;
-    let policies: Vec<&str> = one.deeds().map(|(policy, _)| policy).collect();
+    let policies: Vec<&str> = one.changes_by_policy().map(|(policy, _)| policy).collect();
     let names = escape(&serde_json::to_string(&policies).expect("strings are always JSON"));
     let _ = write!(
         page,
@@ -155,15 +155,15 @@ fn block(one: &Reviewed<'_>, page: &mut String) {
         escape(one.file),
         report.line
     );
-    for (policy, changes) in one.deeds() {
+    for (policy, changes) in one.changes_by_policy() {
         for change in changes {
-            let (class, verb) = match change {
-                Change::Added(_) | Change::Generated { .. } => ("added", "adds"),
-                Change::Changed(_) => ("changed", "changes"),
-                Change::Removed(_) => ("removed", "takes out"),
-                Change::Adopted(_) => ("changed", "adopts"),
+            let class = match change.verb() {
+                Verb::Add => "added",
+                Verb::Change | Verb::Adopt => "changed",
+                Verb::TakeOut => "removed",
             };
-            let what = escape(change.thing());
+            let verb = change.verb().third_person();
+            let what = escape(&change.object_of_verb());
             let _ = write!(
                 page,
                 "<li class=\"{class}\"><i>{}</i> {verb} <b>{what}</b></li>",

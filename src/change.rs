@@ -1,0 +1,373 @@
+//! What a policy did to a workload, as data: an operation and its target. Reports say it in words.
+
+use std::fmt;
+
+/// One thing that a policy did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What was done.
+    pub operation: Operation,
+    /// To what.
+    pub target: Target,
+}
+
+/// What is done to a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operation {
+    /// It was not there.
+    Add,
+    /// It was there, and has the policy's content now.
+    Replace,
+    /// It is a list that was there, and has more items now.
+    Extend,
+    /// It is a text that was there, and the policy's is joined to it.
+    Join(Join),
+    /// Operations of a JSON patch, each as `replace /spec/replicas`.
+    Patch(Vec<String>),
+    /// It was there with other content of the policy.
+    Update,
+    /// It was there, and the policy removed it.
+    Remove,
+    /// It is of another quality of service class.
+    Reclassify {
+        /// The class before.
+        before: &'static str,
+        /// The class after.
+        now: &'static str,
+    },
+    /// An earlier run had put it there, and it is gone.
+    TakeOut,
+    /// It was there as the policy wants it, and is the policy's own now.
+    Adopt,
+}
+
+/// How a text is joined to a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Join {
+    /// Where it goes.
+    pub place: JoinPlace,
+    /// Where the variable's own text comes from elsewhere.
+    pub original: Option<Original>,
+}
+
+/// Where a text goes that is joined to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinPlace {
+    /// Behind what is there.
+    Append,
+    /// Before what is there.
+    Prepend,
+    /// Key by key.
+    Merge,
+}
+
+/// A variable that has the text which another had before something was joined to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Original {
+    /// Its name.
+    pub name: String,
+    /// An entry of `envFrom` had brought it.
+    pub is_of_env_from: bool,
+}
+
+/// What an operation comes to for a target, as people read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// It was not there.
+    Add,
+    /// It was there, and is another now.
+    Change,
+    /// An earlier run had put it there, and it is gone.
+    TakeOut,
+    /// It is the policy's own now.
+    Adopt,
+}
+
+/// What a policy changes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// The pod.
+    Pod,
+    /// A volume, a container, an image pull secret of a pod.
+    PodItem(PodItem, String),
+    /// A field of a pod's spec, key by key.
+    PodField(Vec<String>),
+    /// A field of a pod's spec that was left open.
+    PodDefault(Vec<String>),
+    /// An item of a list of a container.
+    ContainerItem(String, ContainerItem, String),
+    /// A field of a container, key by key.
+    ContainerField(String, Vec<String>),
+    /// A field of a container that was left open.
+    ContainerDefault(String, Vec<String>),
+    /// A label or an annotation.
+    Metadata {
+        /// Of the pod template, not of the workload.
+        is_of_pod: bool,
+        /// `labels` or `annotations`.
+        field: String,
+        /// Its key.
+        key: String,
+    },
+    /// What a patch of a policy names.
+    Patched {
+        /// The container, where it is a container's.
+        container: Option<String>,
+        /// The place of the patch in the policy, from 1.
+        number: usize,
+    },
+    /// Another field of the workload, key by key.
+    Field(Vec<String>),
+    /// An object beside the workload, as `ConfigMap shop/orders-agent`.
+    Object(String),
+}
+
+/// An item of a list of a pod's spec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PodItem {
+    /// Of `volumes`.
+    Volume,
+    /// Of `initContainers`.
+    InitContainer,
+    /// Of `initContainers`, with `restartPolicy: Always`.
+    NativeSidecar,
+    /// Of `containers`.
+    Sidecar,
+    /// Of `containers`, written by another program.
+    Container,
+    /// Of `imagePullSecrets`.
+    ImagePullSecret,
+}
+
+/// An item of a list of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ContainerItem {
+    /// Of `env`, by name.
+    Env,
+    /// Of `volumeMounts`, by path.
+    Mount,
+    /// Of `ports`, by number.
+    Port,
+    /// Of `envFrom`, as `configMapRef settings`.
+    EnvFrom,
+}
+
+impl Change {
+    /// Something is done to a target.
+    pub fn new(operation: Operation, target: Target) -> Self {
+        Change { operation, target }
+    }
+
+    /// What the operation comes to.
+    pub fn verb(&self) -> Verb {
+        match self.operation {
+            Operation::Add => Verb::Add,
+            Operation::TakeOut => Verb::TakeOut,
+            Operation::Adopt => Verb::Adopt,
+            Operation::Replace
+            | Operation::Extend
+            | Operation::Join(_)
+            | Operation::Patch(_)
+            | Operation::Update
+            | Operation::Reclassify { .. }
+            | Operation::Remove => Verb::Change,
+        }
+    }
+
+    /// Whether an object beside the workload is new.
+    pub fn is_generated(&self) -> bool {
+        self.operation == Operation::Add && matches!(self.target, Target::Object(_))
+    }
+
+    /// What it is, behind its [`Verb`]: `volume agent`, `app: appended to env JAVA_TOOL_OPTIONS`.
+    pub fn object_of_verb(&self) -> String {
+        match self.operation {
+            Operation::Update => self.target.to_string(),
+            _ => self.to_string(),
+        }
+    }
+}
+
+/// In words that do not say whether it was added, taken out or adopted: `volume agent`, `app: mount /agent replaced`.
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let target = &self.target;
+        match &self.operation {
+            Operation::Add | Operation::TakeOut | Operation::Adopt => target.fmt(f),
+            Operation::Replace => write!(f, "{target} replaced"),
+            Operation::Extend => write!(f, "{target} extended"),
+            Operation::Update => write!(f, "{target} updated"),
+            Operation::Remove => write!(f, "{target} removed"),
+            Operation::Reclassify { before, now } => {
+                write!(f, "{target} is {now} instead of {before}")
+            }
+            Operation::Patch(done) => write!(f, "{target}: {}", done.join(" and ")),
+            Operation::Join(join) => join.write(target, f),
+        }
+    }
+}
+
+impl Join {
+    fn write(&self, target: &Target, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = match self.place {
+            JoinPlace::Append => "appended to",
+            JoinPlace::Prepend => "prepended to",
+            JoinPlace::Merge => "merged into",
+        };
+        match target {
+            Target::ContainerItem(container, item, name) => {
+                write!(f, "{container}: {verb} {item} {name}")
+            }
+            other => write!(f, "{verb} {other}"),
+        }?;
+        let Some(Original {
+            name,
+            is_of_env_from,
+        }) = &self.original
+        else {
+            return Ok(());
+        };
+        let source = if *is_of_env_from { " of envFrom" } else { "" };
+        write!(f, "{source}, which is {name} now")
+    }
+}
+
+impl Verb {
+    /// In the imperative.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verb::Add => "add",
+            Verb::Change => "change",
+            Verb::TakeOut => "take out",
+            Verb::Adopt => "adopt",
+        }
+    }
+
+    /// As what a policy does.
+    pub fn third_person(self) -> &'static str {
+        match self {
+            Verb::Add => "adds",
+            Verb::Change => "changes",
+            Verb::TakeOut => "takes out",
+            Verb::Adopt => "adopts",
+        }
+    }
+}
+
+impl Target {
+    /// What a record's path names: `pod/spec/containers/app/env/X`, `pod/spec/volumes/agent`.
+    pub fn at(path: &str) -> Self {
+        let segments = path.split('/');
+        let keys: Vec<String> = segments
+            .map(|part| part.replace("~1", "/").replace("~0", "~"))
+            .collect();
+        let parts: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let owned = |keys: &[&str]| keys.iter().map(|&key| key.to_owned()).collect();
+        let pod_item = |item: PodItem, name: &str| Target::PodItem(item, name.to_owned());
+        match parts.as_slice() {
+            [
+                "pod",
+                "spec",
+                "containers" | "initContainers",
+                name,
+                rest @ ..,
+            ] if !rest.is_empty() => Self::in_container(name, rest),
+            ["pod", "spec", "containers", name] => pod_item(PodItem::Sidecar, name),
+            ["pod", "spec", "initContainers", name] => pod_item(PodItem::InitContainer, name),
+            ["pod", "spec", "volumes", name] => pod_item(PodItem::Volume, name),
+            ["pod", "spec", "imagePullSecrets", name] => pod_item(PodItem::ImagePullSecret, name),
+            ["pod", "spec", rest @ ..] => Target::PodField(owned(rest)),
+            ["pod", "metadata", field, key] => Self::metadata(true, field, key),
+            ["metadata", field, key] => Self::metadata(false, field, key),
+            other => Target::Field(owned(other)),
+        }
+    }
+
+    fn in_container(container: &str, parts: &[&str]) -> Self {
+        let item = |item: ContainerItem, name: String| {
+            Target::ContainerItem(container.to_owned(), item, name)
+        };
+        match parts {
+            ["env", name, ..] => item(ContainerItem::Env, (*name).to_owned()),
+            ["volumeMounts", path, ..] => item(ContainerItem::Mount, (*path).to_owned()),
+            ["ports", port, ..] => item(ContainerItem::Port, (*port).to_owned()),
+            ["envFrom", source, ..] => item(ContainerItem::EnvFrom, source.replacen('-', " ", 1)),
+            other => {
+                let keys = other.iter().map(|&key| key.to_owned());
+                Target::ContainerField(container.to_owned(), keys.collect())
+            }
+        }
+    }
+
+    /// A label or an annotation; `field` is `labels` or `annotations`.
+    pub fn metadata(is_of_pod: bool, field: &str, key: &str) -> Self {
+        Target::Metadata {
+            is_of_pod,
+            field: field.to_owned(),
+            key: key.to_owned(),
+        }
+    }
+
+    /// A variable of a container.
+    pub fn env(container: &str, name: &str) -> Self {
+        Target::ContainerItem(container.to_owned(), ContainerItem::Env, name.to_owned())
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Pod => f.write_str("pod"),
+            Target::PodItem(item, name) => write!(f, "{item} {name}"),
+            Target::PodField(path) => write!(f, "pod {}", path.join(".")),
+            Target::PodDefault(path) => write!(f, "pod default {}", path.join(".")),
+            Target::ContainerItem(container, item, name) => write!(f, "{container}: {item} {name}"),
+            Target::ContainerField(container, path) => write!(f, "{container}: {}", path.join(".")),
+            Target::ContainerDefault(container, path) => {
+                write!(f, "{container}: default {}", path.join("."))
+            }
+            Target::Metadata {
+                is_of_pod,
+                field,
+                key,
+            } => {
+                let owner = if *is_of_pod { "pod " } else { "" };
+                write!(f, "{owner}{} {key}", field.trim_end_matches('s'))
+            }
+            Target::Patched {
+                container: Some(container),
+                number,
+            } => write!(f, "{container}: patch {number}"),
+            Target::Patched {
+                container: None,
+                number,
+            } => write!(f, "patch {number}"),
+            Target::Field(path) => f.write_str(&path.join(".")),
+            Target::Object(name) => f.write_str(name),
+        }
+    }
+}
+
+impl fmt::Display for PodItem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PodItem::Volume => "volume",
+            PodItem::InitContainer => "init container",
+            PodItem::NativeSidecar => "native sidecar",
+            PodItem::Sidecar => "sidecar",
+            PodItem::Container => "container",
+            PodItem::ImagePullSecret => "image pull secret",
+        })
+    }
+}
+
+impl fmt::Display for ContainerItem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ContainerItem::Env => "env",
+            ContainerItem::Mount => "mount",
+            ContainerItem::Port => "port",
+            ContainerItem::EnvFrom => "envFrom",
+        })
+    }
+}
