@@ -54,6 +54,24 @@ fn a_report_on_very_many_workloads_is_bounded() {
     );
 }
 
+/// A log, say: to kubectl they are objects without a kind.
+#[test]
+fn json_objects_of_nothing_pass_and_those_with_a_kind_are_refused() {
+    let place = Place::new();
+    let log = "{\"level\":\"info\",\"spec\":{\"containers\":[]}}\n{\"level\":\"warn\"}\n";
+    let text = format!("{log}---\n{}", deployment("a"));
+    place.write("a.yaml", &text);
+    let output = place.run(&["apply", "-p", "policy.yaml", "a.yaml"]);
+    assert_exit(&output, 0);
+    assert!(output.stdout.starts_with(log.as_bytes()));
+    assert!(output.stdout.len() > text.len(), "the workload is changed");
+    let lines = "{\"apiVersion\":\"v1\",\"kind\":\"Pod\"}\n".repeat(2);
+    place.write("a.yaml", lines);
+    let output = place.run(&["apply", "-p", "policy.yaml", "a.yaml"]);
+    assert_exit(&output, 2);
+    assert!(stderr(&output).contains("need a `---` line between them"));
+}
+
 #[test]
 fn an_error_of_one_file_keeps_all_of_the_others_from_stdout() {
     let place = Place::new();
