@@ -253,6 +253,25 @@ fn examine(text: &str, new: &str, policies: &[Policy]) -> Result<(), String> {
     }
 }
 
+/// Whether a text has a `$(X)`: it is refused where no variable has that name.
+fn refers(text: &str) -> bool {
+    let Some((_, after)) = text.split_once('$') else {
+        return false;
+    };
+    match after.strip_prefix('(') {
+        Some(inner) if inner.find(')').is_some_and(|at| at > 0) => true,
+        _ => refers(after.strip_prefix('$').unwrap_or(after)),
+    }
+}
+
+#[test]
+fn a_reference_has_a_name_and_is_not_escaped() {
+    let referring = ["$($)", "$(()", "a$(b)", "$$$(b)"];
+    assert!(referring.iter().all(|text| refers(text)));
+    let plain = ["$()", "$(", "$$(b)", "(b)", "$"];
+    assert!(!plain.iter().any(|text| refers(text)));
+}
+
 #[test]
 fn each_short_string_takes_the_place_of_each_other() {
     let longest = env::var("STRINGS").map_or(2, |text| text.parse().expect("a number"));
@@ -267,7 +286,7 @@ fn each_short_string_takes_the_place_of_each_other() {
         let all = strings(alphabet, longest);
         let pods: Vec<String> = all.iter().zip(0..).map(|(old, at)| pod(at, old)).collect();
         let whole = pods.join("---\n");
-        for new in &all {
+        for new in all.iter().filter(|new| !refers(new)) {
             pairs += all.len();
             let policies = policy(new);
             if examine(&whole, new, &policies).is_err() {
