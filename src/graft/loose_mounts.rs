@@ -9,7 +9,7 @@ use crate::manifest::pod::Workload;
 use crate::record::Record;
 use crate::record::words::words_of;
 
-/// An error for each mount that has a volume now and would have none; a warning with `--force`.
+/// An error for each mount whose volume is there now and would not be; a warning with `--force`.
 pub(super) fn loose_mounts(
     workload: &Workload<'_>,
     current: &Value,
@@ -25,8 +25,15 @@ pub(super) fn loose_mounts(
     }
     let before = mounts_of(current, path);
     let has_volume = |path: &String| before.get(path).is_some_and(|mount| mount.has_volume);
+    // A mount that comes back may never have had its volume.
+    let is_taken_out = |name: &str| {
+        let mut volumes = items(spec_of(current, path), "volumes").iter();
+        volumes.any(|volume| volume["name"] == name)
+    };
     let after = mounts_of(target, path).into_iter();
-    let loose = after.filter(|(path, mount)| !mount.has_volume && has_volume(path));
+    let loose = after.filter(|(path, mount)| {
+        !mount.has_volume && has_volume(path) && is_taken_out(&mount.volume)
+    });
     let problem = |(path, mount): (String, Mount)| {
         let volume = mount.volume;
         let mut policies = record.policies.iter();
