@@ -157,3 +157,46 @@ fn a_container_that_two_policies_changed_is_found_again_under_another_name() {
     assert_ne!(renamed, applied);
     assert_eq!(done(&renamed, &[], TakeOut::All), rename(&text));
 }
+
+#[test]
+fn a_text_that_is_put_back_is_told_from_others_as_when_its_policy_is_given() {
+    let text = pod(&json!([{"name": "app", "image": "a:1"}]), &json!({}));
+    let merge = |text: &str| json!({"env": [{"name": "A", "op": "MergeKeys", "value": text, "separator": ","}]});
+    let prepend = json!({"env": [{"name": "A", "op": "Prepend", "value": "z"}]});
+    let all = [
+        policy("a", &merge("k=v")),
+        // Behind it the text begins with the key `z k`.
+        policy("b", &prepend),
+        policy("c", &merge("k=v")),
+        // Its key is there with another value.
+        policy("d", &merge("k=w")),
+    ];
+    let applied = done(&text, &all, TakeOut::Nothing);
+    assert!(applied.contains("z k=v,k=v"), "{applied}");
+    assert_eq!(done(&applied, &all[1..2], TakeOut::Nothing), applied);
+    assert_eq!(done(&applied, &[], TakeOut::All), text);
+}
+
+#[test]
+fn a_mount_that_comes_back_without_its_volume_is_named() {
+    let text = pod(
+        &json!([{"name": "app", "image": "a:1", "volumeMounts": [{"name": "data", "mountPath": "/agent"}]}]),
+        &json!({"volumes": [{"name": "data", "emptyDir": {}}]}),
+    );
+    let inject = json!({
+        "volumes": [{"name": "agent", "emptyDir": {}}],
+        "volumeMounts": [{"name": "agent", "mountPath": "/agent"}],
+    });
+    let applied = done(&text, &[policy("agent", &inject)], TakeOut::Nothing);
+    let remove = |text: &str| text.replace("  - name: data\n    emptyDir: {}\n", "");
+    let without = remove(&applied);
+    assert_ne!(without, applied);
+    let report = run(&without, &[], TakeOut::All);
+    let warnings: Vec<_> = report.diagnostics.iter().collect();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert_eq!(warnings[0].code, Code::Invalid);
+    assert!(!warnings[0].is_error());
+    let message =
+        "app: mount /agent of Pod p comes back, and the volume `data` that it mounts is not there";
+    assert_eq!(warnings[0].message, message);
+}

@@ -9,7 +9,8 @@ use crate::manifest::pod::Workload;
 use crate::record::Record;
 use crate::record::words::words_of;
 
-/// An error for each mount whose volume is there now and would not be; a warning with `--force`.
+/// An error for each mount that would lose its volume with this run; a warning with `--force`. Also a warning for each
+/// mount that comes back and had its volume once, or never.
 pub(super) fn loose_mounts(
     workload: &Workload<'_>,
     current: &Value,
@@ -25,17 +26,24 @@ pub(super) fn loose_mounts(
     }
     let before = mounts_of(current, path);
     let has_volume = |path: &String| before.get(path).is_some_and(|mount| mount.has_volume);
-    // A mount that comes back may never have had its volume.
     let is_taken_out = |name: &str| {
         let mut volumes = items(spec_of(current, path), "volumes").iter();
         volumes.any(|volume| volume["name"] == name)
     };
     let after = mounts_of(target, path).into_iter();
-    let loose = after.filter(|(path, mount)| {
-        !mount.has_volume && has_volume(path) && is_taken_out(&mount.volume)
-    });
+    let loose = after.filter(|(path, mount)| !mount.has_volume && has_volume(path));
     let problem = |(path, mount): (String, Mount)| {
         let volume = mount.volume;
+        if !is_taken_out(&volume) {
+            let message = format!(
+                "{} of {} comes back, and the volume `{volume}` that it mounts is not there",
+                words_of(&path),
+                workload.title()
+            );
+            let problem = Diagnostic::warning(Code::Invalid, message);
+            let problem = problem.at(workload.own_place(), "this workload");
+            return problem.help("add the volume, or take the mount out");
+        }
         let mut policies = record.policies.iter();
         let owner = policies.find(|policy| policy.effects.added.contains_key(&path));
         let whose = owner.map_or(String::new(), |policy| {

@@ -89,15 +89,30 @@ pub struct Container<'t> {
 impl<'t> Container<'t> {
     /// One that a policy of this run adds.
     pub fn added(node: NodeId, list: ListKey, index: usize, value: &'t Arc<Value>) -> Self {
-        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+        let text = |key: &str| value.get(key).and_then(Value::as_str);
+        let read = Self::of(node, list, index, text);
+        Container {
+            added: Some(Arc::clone(value)),
+            ..read
+        }
+    }
+
+    /// One of the input, from the texts of its fields.
+    fn of(
+        node: NodeId,
+        list: ListKey,
+        index: usize,
+        text: impl Fn(&str) -> Option<&'t str>,
+    ) -> Self {
+        let restarts = text("restartPolicy") == Some("Always");
         Container {
             node,
             list,
             index,
-            name: text("name"),
-            image: text("image"),
-            is_native_sidecar: list == ListKey::InitContainers && text("restartPolicy") == "Always",
-            added: Some(Arc::clone(value)),
+            name: text("name").unwrap_or_default(),
+            image: text("image").unwrap_or_default(),
+            is_native_sidecar: list == ListKey::InitContainers && restarts,
+            added: None,
         }
     }
 
@@ -310,34 +325,12 @@ fn read_containers<'t>(tree: &'t Tree<'t>, pod_spec: NodeId) -> Vec<Container<'t
         };
         for (index, node) in tree.items(sequence).enumerate() {
             if tree.kind(node).is_mapping() {
-                containers.push(read_container(tree, node, list, index));
+                let text = |key: &str| tree.get(node, key).and_then(|value| tree.scalar(value));
+                containers.push(Container::of(node, list, index, text));
             }
         }
     }
     containers
-}
-
-fn read_container<'t>(
-    tree: &'t Tree<'t>,
-    node: NodeId,
-    list: ListKey,
-    index: usize,
-) -> Container<'t> {
-    let text = |key| {
-        tree.get(node, key)
-            .and_then(|value| tree.scalar(value))
-            .unwrap_or_default()
-    };
-    let is_native_sidecar = list == ListKey::InitContainers && text("restartPolicy") == "Always";
-    Container {
-        node,
-        list,
-        index,
-        name: text("name"),
-        image: text("image"),
-        is_native_sidecar,
-        added: None,
-    }
 }
 
 fn descend(tree: &Tree<'_>, node: NodeId, key: &str) -> Result<NodeId, NoTemplate> {

@@ -9,7 +9,7 @@ use crate::change::{Join, JoinPlace, Operation, Original, Target};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp, Position};
-use crate::record::places_of;
+use crate::record::has_token;
 
 use super::containers::Wanted;
 use super::draft::Part;
@@ -255,7 +255,14 @@ impl<'t> Planner<'_, 't> {
         let ours = value_of(change).unwrap_or_default();
         let new = joined(&old, ours, change);
         if new == old {
-            self.note_twin(container, change, &variable.part, ours);
+            // Of keys that are there with other values, nothing is shared.
+            if has_token(
+                old.trim_end_matches('\n'),
+                ours.trim_end_matches('\n'),
+                &change.separator,
+            ) {
+                self.note_twin(container, change, &variable.part, ours);
+            }
             return Ok(());
         }
         self.check_references(container, change, &new, variable.index)?;
@@ -438,23 +445,6 @@ pub(super) fn joined(old: &str, ours: &str, change: &EnvChange) -> String {
             format!("{body}{between}{ours}{tail}")
         }
     }
-}
-
-/// Whether ours stands in the text between separators.
-fn has_token(text: &str, ours: &str, separator: &str) -> bool {
-    let is_edge_before = |before: &str| {
-        before.is_empty()
-            || before.ends_with(separator)
-            || (separator == " " && before.ends_with(char::is_whitespace))
-    };
-    let is_edge_behind = |behind: &str| {
-        behind.is_empty()
-            || behind.starts_with(separator)
-            || (separator == " " && behind.starts_with(char::is_whitespace))
-    };
-    let is_token =
-        |at: usize| is_edge_before(&text[..at]) && is_edge_behind(&text[at + ours.len()..]);
-    text.contains(ours) && places_of(text, ours).into_iter().any(is_token)
 }
 
 /// `k=v` pairs: those that are there win.

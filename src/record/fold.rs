@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::yaml::value::is_equal;
 
-use super::inverse::without;
+use super::inverse::has_token;
 use super::live::{adopt_live, is_live};
 use super::path::{Paths, identities, is_aligned, split_last};
 use super::{Effects, JoinHint, Joined, PolicyRecord, effects_of};
@@ -210,12 +210,13 @@ fn keep_digests(effects: &mut Effects, digests: BTreeMap<String, String>) {
     }
 }
 
-/// Whether the same text is there already.
+/// Whether the same text is there already, as it is asked when the policy is given.
 fn is_joined(value: &Value, path: &str, joined: &Joined, paths: &Paths) -> bool {
     let text = paths
         .get(value, &format!("{path}/value"))
         .and_then(Value::as_str);
-    text.is_some_and(|text| without(text, joined).is_some())
+    let separator = joined.separator.as_deref().unwrap_or(" ");
+    text.is_some_and(|text| has_token(text.trim_end_matches('\n'), &joined.text, separator))
 }
 
 fn join(

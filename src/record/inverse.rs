@@ -357,8 +357,25 @@ fn unjoin(variables: &mut Vec<Value>, name: &str, joined: &Joined) -> Unjoined {
     Unjoined::Done
 }
 
+/// Whether a part stands in the text between separators, so that it is not joined to it once more.
+pub fn has_token(text: &str, part: &str, separator: &str) -> bool {
+    let is_edge_before = |before: &str| {
+        before.is_empty()
+            || before.ends_with(separator)
+            || (separator == " " && before.ends_with(char::is_whitespace))
+    };
+    let is_edge_behind = |behind: &str| {
+        behind.is_empty()
+            || behind.starts_with(separator)
+            || (separator == " " && behind.starts_with(char::is_whitespace))
+    };
+    let is_token =
+        |at: usize| is_edge_before(&text[..at]) && is_edge_behind(&text[at + part.len()..]);
+    text.contains(part) && places_of(text, part).into_iter().any(is_token)
+}
+
 /// All places of a part in a text, also of those that overlap, in as many steps as the two are long.
-pub fn places_of(text: &str, part: &str) -> Vec<usize> {
+pub(super) fn places_of(text: &str, part: &str) -> Vec<usize> {
     let part = part.as_bytes();
     if part.is_empty() {
         return vec![0, text.len()];

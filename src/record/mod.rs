@@ -16,7 +16,7 @@ pub mod words;
 
 pub use effects::{JoinHint, effects_of};
 pub use fold::arrange;
-pub use inverse::{Changed, Leniency, Taken, places_of, take_out};
+pub use inverse::{Changed, Leniency, Taken, has_token, take_out};
 pub use path::{Paths, identities, is_aligned};
 
 pub use crate::ownership::{

@@ -182,7 +182,7 @@ fn every_item_of_a_list_has_a_path_of_its_own() {
 
 #[test]
 fn places_that_overlap_are_all_found() {
-    use super::places_of;
+    use super::inverse::places_of;
     assert_eq!(places_of("aa a a a", "a a"), [1, 3, 5]);
     assert_eq!(places_of("aabaabaa", "aabaa"), [0, 3]);
     assert_eq!(places_of("aaaa", "a"), [0, 1, 2, 3]);

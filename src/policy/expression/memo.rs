@@ -6,7 +6,7 @@ use cel::common::types::{
     CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelOptional, CelString,
     CelUInt,
 };
-use cel::common::value::Val;
+use cel::common::value::{FromVal, Val};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -127,70 +127,54 @@ fn entry<'m>(
     map.inner().get(key).map(AsRef::as_ref)
 }
 
+/// Both as values of one type, where they are.
+fn both<'b, 'v, T: FromVal<'b, 'v>>(
+    one: &'b (dyn Val + 'v),
+    other: &'b (dyn Val + 'v),
+) -> Option<(&'b T, &'b T)> {
+    one.downcast_ref().zip(other.downcast_ref())
+}
+
 /// Whether two values are the same in everything that an expression can ask: `1` is not `1.0`.
-fn is_same(one: &dyn Val, other: &dyn Val) -> bool {
-    if let (Some(one), Some(other)) = (
-        one.downcast_ref::<CelString>(),
-        other.downcast_ref::<CelString>(),
-    ) {
+fn is_same<'v>(one: &(dyn Val + 'v), other: &(dyn Val + 'v)) -> bool {
+    if let Some((one, other)) = both::<CelString>(one, other) {
         return one.inner() == other.inner();
     }
-    if let (Some(one), Some(other)) = (
-        one.downcast_ref::<CelList>(),
-        other.downcast_ref::<CelList>(),
-    ) {
+    if let Some((one, other)) = both::<CelList>(one, other) {
         let (one, other) = (one.inner(), other.inner());
+        let mut items = one.iter().zip(other);
         return std::ptr::eq(one, other)
             || one.len() == other.len()
-                && one
-                    .iter()
-                    .zip(other)
-                    .all(|(one, other)| is_same(one.as_ref(), other.as_ref()));
+                && items.all(|(one, other)| is_same(one.as_ref(), other.as_ref()));
     }
-    if let (Some(one), Some(other)) = (one.downcast_ref::<CelMap>(), other.downcast_ref::<CelMap>())
-    {
+    if let Some((one, other)) = both::<CelMap>(one, other) {
         let (one, other) = (one.inner(), other.inner());
-        return std::ptr::eq(one, other)
-            || one.len() == other.len()
-                && one.iter().all(|(key, value)| {
-                    other
-                        .get(key)
-                        .is_some_and(|other| is_same(value.as_ref(), other.as_ref()))
-                });
+        let is_in_other = |(key, value): (_, &Box<dyn Val + 'v>)| {
+            let other = other.get(key);
+            other.is_some_and(|other| is_same(value.as_ref(), other.as_ref()))
+        };
+        return std::ptr::eq(one, other) || one.len() == other.len() && one.iter().all(is_in_other);
     }
-    if let (Some(one), Some(other)) = (
-        one.downcast_ref::<CelBool>(),
-        other.downcast_ref::<CelBool>(),
-    ) {
+    if let Some((one, other)) = both::<CelBool>(one, other) {
         return one.inner() == other.inner();
     }
-    if let (Some(one), Some(other)) = (one.downcast_ref::<CelInt>(), other.downcast_ref::<CelInt>())
-    {
+    if let Some((one, other)) = both::<CelInt>(one, other) {
         return one.inner() == other.inner();
     }
-    if let (Some(one), Some(other)) = (
-        one.downcast_ref::<CelUInt>(),
-        other.downcast_ref::<CelUInt>(),
-    ) {
+    if let Some((one, other)) = both::<CelUInt>(one, other) {
         return one.inner() == other.inner();
     }
-    if let (Some(one), Some(other)) = (
-        one.downcast_ref::<CelDouble>(),
-        other.downcast_ref::<CelDouble>(),
-    ) {
+    if let Some((one, other)) = both::<CelDouble>(one, other) {
         return one.inner().to_bits() == other.inner().to_bits();
     }
-    if let (Some(one), Some(other)) = (
-        one.downcast_ref::<CelOptional>(),
-        other.downcast_ref::<CelOptional>(),
-    ) {
+    if let Some((one, other)) = both::<CelOptional>(one, other) {
         return match (one.option(), other.option()) {
             (Some(one), Some(other)) => is_same(one, other),
             (one, other) => one.is_none() && other.is_none(),
         };
     }
     // Of other types nothing is known.
-    one.downcast_ref::<CelNull>().is_some() && other.downcast_ref::<CelNull>().is_some()
+    both::<CelNull>(one, other).is_some()
 }
 
 /// Which entries of fields an expression reads.
