@@ -149,11 +149,13 @@ fn is_same<'v>(one: &(dyn Val + 'v), other: &(dyn Val + 'v)) -> bool {
     }
     if let Some((one, other)) = both::<CelMap>(one, other) {
         let (one, other) = (one.inner(), other.inner());
-        let is_in_other = |(key, value): (_, &Box<dyn Val + 'v>)| {
-            let other = other.get(key);
-            other.is_some_and(|other| is_same(value.as_ref(), other.as_ref()))
-        };
-        return std::ptr::eq(one, other) || one.len() == other.len() && one.iter().all(is_in_other);
+        let mut entries = one.iter();
+        return std::ptr::eq(one, other)
+            || one.len() == other.len()
+                && entries.all(|(key, value)| {
+                    let other = other.get(key);
+                    other.is_some_and(|other| is_same(value.as_ref(), other.as_ref()))
+                });
     }
     if let Some((one, other)) = both::<CelBool>(one, other) {
         return one.inner() == other.inner();
