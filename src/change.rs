@@ -371,3 +371,32 @@ impl fmt::Display for ContainerItem {
         })
     }
 }
+
+/// `volume agent, app: mount /agent`.
+pub(crate) fn list(changes: &[Change]) -> String {
+    let words = changes.iter().map(|change| match change.verb() {
+        Verb::TakeOut => format!("{change} taken out"),
+        Verb::Add | Verb::Change | Verb::Adopt => change.to_string(),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// Of what was taken out as a whole.
+pub(crate) fn list_gone(changes: &[Change]) -> String {
+    if changes.is_empty() {
+        return "nothing was left of it".to_owned();
+    }
+    let words = changes.iter().map(Change::to_string);
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// `add volume agent, app: mount /agent and change app: env X`.
+pub(crate) fn in_sentence(changes: &[Change]) -> String {
+    let verbs = [Verb::Add, Verb::Change, Verb::TakeOut, Verb::Adopt];
+    let parts = verbs.into_iter().filter_map(|verb| {
+        let own = changes.iter().filter(|change| change.verb() == verb);
+        let what: Vec<String> = own.map(Change::object_of_verb).collect();
+        (!what.is_empty()).then(|| format!("{} {}", verb.word(), what.join(", ")))
+    });
+    parts.collect::<Vec<_>>().join(" and ")
+}

@@ -5,7 +5,7 @@ use crate::edit::emit;
 use crate::policy::conversion::Reading;
 use crate::policy::params::ParamSetting;
 use crate::policy::read::{Converted, PolicyFile, convert_all};
-use crate::report::one_line;
+use crate::wording::one_line;
 
 /// Longest line of a comment.
 const WIDTH: usize = 118;

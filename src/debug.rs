@@ -4,9 +4,10 @@
 use serde_json::{Value, json};
 
 use crate::edit::emit;
+use crate::outcome::{FileReport, WorkloadReport};
 use crate::policy::functions::default_pull_policy;
-use crate::report::shown::{self, shell_word};
-use crate::report::{FileReport, WorkloadReport, one_line};
+use crate::wording;
+use crate::wording::{one_line, shell_word};
 
 /// What `kubectl debug` has a flag for, or does by itself.
 const SAID_IN_THE_LINE: [&str; 8] = [
@@ -78,7 +79,7 @@ pub fn json(reports: &[&FileReport]) -> String {
     };
     let entries: Vec<Value> = workloads(reports).map(entry).collect();
     let text = serde_json::to_string_pretty(&entries).expect("values are always JSON");
-    shown::json(text) + "\n"
+    wording::json(text) + "\n"
 }
 
 /// The lines alone, each workload named before its own.

@@ -151,6 +151,32 @@ impl Code {
     pub fn find(name: &str) -> Option<Code> {
         Code::ALL.iter().copied().find(|code| code.name() == name)
     }
+
+    /// Whether an error of a run is a finding about a workload. All others mean that the input or a policy cannot be used.
+    pub fn is_finding(self) -> bool {
+        !matches!(
+            self,
+            Code::NotYaml
+                | Code::NotRendered
+                | Code::NotUtf8
+                | Code::TooDeep
+                | Code::TooLong
+                | Code::UnknownAlias
+                | Code::NoManifests
+                | Code::NoMatch
+                | Code::File
+                | Code::BadPolicy
+                | Code::UnknownField
+                | Code::WrongType
+                | Code::DuplicatePolicy
+                | Code::DigestMismatch
+                | Code::UnknownPolicy
+                | Code::UnknownParam
+                | Code::BadParam
+                | Code::NotSupported
+                | Code::Internal
+        )
+    }
 }
 
 codes! {

@@ -40,14 +40,15 @@ use crate::manifest::pod::{NoTemplate, Workload};
 use crate::manifest::prefilter::{Glance, Glanced};
 use crate::manifest::workload::PodKinds;
 pub use crate::options::{ImageEnv, Options, PodTemplatePath};
+use crate::outcome::{Companion, FileReport, Outcome, Skip, WorkloadReport};
 use crate::plan::draft::Draft;
 use crate::plan::patch::patch_of;
 use crate::plan::{self, Planned, plan};
 use crate::policy::Policy;
-use crate::report::{Companion, Edit, FileReport, Outcome, Skip, WorkloadReport};
 use crate::source::{Lines, Source};
 use crate::yaml::doubt::{Doubt, Place, find_doubt, find_doubt_in_tree};
 use crate::yaml::parse::parse;
+use crate::yaml::splice::Edit;
 use crate::yaml::stream::chunks;
 use crate::yaml::tree::{NodeId, Tree};
 

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::group_of;
+use crate::outcome::{Companion, ObjectName};
 use crate::policy::expression::ObjectKinds;
 use crate::policy::{Filter, Generate, OptFrom, Policy, Rule};
 use crate::record::lock::Locks;
-use crate::report::{Companion, ObjectName};
 use crate::source::Place;
 use asked::Asked;
 pub use asked::Name;

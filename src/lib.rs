@@ -2,7 +2,8 @@
 //!
 //! The modules stand in the order in which data flows: a [`source`] is cut and parsed ([`yaml`]), seen as Kubernetes
 //! objects ([`manifest`]), picked by policies ([`policy`], [`select`]), planned ([`plan`]) with what all sources say
-//! together ([`inventory`]), edited ([`edit`]), checked ([`verify`]) and shown ([`report`]). [`graft`] is the pipeline, one line a stage.
+//! together ([`inventory`]), edited ([`edit`]) and checked ([`verify`]). [`graft`] is the pipeline, one line a stage: what
+//! it finds is data ([`outcome`]), which is shown last ([`report`]).
 //!
 //! The library is text in, text out: files, environment, terminal and exit codes are the program's (`src/bin/podgraft`).
 
@@ -19,7 +20,9 @@ pub mod inventory;
 pub mod krm;
 pub mod lint;
 pub mod manifest;
+pub mod mask;
 pub mod options;
+pub mod outcome;
 pub mod ownership;
 pub mod patches;
 pub mod plan;
@@ -33,4 +36,5 @@ pub mod source;
 pub mod suggest;
 pub mod undo;
 pub mod verify;
+pub mod wording;
 pub mod yaml;

@@ -28,7 +28,7 @@ pub struct Options {
     pub marker: bool,
     /// Write `podgraft.dev/record` beside it. A record that is there is kept true whatever this says.
     pub record: bool,
-    /// Report what was done to each workload for the lock file ([`FileReport::records`](crate::report::FileReport)).
+    /// Report what was done to each workload for the lock file ([`FileReport::records`](crate::outcome::FileReport)).
     /// Records that stand in annotations are taken out of these.
     pub lock: bool,
     /// Nothing is written: what is done is recorded only where a record that is there decides what comes out. Not beside

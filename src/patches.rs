@@ -8,8 +8,9 @@ use serde_json::{Map, Value, json};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::emit::{BlockStyle, block_items, document, needs_line_end};
-use crate::report::{Companion, ObjectName, ReportedFile, WorkloadReport, shown};
+use crate::outcome::{Companion, ObjectName, ReportedFile, WorkloadReport};
 use crate::source::Source;
+use crate::wording;
 
 /// `DIR/kustomization.yaml` and the files that it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub fn json_patch(files: &[ReportedFile<'_>]) -> String {
             entries.extend(own.map(|placed| whole(&placed.companion)));
         }
     }
-    shown::json(serde_json::to_string_pretty(&entries).expect("values are always JSON")) + "\n"
+    wording::json(serde_json::to_string_pretty(&entries).expect("values are always JSON")) + "\n"
 }
 
 fn whole(companion: &Companion) -> Value {

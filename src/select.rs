@@ -19,12 +19,12 @@ use std::sync::Arc;
 use crate::diagnostic::Diagnostic;
 use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
+use crate::outcome::Skip;
 use crate::policy::expression::Memory;
 use crate::policy::{
     Filter, Hooks, Inject, KindPattern, LabelSelector, Mark, Operator, Policy, Requirement, Rule,
     Sample,
 };
-use crate::report::Skip;
 use crate::yaml::tree::NodeId;
 pub use containers::choose_containers;
 use namespaces::{Unknown, does_not_hold, undecided};

@@ -2,9 +2,10 @@
 
 use podgraft::graft::against::{Versions, against};
 use podgraft::graft::{Options, graft};
+use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
-use podgraft::report::{FileReport, splice};
+use podgraft::yaml::splice::splice;
 use std::fs;
 use std::path::{Path, PathBuf};
 

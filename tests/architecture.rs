@@ -9,9 +9,11 @@ const ORDER: &[&str] = &[
     "glob",
     "diagnostic",
     "yaml",
+    "wording",
+    "mask",
     "ownership",
     "change",
-    "report",
+    "outcome",
     "dangers",
     "options",
     "manifest",
@@ -33,6 +35,7 @@ const ORDER: &[&str] = &[
     "krm",
     "lint",
     "suggest",
+    "report",
 ];
 
 const MOST_LINES: usize = 800;

@@ -4,8 +4,8 @@
 use podgraft::graft::{Options, graft};
 use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
-use podgraft::report::splice;
 use podgraft::yaml::parse::parse;
+use podgraft::yaml::splice::splice;
 use podgraft::yaml::value::to_value;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@ use podgraft::diagnostic::Code;
 use podgraft::graft::{Options, graft};
 use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
-use podgraft::report::splice;
+use podgraft::yaml::splice::splice;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

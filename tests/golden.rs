@@ -13,11 +13,13 @@ mod promises;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use podgraft::graft::{Options, graft};
+use podgraft::outcome::{FileReport, ReportedFile};
 use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
 use podgraft::report::unified::render;
-use podgraft::report::{FileReport, Paint, ReportedFile, splice};
+use podgraft::wording::Paint;
 use podgraft::yaml::parse::parse;
+use podgraft::yaml::splice::splice;
 use podgraft::yaml::value::to_value;
 use serde_json::{Value, json};
 use std::fs;
@@ -367,7 +369,7 @@ impl Case {
             &self.policies(),
             &options,
         );
-        let is_it = |value: &Value, workload: &podgraft::report::WorkloadReport| {
+        let is_it = |value: &Value, workload: &podgraft::outcome::WorkloadReport| {
             value["kind"] == json!(workload.kind)
                 && value["metadata"]["name"].as_str().unwrap_or_default() == workload.name
         };

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use podgraft::diagnostic::Code;
 use podgraft::graft::{Options, graft};
 use podgraft::options::TakeOut;
+use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
-use podgraft::report::{FileReport, splice};
+use podgraft::yaml::splice::splice;
 use serde_json::{Value, json};
 
 use crate::promises;

@@ -3,12 +3,13 @@
 
 use podgraft::graft::{Options, graft};
 use podgraft::options::TakeOut;
+use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
 use podgraft::policy::conversion::Reading;
 use podgraft::policy::opentelemetry::language::Language;
 use podgraft::policy::opentelemetry::release::Feature;
 use podgraft::policy::read::{PolicyFile, read_as};
-use podgraft::report::{FileReport, splice};
+use podgraft::yaml::splice::splice;
 use serde_json::{Map, Value};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use podgraft::graft::{Options, graft};
 use podgraft::options::TakeOut;
+use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
-use podgraft::report::{FileReport, splice};
 use podgraft::yaml::parse::parse_with_granit;
+use podgraft::yaml::splice::splice;
 use podgraft::yaml::value::to_value;
 use serde_json::{Value, json};
 

@@ -4,9 +4,9 @@ use podgraft::diagnostic::Code;
 use podgraft::graft::{Options, graft, graft_on_threads};
 use podgraft::inventory::Inventory;
 use podgraft::options::TakeOut;
+use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
-use podgraft::report::FileReport;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 

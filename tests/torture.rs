@@ -3,8 +3,8 @@
 use crate::promises;
 use podgraft::diagnostic::Diagnostic;
 use podgraft::graft::{Options, graft};
+use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
-use podgraft::report::FileReport;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

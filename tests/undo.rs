@@ -4,10 +4,11 @@
 use podgraft::diagnostic::Code;
 use podgraft::graft::{Options, graft};
 use podgraft::options::TakeOut;
+use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
-use podgraft::report::{FileReport, splice};
 use podgraft::yaml::parse::parse;
+use podgraft::yaml::splice::splice;
 use podgraft::yaml::value::to_value;
 use serde_json::Value;
 use std::fs;

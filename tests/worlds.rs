@@ -12,9 +12,10 @@ use std::sync::Arc;
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::graft::{Options, graft};
 use podgraft::options::TakeOut;
+use podgraft::outcome::{FileReport, Outcome};
 use podgraft::policy::Policy;
-use podgraft::report::{FileReport, Outcome, splice};
 use podgraft::yaml::parse::parse;
+use podgraft::yaml::splice::splice;
 use podgraft::yaml::value::to_value;
 use serde_json::{Map, Value, json};
 

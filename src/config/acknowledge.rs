@@ -3,7 +3,6 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::options::{Acknowledgement, WorkloadPattern};
 use crate::policy::schema::meant_code;
-use crate::report::check::is_finding;
 use crate::yaml::value::Path;
 
 use super::read::Reader;
@@ -54,7 +53,7 @@ impl Reader<'_, '_> {
 
     fn finding(&mut self, name: &str, at: &Path) -> Option<Code> {
         let (message, help) = match Code::find(name) {
-            Some(code) if is_finding(code) => return Some(code),
+            Some(code) if code.is_finding() => return Some(code),
             Some(_) => (
                 format!("`{name}` ends every run: it cannot be accepted"),
                 format!("see `podgraft explain {name}`"),

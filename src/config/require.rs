@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::report::{Outcome, ReportedFile, WorkloadReport, count};
+use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
 use crate::source::Place;
+use crate::wording::count;
 use crate::yaml::value::Path;
 
 use super::read::Reader;

@@ -6,9 +6,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::manifest::object::{Object, Within};
+use crate::outcome::CompanionText;
 use crate::ownership::Room;
 use crate::plan::draft::{Draft, Opened, Part, Refusal};
-use crate::report::{CompanionText, Edit};
+use crate::yaml::splice::Edit;
 use crate::yaml::tree::{Kind, NodeId, Tree};
 
 use super::emit::{Entry, FlowStyle, block_fields, flow_lines, flow_value, needs_line_end};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::plan::draft::{Field, Key, Part};
-use crate::report::Edit;
+use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::emit::{FlowStyle, flow_field, flow_lines, flow_value};

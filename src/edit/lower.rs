@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::plan::draft::{Draft, Field, Key, OpenId, Opened, Part};
-use crate::report::Edit;
+use crate::yaml::splice::Edit;
 use crate::yaml::tree::{Kind, NodeId, Tree};
 
 use super::emit::{FlowStyle, block_item, block_value, flow_value, needs_line_end};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::plan::draft::{Field, Key};
-use crate::report::Edit;
+use crate::yaml::splice::Edit;
 use crate::yaml::tree::NodeId;
 
 use super::layout::{line_end_at, line_start, next_line};

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::report::Edit;
 use crate::yaml::parse::parse;
 use crate::yaml::scalar::{double_quoted, resolve};
+use crate::yaml::splice::Edit;
 use crate::yaml::tree::{Kind, NodeId, Tree};
 
 use super::lower::Around;

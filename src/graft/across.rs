@@ -1,8 +1,8 @@
 //! What only all files of a run together show.
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::outcome::{FileReport, Outcome};
 use crate::policy::Policy;
-use crate::report::{FileReport, Outcome};
 
 /// So many workloads are named in a message.
 const MOST_NAMES: usize = 5;

@@ -5,16 +5,17 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::change::list;
 use crate::diagnostic::Diagnostic;
 use crate::manifest::object::{Found, find_objects};
 use crate::manifest::pod::Workload;
+use crate::outcome::{Outcome, PolicyReport, Skip};
 use crate::plan::recording::{Earlier, Met, has_twin_containers};
 use crate::plan::{Planned, plan};
 use crate::record::fold::ORIGINAL;
 use crate::record::{
     Effects, Joined, MARKER, Paths, PolicyRecord, Record, Taken, VERSION, arrange, digest,
 };
-use crate::report::{Outcome, PolicyReport, Skip, list};
 use crate::source::Source;
 use crate::undo::{Recorded, Stripped};
 use crate::yaml::parse::parse;

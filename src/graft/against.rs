@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp};
 
-use crate::report::{Author, Edit, FileReport, Outcome, PolicyReport, WorkloadReport, splice};
+use crate::outcome::{Author, FileReport, Outcome, PolicyReport, WorkloadReport};
+use crate::yaml::splice::{Edit, splice};
 
 /// The same file after the old and after the new policies, and what became of its workloads where the new ones followed
 /// the old ones.

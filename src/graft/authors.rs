@@ -6,8 +6,9 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp};
 
 use crate::edit::{Written, lower};
+use crate::outcome::Author;
 use crate::plan::draft::Draft;
-use crate::report::{Author, Edit, splice};
+use crate::yaml::splice::{Edit, splice};
 use crate::yaml::tree::NodeId;
 
 /// What came of a workload after one policy: the policy's place, and the draft.

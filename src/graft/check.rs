@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::companion::Beside;
 use crate::plan::draft::Draft;
-use crate::report::{Edit, changes_of, splice_text};
 use crate::source::Source;
 use crate::verify::verify;
 use crate::yaml::parse::parse_again;
+use crate::yaml::splice::{Edit, changes_of, splice_text};
 use crate::yaml::tree::{NodeId, Tree};
 
 /// What is wrong with the edits, which would be a bug.

@@ -8,10 +8,11 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::CannotWrite;
 use crate::edit::companion::{BLANKS_WITHOUT_END, Beside, extend_list};
 use crate::manifest::pod::Workload;
+use crate::outcome::{Companion, CompanionText, ObjectName, PlacedCompanion};
 use crate::plan;
 use crate::plan::draft::Draft;
-use crate::report::{Companion, CompanionText, Edit, ObjectName, PlacedCompanion, splice};
 use crate::source::Source;
+use crate::yaml::splice::{Edit, splice};
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::check::check;

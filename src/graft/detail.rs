@@ -7,10 +7,11 @@ use crate::diagnostic::Label;
 use crate::manifest::object::{Found, find_objects};
 use crate::manifest::pod::Workload;
 use crate::manifest::view::view_of;
-use crate::report::view::WorkloadView;
-use crate::report::{Edit, Outcome, PolicyReport, WorkloadReport, splice};
+use crate::outcome::view::WorkloadView;
+use crate::outcome::{Outcome, PolicyReport, WorkloadReport};
 use crate::source::Source;
 use crate::yaml::parse::parse;
+use crate::yaml::splice::{Edit, splice};
 use crate::yaml::tree::Tree;
 use crate::yaml::value::to_value;
 

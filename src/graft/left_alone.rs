@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::manifest::pod::Workload;
+use crate::outcome::{Outcome, PolicyReport, Skip};
 use crate::policy::Policy;
-use crate::report::{Outcome, PolicyReport, Skip};
 
 use super::Chunk;
 use super::orphans::orphans;

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::Inventory;
 use crate::options::{Options, TakeOut};
-use crate::record::Texts;
+use crate::outcome::FileReport;
 use crate::record::lock::Locks;
-use crate::record::{Changed, Leniency, RECORD};
-use crate::report::{Edit, FileReport, changes_of, splice, splice_text};
+use crate::record::{Changed, Leniency, RECORD, Texts};
 use crate::source::Source;
 use crate::undo::{Obstacle, Recorded, Stripped, objects_of, places_between, read_record, strip};
 use crate::yaml::parse::parse_again;
+use crate::yaml::splice::{Edit, changes_of, splice, splice_text};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::to_value;
 

@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use crate::change::Change;
+use crate::change::{Change, list};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::yaml_document;
 use crate::manifest::object::{Found, find_objects};
 use crate::manifest::pod::Workload;
 use crate::options::Options;
+use crate::outcome::{Outcome, PolicyReport};
 use crate::plan::draft::Draft;
 use crate::plan::plan;
 use crate::policy::Policy;
-use crate::report::{Outcome, PolicyReport, list};
 use crate::source::Source;
 use crate::yaml::parse::parse;
 

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder};
 
-use crate::report::FileReport;
+use crate::outcome::FileReport;
 use crate::yaml::stream::Chunks;
 
 /// Long enough that handing it out costs nothing, short enough to stay in the cache and to keep all threads busy.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::report::{CompanionText, Edit, FileReport, ObjectName, PlacedCompanion};
+use crate::outcome::{CompanionText, FileReport, ObjectName, PlacedCompanion};
+use crate::yaml::splice::Edit;
 
 /// What of a run is written already.
 #[derive(Debug, Default)]

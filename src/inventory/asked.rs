@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use super::DataName;
-use crate::report::ObjectName;
+use crate::outcome::ObjectName;
 
 /// Something that an inventory may know.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

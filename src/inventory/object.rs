@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::manifest::workload::group_of;
 use crate::options::Options;
-use crate::report::ObjectName;
+use crate::outcome::ObjectName;
 use crate::source::folder_of;
 
 /// What is known of a Namespace object.

@@ -4,9 +4,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{INDEX, PATH, ResourceList};
+use crate::change::{list, list_gone};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::report::{Edit, Outcome, WorkloadReport, list, list_gone};
+use crate::outcome::{Outcome, WorkloadReport};
 use crate::source::Place;
+use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, Step};
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::report::splice;
+use crate::yaml::splice::splice;
 use crate::yaml::value::Path;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! A workload's tree in, what it is made of out. What is written oddly is shown as far as it can be read.
 
-use crate::report::mask;
-use crate::report::view::{
+use crate::mask;
+use crate::outcome::view::{
     ContainerView, EnvView, MetricsEndpoint, MountView, Pair, PortView, SCRAPE, SCRAPE_PORT,
     VolumeView, WorkloadView, scraped_port,
 };

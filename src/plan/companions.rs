@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::{Standing, name_in, written_name};
 use crate::manifest::workload::group_of;
+use crate::outcome::Companion;
 use crate::policy::Generate;
 use crate::policy::expression::{Evaluator, Outcome};
 use crate::policy::template::Fault;
 use crate::record::digest;
 use crate::record::live::as_created;
-use crate::report::Companion;
 use crate::select::WorkloadFacts;
 
 use super::Subject;

@@ -1,7 +1,7 @@
 //! Where the pods of a planned workload serve metrics, by the annotations that scrape configurations look for.
 
 use crate::manifest::pod::Workload;
-use crate::report::view::{SCRAPE, SCRAPE_PORT, scraped_port};
+use crate::outcome::view::{SCRAPE, SCRAPE_PORT, scraped_port};
 
 use super::draft::Draft;
 

@@ -46,10 +46,10 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::inventory::{Inventory, written_name};
 use crate::manifest::pod::{Container, Workload};
 use crate::options::Options;
+use crate::outcome::needs::{Need, NeedsOfRun};
+use crate::outcome::{Companion, Outcome, PolicyReport, Skip};
 use crate::policy::{ApplyRules, Checksum, FailurePolicy, Item, Policy, Rule};
 use crate::record::{Record, digest};
-use crate::report::needs::{Need, NeedsOfRun};
-use crate::report::{Companion, Outcome, PolicyReport, Skip};
 use crate::select::{Base, No, choose_containers, select, select_rule};
 use crate::yaml::tree::NodeId;
 

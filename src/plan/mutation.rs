@@ -10,9 +10,9 @@ use crate::change::{Change, ContainerItem, Operation, PodItem, Target};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::{DataKind, DataName};
 use crate::manifest::pod::ListKey;
+use crate::outcome::Outcome;
 use crate::policy::mutation::{Mutated, Mutation, PodFacts, Remark};
 use crate::policy::{Inject, Item, Position, SidecarType};
-use crate::report::Outcome;
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::{find, to_value};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::report::needs::{Need, NeedKind};
-use crate::report::{Companion, ObjectName};
+use crate::outcome::needs::{Need, NeedKind};
+use crate::outcome::{Companion, ObjectName};
 
 use super::expand::Expanded;
 use super::{Planned, Subject};

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
+use crate::outcome::{Outcome, PolicyReport, Skip};
 use crate::policy::{LeaveAlone, Mark, Policy};
-use crate::report::{Outcome, PolicyReport, Skip};
 
 use super::draft::Draft;
 use super::marked;

@@ -8,6 +8,7 @@ use crate::change::{Change, Operation, Target};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::options::{Options, TakeOut};
+use crate::outcome::Outcome;
 use crate::policy::Policy;
 use crate::record::fold::Redo;
 use crate::record::words::{undo_command, words_of};
@@ -15,7 +16,6 @@ use crate::record::{
     Effects, JoinHint, Joined, MARKER, Paths, PolicyRecord, RECORD, Record, Replaced, Taken,
     VERSION, digest, effects_of,
 };
-use crate::report::Outcome;
 use crate::yaml::value::{has_value, to_value};
 
 use super::draft::{Draft, Refusal};
@@ -562,7 +562,7 @@ pub(super) fn report_dropped(
         let is_given = policies.iter().any(|given| given.identity == policy.policy);
         if !is_given && is_dropped(policy, options) {
             let outcome = Outcome::TakenOut(taken_out(policy, planned.record.as_ref(), earlier));
-            planned.policies.push(crate::report::PolicyReport {
+            planned.policies.push(crate::outcome::PolicyReport {
                 policy: Arc::from(policy.policy.as_str()),
                 outcome,
                 rules: Vec::new(),

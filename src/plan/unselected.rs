@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
+use crate::outcome::{Outcome, PolicyReport, Skip};
 use crate::policy::{ContainerList, Policy, Rule};
-use crate::report::{Outcome, PolicyReport, Skip};
 use crate::select::{No, select};
 
 use super::draft::Draft;

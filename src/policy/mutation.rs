@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::images::ImageMirror;
 use super::parts::Part;
 use crate::diagnostic::{Code, Severity};
-use crate::report::Skip;
+use crate::outcome::Skip;
 use crate::yaml::value::Path;
 
 /// What an operator's webhook does to pods.

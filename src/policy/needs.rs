@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::parts::Part;
 use super::{Inject, Policy};
 use crate::dangers::{self, Found};
-use crate::report::needs::{Need, NeedKind};
+use crate::outcome::needs::{Need, NeedKind};
 
 /// What a policy's text needs, in all of its rules; names with `${...}` depend on the workload.
 pub fn needs_of(policy: &Policy) -> BTreeSet<Need> {

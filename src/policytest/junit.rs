@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Judged;
-use crate::report::shown::is_unsafe;
+use crate::wording::is_unsafe;
 
 /// All tests.
 pub fn render(judged: &[Judged]) -> String {

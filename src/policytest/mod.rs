@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::change::Change;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::glob::{self, Of};
-use crate::report::{Outcome, PolicyReport, WorkloadReport};
+use crate::outcome::{Outcome, PolicyReport, WorkloadReport};
 
 pub use read::{KIND, read};
 use types::{Expect, ExpectedResult, Spec, Word};

@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Judged;
-use crate::report::shown::lines;
-use crate::report::{Paint, one_line};
+use crate::wording::{Paint, lines, one_line};
 
 /// All tests, one expectation a line.
 pub fn render(judged: &[Judged], paint: Paint) -> String {

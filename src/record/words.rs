@@ -1,7 +1,7 @@
 //! Paths of a record in words, as reports name what a policy does, and the command that takes its work out.
 
 use crate::change::Target;
-use crate::report::shown::shell_word;
+use crate::wording::shell_word;
 
 /// `pod/spec/containers/app/env/X` as `app: env X`, `pod/spec/volumes/agent` as `volume agent`.
 pub fn words_of(path: &str) -> String {

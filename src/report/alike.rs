@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
 
-use super::{count, one_line};
+use crate::wording::{count, one_line};
 
 /// The first of all that say the same of other workloads, with the others.
 pub fn alike<'d>(diagnostics: &[&'d Diagnostic]) -> Vec<(&'d Diagnostic, Vec<&'d Diagnostic>)> {

@@ -5,8 +5,9 @@ use serde::Serialize;
 use super::head::Head;
 use super::hunks::{Hunk, Line, Sign};
 use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
-use super::text::{Fate, fate};
-use super::{Change, ReportedFile, Verb, shown};
+use crate::change::{Change, Verb};
+use crate::outcome::{ReportedFile, Status, WorkloadReport};
+use crate::wording;
 
 /// What `podgraft apply` would change.
 #[derive(Serialize)]
@@ -177,22 +178,22 @@ pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
     };
     let text = serde_json::to_string_pretty(&report)
         .expect("strings, numbers and lists of these are always JSON");
-    shown::json(text) + "\n"
+    wording::json(text) + "\n"
 }
 
 fn totals(files: &[ReportedFile<'_>], all: &[Reviewed<'_>]) -> Totals {
-    let fates: Vec<Fate> = files
+    let statuses: Vec<Status> = files
         .iter()
         .flat_map(|file| file.report.own_workloads())
-        .map(fate)
+        .map(WorkloadReport::status)
         .collect();
-    let with = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count();
+    let with = |wanted: Status| statuses.iter().filter(|&&status| status == wanted).count();
     Totals {
-        workloads: fates.len(),
-        changed: with(Fate::Injected) + with(Fate::TakenOut),
-        unchanged: with(Fate::Unchanged),
-        not_selected: with(Fate::NotSelected),
-        left_alone: with(Fate::Failed),
+        workloads: statuses.len(),
+        changed: with(Status::Injected) + with(Status::TakenOut),
+        unchanged: with(Status::Unchanged),
+        not_selected: with(Status::NotSelected),
+        left_alone: with(Status::Failed),
         insertions: all.iter().map(|one| one.come).sum(),
         deletions: all.iter().map(|one| one.go).sum(),
     }

@@ -3,7 +3,8 @@
 use super::hunks::{Hunk, Sign};
 use super::reviewed::{GroupBy, Reviewed, reviewed};
 use super::sarif::{Level, Location, Log, Replacement, Result, Rule};
-use super::{ReportedFile, list};
+use crate::change::list;
+use crate::outcome::ReportedFile;
 
 /// The whole log.
 pub fn render(files: &[ReportedFile<'_>]) -> String {

@@ -4,11 +4,12 @@ use serde::Serialize;
 use std::fmt::Write as _;
 
 use super::head::Head;
-use super::{
-    Change, Outcome, Paint, PolicyReport, ReportedFile, Skip, WorkloadReport, count, list,
-    list_gone, mask, one_line, shown,
-};
+use crate::change::{Change, list, list_gone};
 use crate::diagnostic::Label;
+use crate::mask;
+use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport};
+use crate::wording;
+use crate::wording::{Paint, count, one_line};
 
 /// The longest piece of a line that is shown beside its place.
 const EXCERPT: usize = 60;
@@ -61,7 +62,7 @@ fn policy(met: &PolicyReport, paint: Paint, text: &mut String) {
         }
         Outcome::UpToDate | Outcome::Failed => text.push('\n'),
         Outcome::Skipped(skip) => {
-            let _ = writeln!(text, ": {}", one_line(&shown::brief(&skip.reason)));
+            let _ = writeln!(text, ": {}", one_line(&wording::brief(&skip.reason)));
             let links: Vec<String> = skip
                 .places
                 .iter()
@@ -82,7 +83,7 @@ fn policy(met: &PolicyReport, paint: Paint, text: &mut String) {
                     text,
                     "      {}   {}",
                     paint.wrap("33", "help"),
-                    one_line(&shown::brief(hint))
+                    one_line(&wording::brief(hint))
                 );
             }
         }
@@ -219,7 +220,7 @@ pub fn render_json(files: &[ReportedFile<'_>]) -> String {
     };
     let text = serde_json::to_string_pretty(&explanation)
         .expect("strings, numbers and lists of these are always JSON");
-    shown::json(text) + "\n"
+    wording::json(text) + "\n"
 }
 
 fn met_json(met: &PolicyReport) -> Met<'_> {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::WorkloadReport;
+use crate::outcome::WorkloadReport;
 
 /// A workload's name and place.
 #[derive(Serialize)]

@@ -3,9 +3,10 @@
 
 use std::ops::Range;
 
-use super::lines::{Change, Lines, NewLine, changes_of};
-use super::mask::{MASK, hide, secrets_in};
-use super::{Outcome, ReportedFile, WorkloadReport};
+use super::lines::{LineChange, Lines, NewLine, changes_of};
+use crate::mask::{MASK, hide, secrets_in};
+use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
+use crate::yaml::splice::{Edit, splice};
 
 const CONTEXT: usize = 3;
 
@@ -107,11 +108,11 @@ impl<'a> ReviewedFile<'a> {
             .max(own.end);
         let old_text = &self.file.text[start..end];
         let in_own = |at: &Range<usize>| at.start - start..at.end - start;
-        let shifted = edits.iter().map(|edit| super::Edit {
+        let shifted = edits.iter().map(|edit| Edit {
             at: in_own(&edit.at),
             text: edit.text.clone(),
         });
-        let new_text = super::splice(old_text, &shifted.collect::<Vec<_>>());
+        let new_text = splice(old_text, &shifted.collect::<Vec<_>>());
         let secrets = Secrets {
             start,
             old: secrets_in(old_text),
@@ -127,7 +128,7 @@ impl<'a> ReviewedFile<'a> {
     fn hunk(
         &self,
         old: Range<usize>,
-        changes: &[Change],
+        changes: &[LineChange],
         workload: &'a WorkloadReport,
         secrets: &Secrets,
     ) -> Hunk<'a> {
@@ -257,7 +258,7 @@ pub(super) fn injected(workload: &WorkloadReport) -> Vec<&str> {
 
 /// The policies that made some changes to a workload. `first` is the number that the workload's first edit has in them.
 pub(super) fn policies_of<'a, 'c>(
-    changes: impl Iterator<Item = &'c Change> + Clone,
+    changes: impl Iterator<Item = &'c LineChange> + Clone,
     workload: &'a WorkloadReport,
     first: usize,
 ) -> Vec<&'a str> {
@@ -286,7 +287,10 @@ pub(super) fn policies_of<'a, 'c>(
 }
 
 /// Changes with the lines around them, joined where these meet.
-fn group<'c>(changes: &'c [Change], extent: &Range<usize>) -> Vec<(Range<usize>, &'c [Change])> {
+fn group<'c>(
+    changes: &'c [LineChange],
+    extent: &Range<usize>,
+) -> Vec<(Range<usize>, &'c [LineChange])> {
     let mut groups: Vec<(Range<usize>, Range<usize>)> = Vec::new();
     for (index, change) in changes.iter().enumerate() {
         let from = change

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::view::{ContainerView, MetricsEndpoint, WorkloadView};
-use super::{ReportedFile, one_line};
+use crate::outcome::ReportedFile;
+use crate::outcome::view::{ContainerView, MetricsEndpoint, WorkloadView};
+use crate::wording::one_line;
 
 /// Which columns the table has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

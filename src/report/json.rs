@@ -4,11 +4,13 @@ use serde::Serialize;
 
 use super::diff_json::{Done, done};
 use super::head::Head;
-use super::needs::{NeedsData, NeedsOfRun};
-use super::text::{Fate, fate, other_objects};
-use super::view::MetricsEndpoint;
-use super::{Outcome, PolicyReport, ReportedFile, WorkloadReport, shown};
+use super::needs::{NeedsData, as_data};
+use super::text::other_objects;
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::outcome::needs::NeedsOfRun;
+use crate::outcome::view::MetricsEndpoint;
+use crate::outcome::{Outcome, PolicyReport, ReportedFile, Status, WorkloadReport};
+use crate::wording;
 
 /// Whether the run did what it was asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -126,35 +128,35 @@ pub fn render(files: &[ReportedFile<'_>], diagnostics: &[Diagnostic], verdict: V
         totals: totals(files),
         files: files.iter().map(file).collect(),
         metrics_endpoints: metrics_endpoints(files),
-        needs: needs.as_data(),
+        needs: as_data(&needs),
         diagnostics: diagnostics.iter().map(problem).collect(),
     };
     let text = serde_json::to_string_pretty(&report)
         .expect("strings, numbers and lists of these are always JSON");
-    shown::json(text) + "\n"
+    wording::json(text) + "\n"
 }
 
 /// One diagnostic as one line of JSON, without a line end.
 pub fn render_diagnostic(diagnostic: &Diagnostic) -> String {
-    shown::json(
+    wording::json(
         serde_json::to_string(&problem(diagnostic)).expect("strings and numbers are always JSON"),
     )
 }
 
 fn totals(files: &[ReportedFile<'_>]) -> Totals {
-    let fates: Vec<Fate> = files
+    let statuses: Vec<Status> = files
         .iter()
         .flat_map(|file| file.report.own_workloads())
-        .map(fate)
+        .map(WorkloadReport::status)
         .collect();
-    let with = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count();
+    let with = |wanted: Status| statuses.iter().filter(|&&status| status == wanted).count();
     Totals {
-        workloads: fates.len(),
-        injected: with(Fate::Injected) + with(Fate::Adopted),
-        taken_out: with(Fate::TakenOut),
-        unchanged: with(Fate::Unchanged),
-        not_selected: with(Fate::NotSelected),
-        left_alone: with(Fate::Failed),
+        workloads: statuses.len(),
+        injected: with(Status::Injected) + with(Status::Adopted),
+        taken_out: with(Status::TakenOut),
+        unchanged: with(Status::Unchanged),
+        not_selected: with(Status::NotSelected),
+        left_alone: with(Status::Failed),
         other_objects: other_objects(files),
     }
 }

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp};
 
-use super::{Edit, ReportedFile};
+use crate::outcome::ReportedFile;
+use crate::yaml::splice::{Edit, splice};
 
 /// A text and where its lines begin.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ impl<'a> Lines<'a> {
 
 /// Lines that go and lines that come in their place. Never both empty.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct LineChange {
     /// 0-based lines of the old text.
     pub(super) old: Range<usize>,
     /// What comes.
@@ -78,12 +79,12 @@ pub(super) struct NewLine {
 }
 
 /// All changes of a file, in order, none touching another's lines.
-pub(super) fn changes(file: &ReportedFile<'_>, lines: &Lines<'_>) -> Vec<Change> {
+pub(super) fn changes(file: &ReportedFile<'_>, lines: &Lines<'_>) -> Vec<LineChange> {
     changes_of(&file.report.edits, lines)
 }
 
 /// The changes that some edits in order make to a text.
-pub(super) fn changes_of(edits: &[Edit], lines: &Lines<'_>) -> Vec<Change> {
+pub(super) fn changes_of(edits: &[Edit], lines: &Lines<'_>) -> Vec<LineChange> {
     let mut moved = 0;
     let mut changes = Vec::new();
     for region in regions(edits, lines) {
@@ -122,7 +123,7 @@ fn regions(edits: &[Edit], lines: &Lines<'_>) -> Vec<Region> {
 }
 
 /// `moved`: by how many bytes the edits before the region move it.
-fn changes_in(region: &Region, edits: &[Edit], moved: isize, lines: &Lines<'_>) -> Vec<Change> {
+fn changes_in(region: &Region, edits: &[Edit], moved: isize, lines: &Lines<'_>) -> Vec<LineChange> {
     let offset = lines.start(region.old.start);
     let old_text = &lines.text[offset..lines.start(region.old.end)];
     let edits: Vec<Edit> = edits
@@ -132,7 +133,7 @@ fn changes_in(region: &Region, edits: &[Edit], moved: isize, lines: &Lines<'_>) 
             text: edit.text.clone(),
         })
         .collect();
-    let new_text = super::splice(old_text, &edits);
+    let new_text = splice(old_text, &edits);
     let old: Vec<&[u8]> = old_text.split_inclusive(|&byte| byte == b'\n').collect();
     let new: Vec<&[u8]> = new_text.split_inclusive(|&byte| byte == b'\n').collect();
     let starts: Vec<usize> = starts_of(&new);
@@ -148,7 +149,7 @@ fn changes_in(region: &Region, edits: &[Edit], moved: isize, lines: &Lines<'_>) 
         }
     };
     let ops = similar::capture_diff_slices(Algorithm::Myers, &old, &new);
-    let mut changes: Vec<Change> = Vec::new();
+    let mut changes: Vec<LineChange> = Vec::new();
     for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
         let come = op.new_range().map(new_line);
         let go = op.old_range().start + region.old.start..op.old_range().end + region.old.start;
@@ -157,7 +158,7 @@ fn changes_in(region: &Region, edits: &[Edit], moved: isize, lines: &Lines<'_>) 
                 last.old.end = go.end;
                 last.new.extend(come);
             }
-            _ => changes.push(Change {
+            _ => changes.push(LineChange {
                 old: go,
                 new: come.collect(),
                 edits: region.edits.clone(),
@@ -203,11 +204,11 @@ mod tests {
             })
             .collect();
         let changes = changes_of(&edits, &Lines::of(text.as_bytes()));
-        let new_text = super::super::splice(text.as_bytes(), &edits);
+        let new_text = splice(text.as_bytes(), &edits);
         for line in changes.iter().flat_map(|change| &change.new) {
             assert!(new_text[line.at..].starts_with(&line.text), "{line:?}");
         }
-        let text = |change: &Change| {
+        let text = |change: &LineChange| {
             change
                 .new
                 .iter()

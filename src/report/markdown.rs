@@ -6,9 +6,11 @@ use std::fmt::Write as _;
 use super::alike::{alike, and_more};
 use super::hunks::Hunk;
 use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
-use super::text::{Fate, fate};
-use super::{Outcome, ReportedFile, Skip, count, one_line, shown, without_record};
+use super::without_record;
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::outcome::{Outcome, ReportedFile, Skip, Status};
+use crate::wording;
+use crate::wording::{count, one_line};
 
 /// What a comment may hold, in bytes, which are never fewer than the characters that GitHub counts.
 const MOST: usize = 65_536;
@@ -76,7 +78,7 @@ fn warnings(problems: &[Diagnostic]) -> String {
         let place = warning.labels.first().map_or(String::new(), |label| {
             format!(" ({})", code(&one_line(&label.place.link())))
         });
-        let message = plain(&shown::brief(&warning.message));
+        let message = plain(&wording::brief(&warning.message));
         let more = and_more(warning, others);
         let _ = writeln!(list, "- `{}`{place}: {message}{more}", warning.code.name());
     }
@@ -220,7 +222,7 @@ fn misses(files: &[ReportedFile<'_>]) -> String {
     let workloads = files.iter().flat_map(|file| &file.report.workloads);
     let failed = workloads
         .clone()
-        .filter(|workload| fate(workload) == Fate::Failed)
+        .filter(|workload| workload.status() == Status::Failed)
         .count();
     let near = workloads.flat_map(|workload| {
         workload

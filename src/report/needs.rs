@@ -1,170 +1,24 @@
-//! What injections need from a cluster, as data: what must be there, what nodes pull, and what gives power.
+//! What injections need from a cluster, for people and for machines.
 
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::sync::Arc;
 
-use super::{ReportedFile, count, one_line};
+use crate::outcome::needs::{Need, NeedKind, NeedsOfPolicy, NeedsOfRun};
+use crate::wording::{count, one_line};
 
 /// So many needs of one policy are spelled out; the others are counted. `--report` has all.
 const MOST_NEEDS: usize = 12;
 
-/// What kind of thing is needed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NeedKind {
-    /// An image that nodes pull.
-    Image,
-    /// A Secret, or one key of it.
-    Secret,
-    /// A ConfigMap, or one key of it.
-    ConfigMap,
-    /// A PersistentVolumeClaim.
-    VolumeClaim,
-    /// The service account that pods run as.
-    ServiceAccount,
-    /// What gives a container power beyond its pod.
-    Privilege,
+/// One line a policy that needs something: `agent needs: image a:1, Secret shop/token key t`.
+pub fn text(needs: &NeedsOfRun) -> String {
+    let policies = needs.policies();
+    let in_need = policies.filter(|(_, all)| !all.needs.is_empty());
+    in_need.map(|(policy, all)| line(policy, all)).collect()
 }
 
-/// One thing that an injection needs.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Need {
-    /// What kind of thing.
-    pub kind: NeedKind,
-    /// Of an object, its namespace, where it is known.
-    pub namespace: Option<String>,
-    /// The image, the object's name, or the danger's name as `--forbid` takes it.
-    pub name: String,
-    /// Of a Secret or ConfigMap, the key; of a privilege, the words that give it: `hostPath: /var/log`.
-    pub detail: Option<String>,
-    /// Pods start without it.
-    pub is_optional: bool,
-}
-
-impl Need {
-    /// One without a namespace and a detail.
-    pub fn of(kind: NeedKind, name: &str) -> Self {
-        Need {
-            kind,
-            namespace: None,
-            name: name.to_owned(),
-            detail: None,
-            is_optional: false,
-        }
-    }
-}
-
-impl Need {
-    /// Without the kind: `a:1`, `shop/token key t`, `host-path (hostPath: /var/log)`.
-    pub fn words(&self) -> String {
-        let Need {
-            kind,
-            namespace,
-            name,
-            detail,
-            is_optional,
-        } = self;
-        let namespace = namespace
-            .as_ref()
-            .map(|namespace| format!("{namespace}/"))
-            .unwrap_or_default();
-        let detail = match (detail, kind) {
-            (Some(what), NeedKind::Privilege) => format!(" ({what})"),
-            (Some(key), _) => format!(" key {key}"),
-            (None, _) => String::new(),
-        };
-        let optional = if *is_optional { " (optional)" } else { "" };
-        format!("{namespace}{name}{detail}{optional}")
-    }
-}
-
-/// `image a:1`, `Secret shop/token key t`, `host-path (hostPath: /var/log)`.
-impl fmt::Display for Need {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.kind {
-            NeedKind::Image => "image ",
-            NeedKind::Secret => "Secret ",
-            NeedKind::ConfigMap => "ConfigMap ",
-            NeedKind::VolumeClaim => "volume claim ",
-            NeedKind::ServiceAccount => "service account ",
-            NeedKind::Privilege => "",
-        })?;
-        f.write_str(&self.words())
-    }
-}
-
-/// What one policy needs, over several workloads.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NeedsOfPolicy {
-    /// The workloads that it applies to.
-    pub workloads: usize,
-    /// What it needs, each with the number of workloads that it is for.
-    pub needs: BTreeMap<Need, usize>,
-}
-
-/// What each policy needs, in the order in which they apply.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NeedsOfRun(Vec<(Arc<str>, NeedsOfPolicy)>);
-
-impl NeedsOfRun {
-    /// What a policy needs for one workload.
-    pub fn add(&mut self, policy: &Arc<str>, needs: BTreeSet<Need>) {
-        let all = self.of(policy);
-        all.workloads += 1;
-        needs
-            .into_iter()
-            .for_each(|need| *all.needs.entry(need).or_default() += 1);
-    }
-
-    /// Adds what came of other workloads.
-    pub fn append(&mut self, others: NeedsOfRun) {
-        for (policy, more) in others.0 {
-            let all = self.of(&policy);
-            all.workloads += more.workloads;
-            more.needs
-                .into_iter()
-                .for_each(|(need, number)| *all.needs.entry(need).or_default() += number);
-        }
-    }
-
-    fn of(&mut self, policy: &Arc<str>) -> &mut NeedsOfPolicy {
-        let at = self
-            .0
-            .iter()
-            .position(|(known, _)| known == policy)
-            .unwrap_or_else(|| {
-                self.0.push((Arc::clone(policy), NeedsOfPolicy::default()));
-                self.0.len() - 1
-            });
-        &mut self.0[at].1
-    }
-
-    /// Of all files.
-    pub fn of_files(files: &[ReportedFile<'_>]) -> Self {
-        let mut all = NeedsOfRun::default();
-        files
-            .iter()
-            .for_each(|file| all.append(file.report.needs.clone()));
-        all
-    }
-
-    /// One line a policy that needs something: `agent needs: image a:1, Secret shop/token key t`.
-    pub fn text(&self) -> String {
-        self.0
-            .iter()
-            .filter(|(_, all)| !all.needs.is_empty())
-            .map(|(policy, all)| line(policy, all))
-            .collect()
-    }
-
-    /// For machines: a list of policies.
-    pub fn as_data(&self) -> Vec<NeedsData<'_>> {
-        self.0
-            .iter()
-            .map(|(policy, all)| data(policy, all))
-            .collect()
-    }
+/// A list of policies.
+pub fn as_data(needs: &NeedsOfRun) -> Vec<NeedsData<'_>> {
+    let policies = needs.policies();
+    policies.map(|(policy, all)| data(policy, all)).collect()
 }
 
 fn line(policy: &str, all: &NeedsOfPolicy) -> String {
@@ -266,6 +120,8 @@ fn data<'a>(policy: &'a str, all: &'a NeedsOfPolicy) -> NeedsData<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
 
     fn secret(name: &str) -> Need {
         let (namespace, detail) = (Some("shop".to_owned()), Some("t".to_owned()));
@@ -285,7 +141,7 @@ mod tests {
             BTreeSet::from([Need::of(NeedKind::Image, "a:1"), secret("token")]),
         );
         assert_eq!(
-            run.text(),
+            text(&run),
             "agent needs: image a:1, Secret shop/token key t\n"
         );
         run.add(&other, BTreeSet::new());
@@ -293,7 +149,7 @@ mod tests {
         more.add(&agent, BTreeSet::from([Need::of(NeedKind::Image, "a:1")]));
         run.append(more);
         assert_eq!(
-            run.text(),
+            text(&run),
             "agent needs in 2 workloads: image a:1, Secret shop/token key t (in 1)\n"
         );
     }
@@ -308,10 +164,9 @@ mod tests {
                 .collect(),
         );
         assert!(
-            run.text()
-                .ends_with(", and 3 more, all of which --report FILE names\n"),
+            text(&run).ends_with(", and 3 more, all of which --report FILE names\n"),
             "{}",
-            run.text()
+            text(&run)
         );
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Edit, FileReport, Generated};
+use crate::outcome::{FileReport, Generated};
+use crate::yaml::splice::Edit;
 
 impl FileReport {
     /// Objects that records of the input name, and none of the output.

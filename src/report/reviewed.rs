@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::codeowners::Codeowners;
 use super::hunks::{Hunk, ReviewedFile, tally};
-use super::{Outcome, ReportedFile, WorkloadReport};
+use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
 
 /// By what the workloads are grouped.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::shown;
+use crate::wording;
 
 /// A log with one run.
 #[derive(Debug, Default)]
@@ -93,7 +93,7 @@ impl Log {
             "version": "2.1.0",
             "runs": [run],
         });
-        shown::json(serde_json::to_string_pretty(&log).expect("a value is always JSON")) + "\n"
+        wording::json(serde_json::to_string_pretty(&log).expect("a value is always JSON")) + "\n"
     }
 
     fn result(&self, rule: usize, result: &Result, twins: &mut BTreeMap<String, usize>) -> Value {

@@ -1,7 +1,8 @@
 //! How many lines change in each file, in the manner of `git diff --stat`.
 
 use super::lines::{Lines, changes};
-use super::{Paint, ReportedFile, count, one_line};
+use crate::outcome::ReportedFile;
+use crate::wording::{Paint, count, one_line};
 
 /// The widest row of signs.
 const MOST_SIGNS: usize = 40;
@@ -70,7 +71,8 @@ fn scale(lines: usize, most: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Edit, FileReport};
+    use crate::outcome::FileReport;
+    use crate::yaml::splice::Edit;
 
     #[test]
     fn lines_are_counted_and_long_rows_scaled() {

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Outcome, Paint, ReportedFile, Verb, WorkloadReport, count, one_line};
+use crate::change::Verb;
+use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
+use crate::wording::{Paint, count, one_line};
 
 /// The changed workloads and what each policy adds, then the totals.
 pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {

@@ -2,18 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::needs::NeedsOfRun;
-use super::{
-    Change, FileReport, Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport, count, list,
-    list_gone, one_line, shown,
-};
+use super::needs;
+use crate::change::{Change, list, list_gone};
+use crate::outcome::needs::NeedsOfRun;
+use crate::outcome::{FileReport, Outcome, ReportedFile, Skip, Status, WorkloadReport};
+use crate::wording;
+use crate::wording::{count, one_line};
 
 /// So many different reasons of one policy are spelled out; the others are counted.
 const MOST_REASONS: usize = 20;
 /// So many workloads are named in each part; the others are counted. `--report` has all.
 const MOST_WORKLOADS: usize = 500;
-/// So many workloads of a very large text are listed in its report at all.
-const MOST_LISTED: usize = 20_000;
 /// So many workloads that are near for the same reason are named.
 const MOST_ALIKE: usize = 5;
 /// So many changes of one policy to one workload are spelled out.
@@ -21,7 +20,7 @@ const MOST_CHANGES: usize = 50;
 
 /// Everything: [`injected`], [`taken_out`], [`skipped`], what the injections need from a cluster, and [`totals`].
 pub fn render(files: &[ReportedFile<'_>]) -> String {
-    let needs = NeedsOfRun::of_files(files).text();
+    let needs = needs::text(&NeedsOfRun::of_files(files));
     [
         injected(files),
         taken_out(files),
@@ -106,7 +105,7 @@ pub fn injected(files: &[ReportedFile<'_>]) -> String {
             };
             let joined = || by().collect::<Vec<_>>().join("; ");
             lines.add(|| {
-                let verb = if is_adopted(workload) {
+                let verb = if workload.is_adopted() {
                     "adopted"
                 } else {
                     "injected"
@@ -120,7 +119,7 @@ pub fn injected(files: &[ReportedFile<'_>]) -> String {
             });
         }
     }
-    lines.number += unlisted(files, Fate::Injected);
+    lines.number += unlisted(files, Status::Injected);
     lines.finish("injected")
 }
 
@@ -200,7 +199,7 @@ pub fn skipped(files: &[ReportedFile<'_>]) -> String {
                     .hint
                     .as_ref()
                     .map_or(String::new(), |hint| format!("; {hint}"));
-                let reason = one_line(&shown::brief(&format!("{}{hint}", skip.reason)));
+                let reason = one_line(&wording::brief(&format!("{}{hint}", skip.reason)));
                 match near.iter_mut().find(|(other, _)| *other == reason) {
                     Some((_, group)) => group.push(workload),
                     None => near.push((reason, vec![workload])),
@@ -280,7 +279,7 @@ fn render_reasons(policy: &str, reasons: &[(&str, Vec<&WorkloadReport>)], lines:
         let _ = writeln!(
             lines,
             "{who}: not selected by {policy}: {}",
-            one_line(&shown::brief(reason))
+            one_line(&wording::brief(reason))
         );
     }
     let others: usize = reasons
@@ -298,64 +297,11 @@ fn render_reasons(policy: &str, reasons: &[(&str, Vec<&WorkloadReport>)], lines:
     }
 }
 
-/// What became of a workload, over all policies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fate {
-    /// Changed.
-    Injected,
-    /// Changed, and only by what was taken out.
-    TakenOut,
-    /// What was there is a policy's own now.
-    Adopted,
-    /// Selected, and everything is there already.
-    Unchanged,
-    /// A policy wanted it and could not.
-    Failed,
-    /// No policy wanted it.
-    NotSelected,
-}
-
-/// Counts the workloads of a very large text that nobody would read the names of, instead of listing them.
-pub fn shorten(report: &mut FileReport) {
-    if report.workloads.len() > MOST_LISTED {
-        for workload in report.workloads.drain(MOST_LISTED..) {
-            *report.unlisted.entry(fate(&workload)).or_default() += 1;
-        }
-    }
-}
-
-fn unlisted(files: &[ReportedFile<'_>], fate: Fate) -> usize {
+fn unlisted(files: &[ReportedFile<'_>], status: Status) -> usize {
     files
         .iter()
-        .filter_map(|file| file.report.unlisted.get(&fate))
+        .filter_map(|file| file.report.unlisted.get(&status))
         .sum()
-}
-
-/// Whether a policy took over what stood there.
-fn is_adopted(workload: &WorkloadReport) -> bool {
-    workload.policies.iter().any(PolicyReport::is_adopted)
-}
-
-/// What became of a workload.
-pub fn fate(workload: &WorkloadReport) -> Fate {
-    let any = |is: fn(&Outcome) -> bool| workload.policies.iter().any(|met| is(&met.outcome));
-    let is_only_taken_out = any(|outcome| matches!(outcome, Outcome::TakenOut(_)))
-        && !any(|outcome| matches!(outcome, Outcome::Injected(_)));
-    if is_adopted(workload) {
-        Fate::Adopted
-    } else if workload.is_changed() {
-        if is_only_taken_out {
-            Fate::TakenOut
-        } else {
-            Fate::Injected
-        }
-    } else if any(|outcome| *outcome == Outcome::Failed) {
-        Fate::Failed
-    } else if any(|outcome| matches!(outcome, Outcome::UpToDate | Outcome::Injected(_))) {
-        Fate::Unchanged
-    } else {
-        Fate::NotSelected
-    }
 }
 
 /// Objects that are no workload. The items of a List are objects of their own, the List is none.
@@ -380,13 +326,13 @@ pub enum Deed {
 
 /// `3 workloads: 1 injected, 1 unchanged, 1 not selected; 4 other objects`.
 pub fn totals(files: &[ReportedFile<'_>], deed: Deed) -> String {
-    let fates: Vec<Fate> = workloads(files).map(fate).collect();
-    let with = |wanted: Fate| {
-        fates.iter().filter(|&&fate| fate == wanted).count() + unlisted(files, wanted)
+    let statuses: Vec<Status> = workloads(files).map(WorkloadReport::status).collect();
+    let with = |wanted: Status| {
+        statuses.iter().filter(|&&status| status == wanted).count() + unlisted(files, wanted)
     };
     let parts = [
         (
-            Fate::Injected,
+            Status::Injected,
             if deed == Deed::Done {
                 "injected"
             } else {
@@ -394,19 +340,19 @@ pub fn totals(files: &[ReportedFile<'_>], deed: Deed) -> String {
             },
         ),
         (
-            Fate::TakenOut,
+            Status::TakenOut,
             if deed == Deed::Done {
                 "taken out"
             } else {
                 "would be taken out"
             },
         ),
-        (Fate::Adopted, "adopted"),
-        (Fate::Unchanged, "unchanged"),
-        (Fate::NotSelected, "not selected"),
-        (Fate::Failed, "left alone"),
+        (Status::Adopted, "adopted"),
+        (Status::Unchanged, "unchanged"),
+        (Status::NotSelected, "not selected"),
+        (Status::Failed, "left alone"),
     ];
-    let parts = parts.map(|(fate, word)| (with(fate), word));
+    let parts = parts.map(|(status, word)| (with(status), word));
     let all: usize = parts.iter().map(|(number, _)| number).sum();
     let parts: Vec<String> = parts
         .iter()

@@ -10,11 +10,12 @@ use std::ops::Range;
 use textwrap::{WordSeparator, WordSplitter};
 
 use super::hunks::policies_of;
-use super::lines::{Change, Lines, changes};
-use super::{
-    Outcome, Paint, ReportedFile, WorkloadReport, list, list_gone, one_line, shown,
-    shown::is_unsafe, without_record,
-};
+use super::lines::{LineChange, Lines, changes};
+use super::without_record;
+use crate::change::{list, list_gone};
+use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
+use crate::wording;
+use crate::wording::{Paint, is_unsafe, one_line};
 use crate::yaml::stream::is_separator;
 
 const CONTEXT: usize = 3;
@@ -160,7 +161,7 @@ impl<'r> Documents<'r> {
     }
 
     /// The lines that may be context of a change: its document, and the `---` behind it.
-    fn around(&self, change: &Change, lines: &Lines<'_>) -> Range<usize> {
+    fn around(&self, change: &LineChange, lines: &Lines<'_>) -> Range<usize> {
         let first = self
             .ranges
             .partition_point(|range| range.end < change.old.end);
@@ -175,7 +176,7 @@ impl<'r> Documents<'r> {
 
 /// A new document behind a `---`, which ends with a `---` of its own, is shown before the first of them. That is the same
 /// text, and the `---` behind is context: a hunk without any is put at the end of the file by `git apply`.
-fn put_before_separator(change: &mut Change, lines: &Lines<'_>) {
+fn put_before_separator(change: &mut LineChange, lines: &Lines<'_>) {
     let Some(before) = change
         .old
         .start
@@ -200,13 +201,17 @@ fn is_plain_separator(line: &[u8]) -> bool {
 }
 
 /// Changes that are shown together and the lines around them.
-struct Hunk<'c> {
-    changes: Vec<&'c Change>,
+struct ChangeGroup<'c> {
+    changes: Vec<&'c LineChange>,
     old: Range<usize>,
 }
 
-fn hunks<'c>(changes: &'c [Change], documents: &Documents<'_>, lines: &Lines<'_>) -> Vec<Hunk<'c>> {
-    let mut hunks: Vec<Hunk<'c>> = Vec::new();
+fn hunks<'c>(
+    changes: &'c [LineChange],
+    documents: &Documents<'_>,
+    lines: &Lines<'_>,
+) -> Vec<ChangeGroup<'c>> {
+    let mut hunks: Vec<ChangeGroup<'c>> = Vec::new();
     for change in changes {
         let around = documents.around(change, lines);
         let from = change.old.start.saturating_sub(CONTEXT).max(around.start);
@@ -216,7 +221,7 @@ fn hunks<'c>(changes: &'c [Change], documents: &Documents<'_>, lines: &Lines<'_>
                 last.changes.push(change);
                 last.old.end = to;
             }
-            _ => hunks.push(Hunk {
+            _ => hunks.push(ChangeGroup {
                 changes: vec![change],
                 old: from..to,
             }),
@@ -229,12 +234,12 @@ fn hunks<'c>(changes: &'c [Change], documents: &Documents<'_>, lines: &Lines<'_>
 }
 
 /// Hunks must not overlap; those that only touch are joined when they are in one document.
-fn may_join(last: &Hunk<'_>, change: &Change, around: &Range<usize>) -> bool {
+fn may_join(last: &ChangeGroup<'_>, change: &LineChange, around: &Range<usize>) -> bool {
     let overlaps = change.old.start.saturating_sub(CONTEXT).max(around.start) < last.old.end;
     overlaps || last.old.start >= around.start
 }
 
-fn balance(hunk: &mut Hunk<'_>, total: usize) {
+fn balance(hunk: &mut ChangeGroup<'_>, total: usize) {
     let (Some(first), Some(last)) = (hunk.changes.first(), hunk.changes.last()) else {
         return;
     };
@@ -247,7 +252,7 @@ fn balance(hunk: &mut Hunk<'_>, total: usize) {
 
 /// Writes a hunk; gives the number of lines by which the text behind it moves.
 fn render_hunk(
-    hunk: &Hunk<'_>,
+    hunk: &ChangeGroup<'_>,
     shift: isize,
     (file, documents): (&ReportedFile<'_>, &Documents<'_>),
     lines: &Lines<'_>,
@@ -296,7 +301,7 @@ fn range(start: usize, len: usize) -> String {
 
 /// The workloads whose edits the hunk holds and the policies that made them.
 fn hunk_title(
-    hunk: &Hunk<'_>,
+    hunk: &ChangeGroup<'_>,
     file: &ReportedFile<'_>,
     documents: &Documents<'_>,
     lines: &Lines<'_>,
@@ -310,7 +315,7 @@ fn hunk_title(
         let behind = &hunk.changes[first..];
         &behind[..behind.partition_point(|change| change.edits.start < own.end)]
     };
-    let touches = |changes: &[&Change], number: usize| {
+    let touches = |changes: &[&LineChange], number: usize| {
         let Some(edit) = file.report.edits.get(number) else {
             return false;
         };
@@ -364,7 +369,7 @@ fn push_line(diff: &mut String, paint: Paint, style: &str, line: &str) {
 
 /// Nobody applies it: what a terminal obeys is written as an escape.
 fn lines_for_people(line: &str) -> String {
-    shown::lines(&without_record(line.strip_suffix('\r').unwrap_or(line)))
+    wording::lines(&without_record(line.strip_suffix('\r').unwrap_or(line)))
 }
 
 fn push_body(diff: &mut String, (reader, paint): (Reader, Paint), sign: char, line: &[u8]) {

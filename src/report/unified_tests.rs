@@ -1,6 +1,7 @@
 use super::*;
+use crate::outcome::FileReport;
 use crate::report::tests::{added_volume, report_of, workload};
-use crate::report::{Edit, FileReport};
+use crate::yaml::splice::Edit;
 
 /// Where lines are inserted, and which.
 type Insertions<'a> = &'a [(usize, &'a str)];

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Container;
+use crate::outcome::Skip;
 use crate::policy::expression::{Evaluator, Outcome};
 use crate::policy::template::Fault;
 use crate::policy::{Condition, Policy};
-use crate::report::Skip;
 
 use super::{No, View, WorkloadFacts};
 

@@ -4,8 +4,8 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::{Doubt, NamespaceMeta};
 use crate::manifest::pod::Workload;
+use crate::outcome::Skip;
 use crate::policy::{Filter, LabelSelector, Policy, Requirement};
-use crate::report::Skip;
 
 use super::{No, Verdict, View, list, matches_any, near, wanted, wanted_and_found};
 

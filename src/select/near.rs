@@ -7,8 +7,8 @@ use globset::GlobMatcher;
 use serde_json::Value;
 use std::ops::Range;
 
+use crate::outcome::Skip;
 use crate::policy::{Filter, Operator, Policy, Requirement};
-use crate::report::Skip;
 use crate::yaml::scalar::resolve;
 use crate::yaml::tree::NodeId;
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
 use crate::inventory::NamespaceMeta;
+use crate::outcome::Skip;
 use crate::policy::{Mark, Opt, OptFrom, Policy};
-use crate::report::Skip;
 
 use super::namespaces::{Unknown, does_not_hold, undecided};
 use super::{No, View};

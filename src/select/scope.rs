@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use crate::diagnostic::Code;
 use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, ListKey, Workload};
+use crate::outcome::ObjectName;
 use crate::policy::expression::{Facts, Wanted};
 use crate::policy::template::Fault;
-use crate::report::ObjectName;
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::to_value;
 

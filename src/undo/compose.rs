@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::report::Edit;
+use crate::yaml::splice::Edit;
 
 /// A part of the text after the first edits.
 enum Part<'e> {
@@ -137,7 +137,7 @@ fn to_edits(length: usize, parts: &[Part<'_>]) -> Vec<Edit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::splice;
+    use crate::yaml::splice::splice;
 
     #[test]
     fn both_at_once_is_one_after_the_other() {

@@ -14,9 +14,9 @@ use crate::plan::draft::{Draft, Refusal};
 use crate::plan::reconcile::reconcile;
 use crate::record::lock::Locks;
 use crate::record::{Leniency, MARKER, Paths, RECORD, Record, Taken, Unreadable, take_out};
-use crate::report::{Edit, changes_of, splice};
 use crate::verify::{Difference, verify};
 use crate::yaml::parse::{Change, ParseError, ParseErrorKind, parse, parse_again};
+use crate::yaml::splice::{Edit, changes_of, splice};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 

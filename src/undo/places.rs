@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::manifest::workload::PodKinds;
 use crate::record::{Record, TextPlace, Texts, digest_of_bytes};
-use crate::report::Edit;
 use crate::yaml::parse::parse;
+use crate::yaml::splice::Edit;
 
 use super::objects_of;
 

@@ -7,6 +7,7 @@ mod granit;
 pub mod parse;
 pub mod resolve;
 pub mod scalar;
+pub mod splice;
 pub mod stream;
 pub mod tree;
 pub mod value;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use podgraft::graft::{Options, graft};
-use podgraft::report::splice;
+use podgraft::yaml::splice::splice;
 use serde_json::{Map, Value, json};
 
 use super::server::judge;

@@ -5,17 +5,16 @@
 //! `PODGRAFT_API_SERVER` names the built judge; without it the tests say so and pass.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{env, fs};
 
 use podgraft::graft::{Options, graft};
 use podgraft::policy::Policy;
 use podgraft::policy::builtin::BUILTINS;
 use podgraft::policy::read::{PolicyFile, read};
-use podgraft::report::splice;
+use podgraft::yaml::splice::splice;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -20,8 +20,8 @@ use self::generate::{Case, case, cases};
 use self::style::Style;
 use podgraft::graft::{Options, graft};
 use podgraft::options::TakeOut;
-use podgraft::report::splice;
 use podgraft::yaml::parse::parse_with_granit;
+use podgraft::yaml::splice::splice;
 use podgraft::yaml::value::to_value;
 
 fn number(variable: &str, default: u32) -> u32 {

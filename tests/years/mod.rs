@@ -7,22 +7,22 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::env;
-use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
+use std::{env, fs};
 
 use podgraft::diagnostic::Code;
 use podgraft::edit::yaml_document;
 use podgraft::graft::{Options, graft_on_threads};
 use podgraft::inventory::Inventory;
 use podgraft::options::TakeOut;
+use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
 use podgraft::record::lock::{Lock, Locks};
-use podgraft::report::{FileReport, splice};
 use podgraft::yaml::parse::parse;
+use podgraft::yaml::splice::splice;
 use podgraft::yaml::value::to_value;
 use serde_json::{Map, Value, json};
 use walkdir::WalkDir;

@@ -2,7 +2,8 @@
 
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::options::Options;
-use podgraft::report::{Outcome, text};
+use podgraft::outcome::Outcome;
+use podgraft::report::text;
 
 use crate::args;
 use crate::output::Target;

@@ -7,7 +7,7 @@ use podgraft::diagnostic::Diagnostic;
 use podgraft::graft::against::{Versions, against};
 use podgraft::policy::params::Declared;
 use podgraft::policy::read::declared;
-use podgraft::report::splice;
+use podgraft::yaml::splice::splice;
 
 use crate::args;
 use crate::output::GraftedFile;

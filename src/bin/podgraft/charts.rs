@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use podgraft::diagnostic::Diagnostic;
 use podgraft::graft::RENDER_FIRST;
-use podgraft::report::shown::shell_word;
+use podgraft::wording::shell_word;
 
 /// Names the chart and the command that was run where it is known that a template was read.
 pub fn advise(problems: &mut [Diagnostic], paths: &[PathBuf]) {

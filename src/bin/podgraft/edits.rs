@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use podgraft::report::Edit;
+use podgraft::yaml::splice::Edit;
 
 use crate::hold::{Held, Hold};
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use podgraft::diagnostic::Diagnostic;
 use podgraft::graft::{Options, foresee};
 use podgraft::inventory::{DataIndex, Inventory, Needs, SourceText, Standing, read, read_part};
+use podgraft::outcome::ObjectName;
 use podgraft::policy::Policy;
 use podgraft::policy::read::PolicyFile;
-use podgraft::report::ObjectName;
 
 use crate::policies::InputText;
 use crate::threads::map_in_order;

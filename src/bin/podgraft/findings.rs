@@ -4,8 +4,8 @@ use std::path::Path;
 
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::options::{ImageEnv, Options, WorkloadPattern};
+use podgraft::outcome::WorkloadReport;
 use podgraft::policy::schema::nearest;
-use podgraft::report::WorkloadReport;
 
 use crate::output::GraftedFile;
 use crate::walk::{InputPlace, no_manifest};

@@ -10,8 +10,8 @@ use podgraft::graft::passing::Passing;
 use podgraft::graft::retire::not_taken_out;
 use podgraft::graft::{Options, graft_on_threads, graft_part};
 use podgraft::inventory::Inventory;
+use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
-use podgraft::report::FileReport;
 
 use crate::manifests::manifests_of;
 use crate::pipeline::{Opened, Piped, Release, pipe};

@@ -9,11 +9,11 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::lint::{Params, has_findings};
 use podgraft::manifest::workload::PodKinds;
 use podgraft::options::Options;
+use podgraft::outcome::needs::{Need, NeedKind};
 use podgraft::policy::Policy;
 use podgraft::policy::needs::needs_of;
 use podgraft::report::json::render_diagnostic;
-use podgraft::report::needs::{Need, NeedKind};
-use podgraft::report::shown::lines;
+use podgraft::wording::lines;
 use serde_json::{Value, json};
 
 use crate::args::tools::{Images, Lint, LintFormat};

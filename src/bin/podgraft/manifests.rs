@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use podgraft::outcome::FileReport;
 use podgraft::policy::builtin::kinds_of_resources;
 use podgraft::policy::format::{FORMATS, is_policy as is_policy_kind};
-use podgraft::report::FileReport;
 use podgraft::yaml::parse::parse;
 use podgraft::yaml::stream::{Chunk, chunks};
 use podgraft::yaml::tree::Tree;

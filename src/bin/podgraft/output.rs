@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::outcome::FileReport;
 use podgraft::patches::{Component, GENERATED};
-use podgraft::report::{Edit, FileReport, splice, write_spliced};
+use podgraft::yaml::splice::{Edit, splice, write_spliced};
 
 use crate::locks::NewLock;
 use crate::pipeline::Piped;

@@ -14,8 +14,8 @@ use std::thread::{self, Builder};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::graft::Run;
 use podgraft::graft::settle::Settling;
-use podgraft::report::text::shorten;
-use podgraft::report::{Edit, FileReport};
+use podgraft::outcome::FileReport;
+use podgraft::yaml::splice::Edit;
 
 use crate::blocks::{Block, Blocks};
 use crate::edits::KeptEdits;
@@ -350,7 +350,7 @@ impl Order {
             Sink::Stdout(out) => write_spliced(block, edits, out),
         };
         self.report.append(report);
-        shorten(&mut self.report);
+        self.report.shorten();
         if let Err(error) = written {
             self.stop(Fault::Write(error));
         }
@@ -388,5 +388,5 @@ fn write_spliced(block: &Block, mut edits: Vec<Edit>, out: &mut impl Write) -> i
     for edit in &mut edits {
         edit.at = edit.at.start - block.start..edit.at.end - block.start;
     }
-    podgraft::report::write_spliced(&block.text, &edits, out)
+    podgraft::yaml::splice::write_spliced(&block.text, &edits, out)
 }

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::graft::{Options, across, graft_on_threads};
 use podgraft::options::parse_kube_version;
+use podgraft::outcome::FileReport;
 use podgraft::policy::params::ParamSetting;
 use podgraft::policy::read::{PolicyFile, read};
 use podgraft::policytest::{self, Judged, KIND, PolicyTest, Ran, judge, junit, table};
-use podgraft::report::{FileReport, say_once, splice};
+use podgraft::report::say_once;
+use podgraft::yaml::splice::splice;
 
 use crate::args::tools::{Test, TestFormat, parse_setting};
 use crate::facts::{Facts, Sources, gather};

@@ -10,7 +10,7 @@ use std::thread::{self, Builder};
 use std::time::SystemTime;
 
 use podgraft::inventory::{SourceText, TextPart};
-use podgraft::report::Edit;
+use podgraft::yaml::splice::Edit;
 
 use crate::blocks::{Block, Blocks};
 use crate::edits::KeptEdits;
@@ -364,7 +364,7 @@ mod tests {
                 .filter(|edits| edits.iter().all(|edit| edit.at.end <= length))
             {
                 let mut wanted = Vec::new();
-                podgraft::report::write_spliced(text, edits, &mut wanted).unwrap();
+                podgraft::yaml::splice::write_spliced(text, edits, &mut wanted).unwrap();
                 let pieces = || Pieces::new(text, edits.iter().cloned().map(Ok), 0, PIECE).unwrap();
                 let (mut alone, mut ahead) = (Vec::new(), Vec::new());
                 pieces().write(&mut alone).unwrap();
@@ -405,7 +405,7 @@ mod tests {
         for edits in sets {
             for threads in [1, 2] {
                 let (mut wanted, mut written) = (Vec::new(), Vec::new());
-                podgraft::report::write_spliced(&text, &edits, &mut wanted).unwrap();
+                podgraft::yaml::splice::write_spliced(&text, &edits, &mut wanted).unwrap();
                 let mut kept = KeptEdits::default();
                 kept.add(&edits).unwrap();
                 write_edited_file(

@@ -1,17 +1,19 @@
 //! `diff`, `explain`, `inspect` and `check`: what the pipeline found out, in the form that was asked for.
 
 use clap::error::ErrorKind;
-use podgraft::config;
 use podgraft::diagnostic::{Diagnostic, Severity};
 use podgraft::edit::yaml_document;
 use podgraft::options::Options;
-use podgraft::report::check::{self, Checked, is_finding};
+use podgraft::outcome::{FileReport, ReportedFile};
+use podgraft::report::check::Checked;
 use podgraft::report::inspect::{self, Columns, SortBy};
 use podgraft::report::reviewed::GroupBy;
-use podgraft::report::shown;
 use podgraft::report::unified::Reader;
-use podgraft::report::{FileReport, Paint, ReportedFile, explain};
-use podgraft::report::{diff_json, diff_sarif, html, markdown, stat, summary, text, unified};
+use podgraft::report::{
+    check, diff_json, diff_sarif, explain, html, markdown, stat, summary, text, unified,
+};
+use podgraft::wording::Paint;
+use podgraft::{config, wording};
 use serde_json::Value;
 
 use crate::against::graft_against;
@@ -51,7 +53,7 @@ fn take_findings(grafted: &mut Grafted) -> Vec<Diagnostic> {
     let problems = std::mem::take(&mut grafted.problems);
     let (findings, problems) = problems
         .into_iter()
-        .partition(|problem| !problem.is_error() || is_finding(problem.code));
+        .partition(|problem| !problem.is_error() || problem.code.is_finding());
     grafted.problems = problems;
     findings
 }
@@ -322,5 +324,5 @@ fn list_metadata<'f>(files: &[ReportedFile<'f>]) -> Option<&'f Value> {
 }
 
 fn pretty(value: &Value) -> String {
-    shown::json(serde_json::to_string_pretty(value).expect("a value is always JSON")) + "\n"
+    wording::json(serde_json::to_string_pretty(value).expect("a value is always JSON")) + "\n"
 }

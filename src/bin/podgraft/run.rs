@@ -7,22 +7,20 @@ use clap::error::ErrorKind;
 use podgraft::config::Requirement;
 use podgraft::debug;
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
-use podgraft::graft::Options;
-use podgraft::graft::across;
 use podgraft::graft::prove::retire_proven;
 use podgraft::graft::settle::Settling;
+use podgraft::graft::{Options, across};
 use podgraft::inventory::SourceText;
 use podgraft::manifest::workload::PodKinds;
-use podgraft::options::TakeOut;
-use podgraft::options::{Acknowledgement, WorkloadPattern};
+use podgraft::options::{Acknowledgement, TakeOut, WorkloadPattern};
+use podgraft::outcome::{FileReport, Outcome, PolicyReport, ReportedFile, WorkloadReport};
 use podgraft::policy::Policy;
 use podgraft::report::json::Verdict;
-use podgraft::report::{FileReport, PolicyReport, ReportedFile, WorkloadReport, json, text};
-use podgraft::report::{Outcome, one_line, say_once};
+use podgraft::report::{json, say_once, text};
 use podgraft::select::kinds::unknown_kinds;
+use podgraft::wording::one_line;
 
 use crate::args::{self, DebugFormat, fit};
-use crate::charts;
 use crate::facts::{Facts, Sources, gather};
 use crate::findings::{find_no_object, find_nothing, unmet_image_env, unmet_workloads};
 use crate::grafting::{graft_texts, pipe_text};
@@ -30,7 +28,6 @@ use crate::locks::LockFiles;
 use crate::output::{GraftedFile, Target, check_apart, print, release_piped, write_result};
 use crate::pipeline::{Opened, Piped, Release};
 use crate::policies::{self, Loaded, builtin_names, stdin_readers};
-use crate::progress;
 use crate::reads::Reads;
 use crate::repository::Repository;
 use crate::settings::{self, Role};
@@ -39,6 +36,7 @@ use crate::texts::{Text, named, open_pipe, read_texts, source_text, texts_of};
 use crate::threads::number;
 use crate::walk::{Input, PathFilter, Walk, walk, would_wait_for_typing};
 use crate::write::write_whole;
+use crate::{charts, progress};
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

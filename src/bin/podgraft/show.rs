@@ -11,11 +11,10 @@ use miette::{
     SourceCode, SourceSpan, SpanContents,
 };
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
-use podgraft::report::Paint;
 use podgraft::report::alike::{self, alike};
 use podgraft::report::json::render_diagnostic;
-use podgraft::report::shown::{brief, for_log, is_unsafe, lines, one_line};
 use podgraft::report::unified::folded;
+use podgraft::wording::{Paint, brief, for_log, is_unsafe, lines, one_line};
 
 use textwrap::{WordSeparator, WordSplitter};
 

@@ -8,8 +8,8 @@ use podgraft::policy::builtin::{Builtin, Group, find};
 use podgraft::policy::conversion::Reading;
 use podgraft::policy::format::FORMATS;
 use podgraft::policy::read::read_as;
-use podgraft::report::shown::lines;
 use podgraft::suggest::{Wish, read};
+use podgraft::wording::lines;
 
 use crate::args::tools::Suggest;
 use crate::output::print;

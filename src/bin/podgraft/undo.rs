@@ -1,7 +1,7 @@
 //! `undo`: the manifests in, the manifests without what was injected out.
 
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::report::Outcome;
+use podgraft::outcome::Outcome;
 
 use crate::args;
 use crate::output::Target;

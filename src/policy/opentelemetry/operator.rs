@@ -13,11 +13,11 @@ use super::release::Settings;
 use super::resource::Instrumentation;
 use super::{oddities, parts};
 use crate::diagnostic::Code;
+use crate::outcome::Skip;
 use crate::policy::images::ImageMirror;
 use crate::policy::mutation::{Mutated, Mutation, PodFacts, Remark};
 use crate::policy::parts::Part;
 use crate::policy::schema::did_you_mean;
-use crate::report::Skip;
 use crate::yaml::value::Path;
 
 /// All resources of a run, and how the operator is set up.

@@ -3,7 +3,8 @@
 
 use super::Checked;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::report::{one_line, shown};
+use crate::wording;
+use crate::wording::one_line;
 
 /// One workflow command a finding.
 pub fn render(checked: &Checked<'_>) -> String {
@@ -38,7 +39,7 @@ fn annotation(diagnostic: &Diagnostic) -> String {
     }
     let title = format!("podgraft: {}", diagnostic.code.name());
     properties.push(format!("title={}", property(&title)));
-    let sentence = |text: &str| one_line(&shown::brief(text));
+    let sentence = |text: &str| one_line(&wording::brief(text));
     let help = diagnostic
         .help
         .as_ref()

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Checked, Finding};
 use crate::diagnostic::Severity;
-use crate::report::shown;
+use crate::wording;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -60,7 +60,7 @@ pub fn render(checked: &Checked<'_>) -> String {
     };
     let text = serde_json::to_string_pretty(&report)
         .expect("strings, numbers and lists of these are always JSON");
-    shown::json(text) + "\n"
+    wording::json(text) + "\n"
 }
 
 fn found(finding: &Finding) -> Found<'_> {

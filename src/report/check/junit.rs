@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use super::{Checked, Finding};
 use crate::diagnostic::Severity;
-use crate::report::ReportedFile;
-use crate::report::shown::{is_unsafe, without_marks};
+use crate::outcome::ReportedFile;
+use crate::wording::{is_unsafe, without_marks};
 
 /// The whole document.
 pub fn render(checked: &Checked<'_>) -> String {

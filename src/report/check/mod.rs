@@ -7,11 +7,11 @@ pub mod junit;
 pub mod sarif;
 pub mod text;
 
+use crate::change::in_sentence;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::source::Place;
 
-use super::text::{Fate, fate};
-use super::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport};
+use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, Status, WorkloadReport};
 
 /// The findings of a run, by file and line.
 #[derive(Debug)]
@@ -36,32 +36,6 @@ impl Finding {
     pub fn place(&self) -> Option<&Place> {
         self.diagnostic.labels.first().map(|label| &label.place)
     }
-}
-
-/// Whether an error of a run is a finding about a workload. All others mean that the input or a policy cannot be used.
-pub fn is_finding(code: Code) -> bool {
-    !matches!(
-        code,
-        Code::NotYaml
-            | Code::NotRendered
-            | Code::NotUtf8
-            | Code::TooDeep
-            | Code::TooLong
-            | Code::UnknownAlias
-            | Code::NoManifests
-            | Code::NoMatch
-            | Code::File
-            | Code::BadPolicy
-            | Code::UnknownField
-            | Code::WrongType
-            | Code::DuplicatePolicy
-            | Code::DigestMismatch
-            | Code::UnknownPolicy
-            | Code::UnknownParam
-            | Code::BadParam
-            | Code::NotSupported
-            | Code::Internal
-    )
 }
 
 impl<'a> Checked<'a> {
@@ -140,17 +114,17 @@ impl<'a> Checked<'a> {
 
     /// How many workloads there are, and how many of them the policies would leave as they are.
     fn workloads(&self) -> (usize, usize) {
-        let fates: Vec<Fate> = self
+        let statuses: Vec<Status> = self
             .files
             .iter()
             .flat_map(|file| file.report.own_workloads())
-            .map(fate)
+            .map(WorkloadReport::status)
             .collect();
-        let settled = fates
+        let settled = statuses
             .iter()
-            .filter(|fate| matches!(fate, Fate::Unchanged))
+            .filter(|status| matches!(status, Status::Unchanged))
             .count();
-        (fates.len(), settled)
+        (statuses.len(), settled)
     }
 }
 
@@ -216,7 +190,7 @@ fn wish(met: &PolicyReport) -> Option<String> {
             Some(format!(
                 "{older}{}{which} would {}",
                 met.policy,
-                super::in_sentence(changes)
+                in_sentence(changes)
             ))
         }
         Outcome::UpToDate if met.is_older => {

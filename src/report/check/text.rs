@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use super::Checked;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::report::alike::{alike, named};
-use crate::report::{Paint, count, one_line, shown};
+use crate::wording;
+use crate::wording::{Paint, count, one_line};
 
 /// `a.yaml:44: error[out-of-date]: ...`, the help below it, and a line of totals.
 pub fn render(checked: &Checked<'_>, paint: Paint) -> String {
@@ -35,14 +36,14 @@ pub fn render(checked: &Checked<'_>, paint: Paint) -> String {
             text,
             "{}{heading}: {}",
             one_line(&place),
-            one_line(&shown::brief(&diagnostic.message))
+            one_line(&wording::brief(&diagnostic.message))
         );
         if let Some(help) = &diagnostic.help {
             let _ = writeln!(
                 text,
                 "    {}: {}",
                 paint.wrap("36", "help"),
-                one_line(&shown::brief(help))
+                one_line(&wording::brief(help))
             );
         }
         if !others.is_empty() {

@@ -5,12 +5,16 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::alike::{alike, and_more};
-use super::hunks::{Hunk, Sign};
-use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
-use super::view::WorkloadView;
-use super::{ReportedFile, Verb, count, one_line, shown, without_record};
+use crate::change::Verb;
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::outcome::ReportedFile;
+use crate::outcome::view::WorkloadView;
+use crate::report::alike::{alike, and_more};
+use crate::report::hunks::{Hunk, Sign};
+use crate::report::reviewed::{GroupBy, Reviewed, groups, reviewed};
+use crate::report::without_record;
+use crate::wording;
+use crate::wording::{count, one_line};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -82,7 +86,7 @@ fn warnings(problems: &[Diagnostic], page: &mut String) {
         let place = warning.labels.first().map_or(String::new(), |label| {
             format!(" <small>{}</small>", escape(&one_line(&label.place.link())))
         });
-        let message = escape(&one_line(&shown::brief(&warning.message)));
+        let message = escape(&one_line(&wording::brief(&warning.message)));
         let _ = writeln!(
             page,
             "<li><code>{}</code> {message}{}{place}</li>",
@@ -187,7 +191,7 @@ fn data(one: &Reviewed<'_>) -> String {
     let json =
         serde_json::to_string(&drawn).expect("strings, numbers and lists of these are always JSON");
     // In a script element only a `<` can end it or change how it is read.
-    shown::json(json).replace('<', "\\u003c")
+    wording::json(json).replace('<', "\\u003c")
 }
 
 fn drawing<'a>(hunk: &'a Hunk<'a>) -> Drawing<'a> {
@@ -212,7 +216,7 @@ fn drawing<'a>(hunk: &'a Hunk<'a>) -> Drawing<'a> {
 }
 
 fn safe(line: &str) -> String {
-    shown::lines(&without_record(line.strip_suffix('\r').unwrap_or(line)))
+    wording::lines(&without_record(line.strip_suffix('\r').unwrap_or(line)))
 }
 
 fn escape(text: &str) -> String {

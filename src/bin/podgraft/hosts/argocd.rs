@@ -1,14 +1,13 @@
 //! `podgraft argocd`: what a config management plugin of Argo CD runs in an application's folder
 //! (<https://argo-cd.readthedocs.io/en/stable/operator-manual/config-management-plugins/>).
 
-use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use podgraft::config::ConfigParam;
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::options::parse_kube_version;
-use podgraft::report::FileReport;
+use podgraft::outcome::FileReport;
 
 use super::announce::announce;
 use super::function::unplaced;

@@ -8,7 +8,7 @@ use podgraft::config::{ConfigParam, Mode, read_function};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::krm::{FunctionConfig, KrmResult, ResourceList, of_diagnostic, of_workload};
 use podgraft::policy::read::ParamSetting;
-use podgraft::report::{Edit, splice};
+use podgraft::yaml::splice::{Edit, splice};
 
 use super::{complete, fail, read_stdin};
 use crate::args;

@@ -9,7 +9,7 @@ mod parameters;
 use std::io::Read;
 
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::report::{Outcome, WorkloadReport};
+use podgraft::outcome::{Outcome, WorkloadReport};
 use podgraft::select::is_local_config;
 
 use crate::args;

@@ -73,7 +73,7 @@ pub fn text(text: &str) -> Cow<'_, str> {
 }
 
 /// Where secrets stand in a piece of YAML: values of variables whose names say so, and the data of Secrets. In order.
-pub(super) fn secrets_in(text: &[u8]) -> Vec<Range<usize>> {
+pub(crate) fn secrets_in(text: &[u8]) -> Vec<Range<usize>> {
     let Ok(text) = std::str::from_utf8(text) else {
         return Vec::new();
     };
@@ -128,7 +128,7 @@ fn secrets_by_sight(text: &str) -> Vec<Range<usize>> {
 }
 
 /// A line without the secrets; `at` is where it begins in the piece that they were found in.
-pub(super) fn hide(line: &[u8], at: usize, secrets: &[Range<usize>]) -> String {
+pub(crate) fn hide(line: &[u8], at: usize, secrets: &[Range<usize>]) -> String {
     let line = String::from_utf8_lossy(line);
     let mut shown = String::new();
     let mut from = 0;

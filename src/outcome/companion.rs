@@ -5,8 +5,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Edit;
 use crate::source::Place;
+use crate::yaml::splice::Edit;
 
 /// What tells an object of a cluster from all others.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -160,6 +160,31 @@ fn beginning(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Whether a text is for a terminal that shows colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paint {
+    /// Text alone.
+    Plain,
+    /// With ANSI colours.
+    Colours,
+}
+
+impl Paint {
+    /// The text between the ANSI codes of a style (`1`, `32`), or the text alone.
+    pub fn wrap(self, style: &str, text: &str) -> String {
+        match self {
+            Paint::Plain => text.to_owned(),
+            Paint::Colours => format!("\u{1b}[{style}m{text}\u{1b}[0m"),
+        }
+    }
+}
+
+/// `1 workload`, `2 workloads`.
+pub(crate) fn count(number: usize, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

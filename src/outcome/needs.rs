@@ -1,0 +1,152 @@
+//! What injections need from a cluster: what must be there, what nodes pull, and what gives power.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use super::ReportedFile;
+
+/// What kind of thing is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NeedKind {
+    /// An image that nodes pull.
+    Image,
+    /// A Secret, or one key of it.
+    Secret,
+    /// A ConfigMap, or one key of it.
+    ConfigMap,
+    /// A PersistentVolumeClaim.
+    VolumeClaim,
+    /// The service account that pods run as.
+    ServiceAccount,
+    /// What gives a container power beyond its pod.
+    Privilege,
+}
+
+/// One thing that an injection needs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Need {
+    /// What kind of thing.
+    pub kind: NeedKind,
+    /// Of an object, its namespace, where it is known.
+    pub namespace: Option<String>,
+    /// The image, the object's name, or the danger's name as `--forbid` takes it.
+    pub name: String,
+    /// Of a Secret or ConfigMap, the key; of a privilege, the words that give it: `hostPath: /var/log`.
+    pub detail: Option<String>,
+    /// Pods start without it.
+    pub is_optional: bool,
+}
+
+impl Need {
+    /// One without a namespace and a detail.
+    pub fn of(kind: NeedKind, name: &str) -> Self {
+        Need {
+            kind,
+            namespace: None,
+            name: name.to_owned(),
+            detail: None,
+            is_optional: false,
+        }
+    }
+}
+
+impl Need {
+    /// Without the kind: `a:1`, `shop/token key t`, `host-path (hostPath: /var/log)`.
+    pub fn words(&self) -> String {
+        let Need {
+            kind,
+            namespace,
+            name,
+            detail,
+            is_optional,
+        } = self;
+        let namespace = namespace
+            .as_ref()
+            .map(|namespace| format!("{namespace}/"))
+            .unwrap_or_default();
+        let detail = match (detail, kind) {
+            (Some(what), NeedKind::Privilege) => format!(" ({what})"),
+            (Some(key), _) => format!(" key {key}"),
+            (None, _) => String::new(),
+        };
+        let optional = if *is_optional { " (optional)" } else { "" };
+        format!("{namespace}{name}{detail}{optional}")
+    }
+}
+
+/// `image a:1`, `Secret shop/token key t`, `host-path (hostPath: /var/log)`.
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.kind {
+            NeedKind::Image => "image ",
+            NeedKind::Secret => "Secret ",
+            NeedKind::ConfigMap => "ConfigMap ",
+            NeedKind::VolumeClaim => "volume claim ",
+            NeedKind::ServiceAccount => "service account ",
+            NeedKind::Privilege => "",
+        })?;
+        f.write_str(&self.words())
+    }
+}
+
+/// What one policy needs, over several workloads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NeedsOfPolicy {
+    /// The workloads that it applies to.
+    pub workloads: usize,
+    /// What it needs, each with the number of workloads that it is for.
+    pub needs: BTreeMap<Need, usize>,
+}
+
+/// What each policy needs, in the order in which they apply.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NeedsOfRun(Vec<(Arc<str>, NeedsOfPolicy)>);
+
+impl NeedsOfRun {
+    /// What a policy needs for one workload.
+    pub fn add(&mut self, policy: &Arc<str>, needs: BTreeSet<Need>) {
+        let all = self.of(policy);
+        all.workloads += 1;
+        needs
+            .into_iter()
+            .for_each(|need| *all.needs.entry(need).or_default() += 1);
+    }
+
+    /// Adds what came of other workloads.
+    pub fn append(&mut self, others: NeedsOfRun) {
+        for (policy, more) in others.0 {
+            let all = self.of(&policy);
+            all.workloads += more.workloads;
+            more.needs
+                .into_iter()
+                .for_each(|(need, number)| *all.needs.entry(need).or_default() += number);
+        }
+    }
+
+    fn of(&mut self, policy: &Arc<str>) -> &mut NeedsOfPolicy {
+        let at = self
+            .0
+            .iter()
+            .position(|(known, _)| known == policy)
+            .unwrap_or_else(|| {
+                self.0.push((Arc::clone(policy), NeedsOfPolicy::default()));
+                self.0.len() - 1
+            });
+        &mut self.0[at].1
+    }
+
+    /// What each policy needs.
+    pub fn policies(&self) -> impl Iterator<Item = (&str, &NeedsOfPolicy)> {
+        self.0.iter().map(|(policy, all)| (&**policy, all))
+    }
+
+    /// Of all files.
+    pub fn of_files(files: &[ReportedFile<'_>]) -> Self {
+        let mut all = NeedsOfRun::default();
+        files
+            .iter()
+            .for_each(|file| all.append(file.report.needs.clone()));
+        all
+    }
+}

@@ -1,0 +1,63 @@
+//! What became of a workload, over all policies.
+
+use super::{FileReport, Outcome, PolicyReport, WorkloadReport};
+
+/// So many workloads of a very large text are listed in its report at all.
+const MOST_LISTED: usize = 20_000;
+
+/// What became of a workload, over all policies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// Changed.
+    Injected,
+    /// Changed, and only by what was taken out.
+    TakenOut,
+    /// What was there is a policy's own now.
+    Adopted,
+    /// Selected, and everything is there already.
+    Unchanged,
+    /// A policy wanted it and could not.
+    Failed,
+    /// No policy wanted it.
+    NotSelected,
+}
+
+impl FileReport {
+    /// Counts the workloads of a very large text that nobody would read the names of, instead of listing them.
+    pub fn shorten(&mut self) {
+        if self.workloads.len() > MOST_LISTED {
+            for workload in self.workloads.drain(MOST_LISTED..) {
+                *self.unlisted.entry(workload.status()).or_default() += 1;
+            }
+        }
+    }
+}
+
+impl WorkloadReport {
+    /// Whether a policy took over what stood there.
+    pub fn is_adopted(&self) -> bool {
+        self.policies.iter().any(PolicyReport::is_adopted)
+    }
+
+    /// What became of a self.
+    pub fn status(&self) -> Status {
+        let any = |is: fn(&Outcome) -> bool| self.policies.iter().any(|met| is(&met.outcome));
+        let is_only_taken_out = any(|outcome| matches!(outcome, Outcome::TakenOut(_)))
+            && !any(|outcome| matches!(outcome, Outcome::Injected(_)));
+        if self.is_adopted() {
+            Status::Adopted
+        } else if self.is_changed() {
+            if is_only_taken_out {
+                Status::TakenOut
+            } else {
+                Status::Injected
+            }
+        } else if any(|outcome| *outcome == Outcome::Failed) {
+            Status::Failed
+        } else if any(|outcome| matches!(outcome, Outcome::UpToDate | Outcome::Injected(_))) {
+            Status::Unchanged
+        } else {
+            Status::NotSelected
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Replacements of bytes, and texts with them made.
+
+use std::borrow::Borrow;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::parse;
+
+/// One replacement of bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// The bytes that go; empty for an insertion.
+    pub at: Range<usize>,
+    /// What stands there instead; what many workloads get is there once.
+    pub text: Arc<str>,
+}
+
+/// The text with the edits made.
+///
+/// # Panics
+/// When edits overlap or are out of order: the edit stage never gives such.
+pub fn splice<E: Borrow<Edit>>(text: &[u8], edits: &[E]) -> Vec<u8> {
+    let added: usize = edits.iter().map(|edit| edit.borrow().text.len()).sum();
+    let mut spliced = Vec::with_capacity(text.len() + added);
+    write_spliced(text, edits, &mut spliced).expect("memory takes all that is written");
+    spliced
+}
+
+/// What edits, in order, do to a text, for [`parse_again`](super::parse::parse_again).
+pub fn changes_of<'e>(edits: impl IntoIterator<Item = &'e Edit>) -> Vec<parse::Change> {
+    let change = |edit: &Edit| (edit.at.clone(), edit.text.len());
+    edits.into_iter().map(change).collect()
+}
+
+/// [`splice`] for text.
+///
+/// # Panics
+/// As [`splice`], and when an edit cuts a character.
+pub fn splice_text<E: Borrow<Edit>>(text: &str, edits: &[E]) -> String {
+    let added: usize = edits.iter().map(|edit| edit.borrow().text.len()).sum();
+    let mut spliced = String::with_capacity(text.len() + added);
+    let mut from = 0;
+    for edit in edits.iter().map(Borrow::borrow) {
+        spliced.push_str(&text[from..edit.at.start]);
+        spliced.push_str(&edit.text);
+        from = edit.at.end;
+    }
+    spliced.push_str(&text[from..]);
+    spliced
+}
+
+/// Writes the text with the edits made.
+///
+/// # Errors
+/// Those of the writer.
+///
+/// # Panics
+/// As [`splice`].
+pub fn write_spliced<E: Borrow<Edit>>(
+    text: &[u8],
+    edits: &[E],
+    out: &mut (impl Write + ?Sized),
+) -> io::Result<()> {
+    let mut from = 0;
+    for edit in edits.iter().map(Borrow::borrow) {
+        out.write_all(&text[from..edit.at.start])?;
+        out.write_all(edit.text.as_bytes())?;
+        from = edit.at.end;
+    }
+    out.write_all(&text[from..])
+}
