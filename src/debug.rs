@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 use crate::edit::emit;
 use crate::outcome::{FileReport, WorkloadReport};
 use crate::policy::functions::default_pull_policy;
-use crate::wording;
-use crate::wording::{one_line, shell_word};
+use crate::wording::{self, one_line, shell_word};
 
 /// What `kubectl debug` has a flag for, or does by itself.
 const SAID_IN_THE_LINE: [&str; 8] = [

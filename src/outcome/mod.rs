@@ -1,4 +1,4 @@
-//! What a run did and why, as data: [`report`](crate::report) renders it.
+//! What a run did and why, as data; `report` renders it.
 
 mod companion;
 pub mod needs;

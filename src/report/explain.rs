@@ -8,8 +8,7 @@ use crate::change::{Change, list, list_gone};
 use crate::diagnostic::Label;
 use crate::mask;
 use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport};
-use crate::wording;
-use crate::wording::{Paint, count, one_line};
+use crate::wording::{self, Paint, count, one_line};
 
 /// The longest piece of a line that is shown beside its place.
 const EXCERPT: usize = 60;

@@ -9,8 +9,7 @@ use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
 use super::without_record;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::outcome::{Outcome, ReportedFile, Skip, Status};
-use crate::wording;
-use crate::wording::{count, one_line};
+use crate::wording::{self, count, one_line};
 
 /// What a comment may hold, in bytes, which are never fewer than the characters that GitHub counts.
 const MOST: usize = 65_536;

@@ -6,8 +6,7 @@ use super::needs;
 use crate::change::{Change, list, list_gone};
 use crate::outcome::needs::NeedsOfRun;
 use crate::outcome::{FileReport, Outcome, ReportedFile, Skip, Status, WorkloadReport};
-use crate::wording;
-use crate::wording::{count, one_line};
+use crate::wording::{self, count, one_line};
 
 /// So many different reasons of one policy are spelled out; the others are counted.
 const MOST_REASONS: usize = 20;

@@ -14,8 +14,7 @@ use super::lines::{LineChange, Lines, changes};
 use super::without_record;
 use crate::change::{list, list_gone};
 use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
-use crate::wording;
-use crate::wording::{Paint, is_unsafe, one_line};
+use crate::wording::{self, Paint, is_unsafe, one_line};
 use crate::yaml::stream::is_separator;
 
 const CONTEXT: usize = 3;

@@ -3,8 +3,7 @@
 
 use super::Checked;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::wording;
-use crate::wording::one_line;
+use crate::wording::{self, one_line};
 
 /// One workflow command a finding.
 pub fn render(checked: &Checked<'_>) -> String {

@@ -6,8 +6,7 @@ use std::fmt::Write as _;
 use super::Checked;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::report::alike::{alike, named};
-use crate::wording;
-use crate::wording::{Paint, count, one_line};
+use crate::wording::{self, Paint, count, one_line};
 
 /// `a.yaml:44: error[out-of-date]: ...`, the help below it, and a line of totals.
 pub fn render(checked: &Checked<'_>, paint: Paint) -> String {

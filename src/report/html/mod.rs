@@ -13,8 +13,7 @@ use crate::report::alike::{alike, and_more};
 use crate::report::hunks::{Hunk, Sign};
 use crate::report::reviewed::{GroupBy, Reviewed, groups, reviewed};
 use crate::report::without_record;
-use crate::wording;
-use crate::wording::{count, one_line};
+use crate::wording::{self, count, one_line};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
