@@ -37,4 +37,5 @@ pub mod suggest;
 pub mod undo;
 pub mod verify;
 pub mod wording;
-pub mod yaml;
+
+pub use podgraft_yaml as yaml;

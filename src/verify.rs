@@ -190,16 +190,8 @@ impl Check<'_, '_> {
     }
 
     fn same_properties(&self, out: NodeId, node: NodeId) -> Checked {
-        let has_none = |tree: &Tree<'_>, id| tree.properties_of(id).is_none();
-        if has_none(self.output, out) && has_none(self.input, node) {
-            return Ok(());
-        }
-        let anchor = |tree: &Tree<'_>, id| {
-            let range = tree.properties_of(id)?.anchor.clone()?;
-            Some(tree.text()[range.start as usize..range.end as usize].to_owned())
-        };
         let is_same = self.output.tag(out) == self.input.tag(node)
-            && anchor(self.output, out) == anchor(self.input, node);
+            && self.output.anchor(out) == self.input.anchor(node);
         if is_same {
             Ok(())
         } else {

@@ -119,9 +119,13 @@ else
 fi
 
 echo "- the crate: what is published builds alone, and is installed"
-cargo package --locked --allow-dirty --no-verify --quiet
-mkdir "$work/crate" && tar -xzf "target/package/podgraft-$version.crate" -C "$work/crate"
-cargo install --locked --quiet --debug --path "$work/crate/podgraft-$version" --root "$work/cargo" --target-dir target
+cargo package --workspace --locked --allow-dirty --no-verify --quiet
+mkdir "$work/crate"
+for crate in podgraft podgraft-yaml; do tar -xzf "target/package/$crate-$version.crate" -C "$work/crate"; done
+# Until it is published, podgraft-yaml is the one beside it; the lock file names the published one.
+sed -i '/^name = "podgraft-yaml"$/,/^$/{/^source = /d;/^checksum = /d}' "$work/crate/podgraft-$version/Cargo.lock"
+cargo install --locked --quiet --debug --path "$work/crate/podgraft-$version" --root "$work/cargo" --target-dir target \
+  --config "patch.crates-io.podgraft-yaml.path='$work/crate/podgraft-yaml-$version'"
 wants test "$("$work/cargo/bin/podgraft" --version)" = "podgraft $version"
 
 echo "- the kubectl plugin and its krew manifest"

@@ -248,10 +248,9 @@ pub fn flow_style(tree: &Tree<'_>, id: NodeId) -> FlowStyle {
                 .is_some_and(|byte| byte.is_ascii_whitespace())
         })
     };
-    let inner = (outer.unwrap_or(id).0..tree.after(outer.unwrap_or(id)).0).map(NodeId);
     let mut colon_space = None;
     let mut comma_space = None;
-    for node in inner {
+    for node in tree.within(outer.unwrap_or(id)) {
         let end = tree.span(node).end;
         colon_space = colon_space.or_else(|| behind(end, b':'));
         comma_space = comma_space.or_else(|| behind(end, b','));

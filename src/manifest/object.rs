@@ -161,7 +161,6 @@ pub fn find_template_braces(tree: &Tree<'_>, within: NodeId) -> Option<NodeId> {
         return None;
     }
     BRACES.find(tree.slice(within).as_bytes())?;
-    let ids = (within.0..tree.after(within).0).map(NodeId);
-    ids.into_iter()
+    tree.within(within)
         .find(|&id| tree.kind(id) == Kind::FlowMapping && tree.slice(id).starts_with("{{"))
 }

@@ -387,10 +387,8 @@ impl Draft<'_> {
         let Some(node) = self.origin(part) else {
             return Ok(());
         };
-        let within = node.0..self.tree.after(node).0;
-        let is_shared = within
-            .into_iter()
-            .any(|id| self.tree.is_aliased(NodeId(id)));
+        let mut within = self.tree.within(node);
+        let is_shared = within.any(|id| self.tree.is_aliased(id));
         if is_shared {
             Err(Refusal {
                 node,

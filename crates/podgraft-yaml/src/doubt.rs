@@ -204,7 +204,7 @@ fn find_explicit_key_in_brackets(tree: &Tree<'_>) -> Option<Doubt> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::parse::parse;
+    use crate::parse::parse;
 
     fn at(text: &str, place: Place) -> Option<Range<usize>> {
         find_doubt(text, place).map(|doubt| doubt.at)

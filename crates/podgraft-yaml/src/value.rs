@@ -511,7 +511,7 @@ impl Reader<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::parse::parse;
+    use crate::parse::parse;
     use serde_json::json;
 
     fn value(text: &str) -> Result<Value, ValueErrorKind> {

@@ -43,7 +43,7 @@ struct State {
 
 /// The outline of a text with at most one document, or all of it where there is nothing to pass over or a doubt; `None`
 /// where the parser does not know what it reads.
-pub(in crate::yaml) fn parse_outline(text: &str) -> Option<Outline<'_>> {
+pub(crate) fn parse_outline(text: &str) -> Option<Outline<'_>> {
     if !characters::are_known(text) {
         return None;
     }

@@ -363,6 +363,12 @@ impl<'a> Tree<'a> {
         self.node(id).is_aliased
     }
 
+    /// The anchor in front of the node, as it is written.
+    pub fn anchor(&self, id: NodeId) -> Option<&'a str> {
+        let anchor = self.properties_of(id)?.anchor.as_ref()?;
+        Some(&self.text[anchor.start as usize..anchor.end as usize])
+    }
+
     pub(crate) fn properties_of(&self, id: NodeId) -> Option<&Properties> {
         if !self.node(id).has_properties {
             return None;
