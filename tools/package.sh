@@ -125,10 +125,11 @@ sbom() {
   mkdir -p "$1"
   SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) cargo cyclonedx --quiet --format json --spec-version 1.5 --target all \
     --override-filename podgraft.cdx
-  # The crate's own names in it hold the folder it was made in.
-  sed -e "s|path+file://$PWD#|registry+https://github.com/rust-lang/crates.io-index#|g" -e 's|?download_url=file://\.||' \
-    podgraft.cdx.json >"$1/podgraft.cdx.json"
-  rm podgraft.cdx.json
+  # The names of the project's own crates in it hold the folder it was made in. There is a bill for each of them.
+  local index='registry+https://github.com/rust-lang/crates.io-index#'
+  sed -E -e "s|path\+file://$PWD/crates/([a-z-]+)#|$index\1@|g" -e "s|path\+file://$PWD#|$index|g" \
+    -e 's|\?download_url=file://[^"]*||' podgraft.cdx.json >"$1/podgraft.cdx.json"
+  rm podgraft.cdx.json crates/*/podgraft.cdx.json
 }
 
 case ${1:-} in
