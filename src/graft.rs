@@ -40,7 +40,7 @@ use crate::manifest::pod::{NoTemplate, Workload};
 use crate::manifest::prefilter::{Glance, Glanced};
 use crate::manifest::workload::PodKinds;
 pub use crate::options::{ImageEnv, Options, PodTemplatePath};
-use crate::outcome::{Companion, FileReport, Outcome, Skip, WorkloadReport};
+use crate::outcome::{Companion, FileReport, Outcome, Skip, SkipCause, WorkloadReport};
 use crate::plan::draft::Draft;
 use crate::plan::patch::patch_of;
 use crate::plan::{self, Planned, plan};
@@ -595,7 +595,7 @@ impl<'a> Chunk<'a, '_> {
         let name = tree
             .get(object.node, "metadata")
             .and_then(|metadata| tree.scalar(tree.get(metadata, "name")?));
-        let skip = Skip::because("it has no pod template");
+        let skip = Skip::because(SkipCause::NoPodTemplate, "it has no pod template");
         let edits = self.report.edits.len()..self.report.edits.len();
         let line = self.line_of(tree, object.node);
         self.report.workloads.push(WorkloadReport {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use crate::diagnostic::Diagnostic;
 use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
-use crate::outcome::Skip;
+use crate::outcome::{Skip, SkipCause};
 use crate::policy::expression::Memory;
 use crate::policy::{
     Filter, Hooks, Inject, KindPattern, LabelSelector, Mark, Operator, Policy, Requirement, Rule,
@@ -95,15 +95,6 @@ impl Base {
 const HOOKS: &[&str] = &["helm.sh/hook", "argocd.argoproj.io/hook"];
 const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
 
-/// Whether a policy did not apply because the object is annotated as none for a cluster.
-pub fn is_local_config(skip: &Skip) -> bool {
-    skip.reason == local_config()
-}
-
-fn local_config() -> String {
-    format!("annotated `{LOCAL_CONFIG}`")
-}
-
 /// Why a policy does not apply.
 #[derive(Debug, Clone)]
 pub enum No {
@@ -121,8 +112,8 @@ enum Verdict {
     Unknown(Unknown),
 }
 
-fn skip(reason: String) -> No {
-    No::Skip(Box::new(Skip::because(reason)))
+fn skip(cause: SkipCause, reason: String) -> No {
+    No::Skip(Box::new(Skip::because(cause, reason)))
 }
 
 /// Decides whether a policy applies to a workload.
@@ -162,21 +153,25 @@ fn check(view: &View<'_, '_>, policy: &Policy, warnings: &mut Vec<Diagnostic>) -
         } else {
             "the policy is suspended"
         };
-        return Err(skip(reason.to_owned()));
+        return Err(skip(SkipCause::Suspended, reason.to_owned()));
     }
     if view
         .annotation(LOCAL_CONFIG)
         .is_some_and(|value| value == "true")
     {
-        return Err(skip(local_config()));
+        return Err(skip(
+            SkipCause::LocalConfig,
+            format!("annotated `{LOCAL_CONFIG}`"),
+        ));
     }
     if let Some(wanted) = &policy.namespace {
         match &workload.namespace {
             Some(namespace) if namespace == wanted => {}
             Some(namespace) => {
-                return Err(skip(format!(
-                    "the policy is of namespace `{wanted}`, the workload of `{namespace}`"
-                )));
+                return Err(skip(
+                    SkipCause::OtherNamespace,
+                    format!("the policy is of namespace `{wanted}`, the workload of `{namespace}`"),
+                ));
             }
             None => return Err(does_not_hold(policy, workload, Unknown::Name, warnings)),
         }
@@ -256,7 +251,7 @@ impl View<'_, '_> {
                 Verdict::Holds => {
                     let reason = format!("excluded by the {whose}'s `exclude`");
                     return Err(No::Skip(Box::new(
-                        Skip::because(reason).wanted_at(exclude.at.clone()),
+                        Skip::because(SkipCause::Excluded, reason).wanted_at(exclude.at.clone()),
                     )));
                 }
                 Verdict::Unknown(unknown) => {
@@ -315,7 +310,12 @@ impl View<'_, '_> {
         let unknown = verdicts
             .into_iter()
             .find(|verdict| matches!(verdict, Verdict::Unknown(_)));
-        unknown.unwrap_or_else(|| Verdict::Fails(Box::new(Skip::because("no item of `any` holds"))))
+        unknown.unwrap_or_else(|| {
+            Verdict::Fails(Box::new(Skip::because(
+                SkipCause::Match("any"),
+                "no item of `any` holds",
+            )))
+        })
     }
 
     fn check_kind(&self, kinds: &[KindPattern]) -> Option<Skip> {
@@ -344,7 +344,10 @@ impl View<'_, '_> {
             object.api_version,
             object.kind
         );
-        Some(Skip::because(reason).found_at(self.span_in(Some(object.node), "kind")))
+        Some(
+            Skip::because(SkipCause::Match("kinds"), reason)
+                .found_at(self.span_in(Some(object.node), "kind")),
+        )
     }
 
     fn check_name(&self, names: &[GlobMatcher]) -> Option<Skip> {
@@ -355,7 +358,7 @@ impl View<'_, '_> {
                 list(names),
                 self.workload.name
             );
-            Skip::because(reason)
+            Skip::because(SkipCause::Match("names"), reason)
                 .found_at(self.own_field("name"))
                 .hint(near::glob(names, &self.workload.name))
         })
@@ -367,9 +370,12 @@ impl View<'_, '_> {
             (Hooks::Exclude, Some(key)) => {
                 let at = self.span_in(self.texts_of(self.workload.metadata(), "annotations"), key);
                 let reason = format!("it is a hook (annotation `{key}`), and `hooks` is Exclude");
-                Some(Skip::because(reason).found_at(at))
+                Some(Skip::because(SkipCause::Match("hooks"), reason).found_at(at))
             }
-            (Hooks::Only, None) => Some(Skip::because("it is no hook, and `hooks` is Only")),
+            (Hooks::Only, None) => Some(Skip::because(
+                SkipCause::Match("hooks"),
+                "it is no hook, and `hooks` is Only",
+            )),
             _ => None,
         }
     }
@@ -378,7 +384,7 @@ impl View<'_, '_> {
         &self,
         selector: Option<&LabelSelector>,
         metadata: Option<NodeId>,
-        field: &str,
+        field: &'static str,
         whose: &str,
     ) -> Option<Skip> {
         let labels = metadata.and_then(|metadata| self.workload.tree.get(metadata, "labels"));
@@ -390,8 +396,11 @@ impl View<'_, '_> {
         let at = self
             .span_in(labels, &failed.key)
             .or_else(|| labels.map(|labels| self.workload.tree.span(labels)));
-        let skip = Skip::because(wanted_and_found(failed, found, field, whose))
-            .wanted_at(failed.at.clone());
+        let skip = Skip::because(
+            SkipCause::Match(field),
+            wanted_and_found(failed, found, field, whose),
+        )
+        .wanted_at(failed.at.clone());
         Some(
             skip.found_at(at)
                 .hint(self.near_label(failed, labels, found)),
@@ -414,7 +423,7 @@ impl View<'_, '_> {
             None => self.near_annotation(key),
         };
         Some(
-            Skip::because(reason)
+            Skip::because(SkipCause::Match("annotations"), reason)
                 .found_at(self.annotation_span(key))
                 .hint(hint),
         )
@@ -433,10 +442,10 @@ impl View<'_, '_> {
             let at = containers
                 .first()
                 .and_then(|container| self.span_in(Some(container.node), "image"));
-            Skip::because(format!(
-                "images wants {}, no container has it",
-                list(images)
-            ))
+            Skip::because(
+                SkipCause::Match("images"),
+                format!("images wants {}, no container has it", list(images)),
+            )
             .found_at(at)
         })
     }
@@ -451,7 +460,12 @@ impl View<'_, '_> {
             workload.name
         );
         let holds = share_of(&key, &sample.salt) < sample.percent;
-        (!holds).then(|| Skip::because(format!("not among the {} % of `sample`", sample.percent)))
+        (!holds).then(|| {
+            Skip::because(
+                SkipCause::Match("sample"),
+                format!("not among the {} % of `sample`", sample.percent),
+            )
+        })
     }
 
     fn annotation(&self, key: &str) -> Option<&str> {

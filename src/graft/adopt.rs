@@ -9,7 +9,7 @@ use crate::change::list;
 use crate::diagnostic::Diagnostic;
 use crate::manifest::object::{Found, find_objects};
 use crate::manifest::pod::Workload;
-use crate::outcome::{Outcome, PolicyReport, Skip};
+use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
 use crate::plan::recording::{Earlier, Met, has_twin_containers};
 use crate::plan::{Planned, plan};
 use crate::record::fold::ORIGINAL;
@@ -283,7 +283,7 @@ pub(super) fn not_adopted(planned: Planned<'_>) -> Vec<PolicyReport> {
     };
     let outcome = |mut report: PolicyReport| {
         if let Some(why) = why(&report) {
-            let skip = Skip::because(format!("not adopted: {why}"));
+            let skip = Skip::because(SkipCause::NotAdopted, format!("not adopted: {why}"));
             report.outcome = Outcome::Skipped(Skip {
                 is_near_miss: true,
                 ..skip

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::manifest::pod::Workload;
-use crate::outcome::{Outcome, PolicyReport, Skip};
+use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
 use crate::policy::Policy;
 
 use super::Chunk;
@@ -14,9 +14,12 @@ impl Chunk<'_, '_> {
     /// What every policy comes to, where the workload is not looked at any further.
     pub(super) fn left_alone(&mut self, workload: &Workload<'_>) -> Option<Vec<PolicyReport>> {
         if !self.is_wanted(workload) {
-            return Some(
-                self.all(|| Outcome::Skipped(Skip::because("not among those of --workload"))),
-            );
+            return Some(self.all(|| {
+                Outcome::Skipped(Skip::because(
+                    SkipCause::NotAskedFor,
+                    "not among those of --workload",
+                ))
+            }));
         }
         let orphans = orphans(
             workload,

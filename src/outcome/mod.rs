@@ -240,10 +240,50 @@ pub enum Outcome {
     Failed,
 }
 
+/// What keeps a policy from a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SkipCause {
+    /// `--workload` names others.
+    NotAskedFor,
+    /// The kind has pods and this object has no pod template.
+    NoPodTemplate,
+    /// The policy is suspended, or the resource chooses nothing.
+    Suspended,
+    /// The object is annotated as none for a cluster.
+    LocalConfig,
+    /// The policy is of another namespace.
+    OtherNamespace,
+    /// The namespace or its object is not known.
+    UnknownNamespace,
+    /// A field of `match` does not hold.
+    Match(&'static str),
+    /// An `exclude` holds.
+    Excluded,
+    /// `optIn` does not hold.
+    NotOptedIn,
+    /// `optOut` holds.
+    OptedOut,
+    /// A condition in CEL does not hold.
+    Condition,
+    /// No rule of the policy is for the workload.
+    #[default]
+    NoRule,
+    /// A rule is for the workload and chooses no container.
+    NoContainer,
+    /// Another injector has been here.
+    AlreadyInjected,
+    /// `adopt` found that something that the policy puts here is missing.
+    NotAdopted,
+    /// The operator whose resource the policy is leaves the pod alone.
+    OfOperator,
+}
+
 /// Why a policy did not apply to a workload.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Skip {
-    /// The first condition that does not hold, in words: `selector wants runtime=java, the template has runtime=go`.
+    /// What keeps the policy from the workload.
+    pub cause: SkipCause,
+    /// The same in words: `selector wants runtime=java, the template has runtime=go`.
     pub reason: String,
     /// It was probably meant to apply: a label is spelt nearly as wanted, the workload says that it opts in, or it was
     /// selected and no container was chosen.
@@ -264,8 +304,9 @@ pub struct Skip {
 
 impl Skip {
     /// For a reason that has no place.
-    pub fn because(reason: impl Into<String>) -> Self {
+    pub fn because(cause: SkipCause, reason: impl Into<String>) -> Self {
         Skip {
+            cause,
             reason: reason.into(),
             ..Skip::default()
         }

@@ -47,7 +47,7 @@ use crate::inventory::{Inventory, written_name};
 use crate::manifest::pod::{Container, Workload};
 use crate::options::Options;
 use crate::outcome::needs::{Need, NeedsOfRun};
-use crate::outcome::{Companion, Outcome, PolicyReport, Skip};
+use crate::outcome::{Companion, Outcome, PolicyReport, Skip, SkipCause};
 use crate::policy::{ApplyRules, Checksum, FailurePolicy, Item, Policy, Rule};
 use crate::record::{Record, digest};
 use crate::select::{Base, No, choose_containers, select, select_rule};
@@ -467,7 +467,7 @@ fn apply<'t>(
     if known.is_some_and(|known| !known.acts(&policy.identity)) {
         return Outcome::Skipped(Skip {
             is_near_miss: true,
-            ..Skip::because(NOT_ADOPTED)
+            ..Skip::because(SkipCause::NotAdopted, NOT_ADOPTED)
         });
     }
     if let Some(problem) = others::rival(policy, workload, earlier, &planned.policies) {

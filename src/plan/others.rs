@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
-use crate::outcome::{Outcome, PolicyReport, Skip};
+use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
 use crate::policy::{LeaveAlone, Mark, Policy};
 
 use super::draft::Draft;
@@ -35,7 +35,7 @@ fn already(by: String, at: Option<Range<usize>>) -> Skip {
     let reason = format!("already injected by {by}");
     Skip {
         is_near_miss: true,
-        ..Skip::because(reason).found_at(at)
+        ..Skip::because(SkipCause::AlreadyInjected, reason).found_at(at)
     }
 }
 

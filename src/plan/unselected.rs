@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
-use crate::outcome::{Outcome, PolicyReport, Skip};
+use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
 use crate::policy::{ContainerList, Policy, Rule};
 use crate::select::{No, select};
 
@@ -61,7 +61,11 @@ pub(super) fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
         .tree
         .get(workload.pod_spec, "containers")
         .map(|containers| workload.tree.span(containers));
-    let skip = Skip::because(format!("matched, no container{wanted}")).found_at(at);
+    let skip = Skip::because(
+        SkipCause::NoContainer,
+        format!("matched, no container{wanted}"),
+    )
+    .found_at(at);
     let hint = format!("its containers are {}", own.join(", "));
     let hint = (!own.is_empty() && !wanted.is_empty()).then_some(hint);
     Skip {

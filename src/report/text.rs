@@ -371,12 +371,13 @@ pub fn totals(files: &[ReportedFile<'_>], deed: Deed) -> String {
 mod tests {
     use super::*;
     use crate::change::{Change, Operation, Target};
+    use crate::outcome::SkipCause;
     use crate::report::tests::{added_volume, report_of, workload};
 
     fn skip(reason: &str, is_near_miss: bool) -> Outcome {
         Outcome::Skipped(Skip {
             is_near_miss,
-            ..Skip::because(reason)
+            ..Skip::because(SkipCause::NoRule, reason)
         })
     }
 

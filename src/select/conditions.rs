@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Container;
-use crate::outcome::Skip;
+use crate::outcome::{Skip, SkipCause};
 use crate::policy::expression::{Evaluator, Outcome};
 use crate::policy::template::Fault;
 use crate::policy::{Condition, Policy};
@@ -30,7 +30,7 @@ impl View<'_, '_> {
             Ok(None) => Ok(()),
             Ok(Some(failed)) => {
                 let reason = format!("the condition `{}` does not hold", failed.name);
-                let skip = Skip::because(reason).wanted_at(failed.at.clone());
+                let skip = Skip::because(SkipCause::Condition, reason).wanted_at(failed.at.clone());
                 Err(No::Skip(Box::new(skip)))
             }
             Err(problem) => Err(No::Undecided(problem)),

@@ -4,7 +4,7 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::{Doubt, NamespaceMeta};
 use crate::manifest::pod::Workload;
-use crate::outcome::Skip;
+use crate::outcome::{Skip, SkipCause};
 use crate::policy::{Filter, LabelSelector, Policy, Requirement};
 
 use super::{No, Verdict, View, list, matches_any, near, wanted, wanted_and_found};
@@ -36,7 +36,7 @@ impl View<'_, '_> {
             let reason = format!("namespaces wants {wanted}, the workload is in `{namespace}`");
             let hint = near::glob(&filter.namespaces, namespace);
             return Verdict::Fails(Box::new(
-                Skip::because(reason)
+                Skip::because(SkipCause::Match("namespaces"), reason)
                     .found_at(self.own_field("namespace"))
                     .hint(hint),
             ));
@@ -62,7 +62,8 @@ impl View<'_, '_> {
                 "namespaceSelector wants {}, the workload is in `{namespace}`",
                 wanted(failed)
             );
-            let skip = Skip::because(reason).wanted_at(failed.at.clone());
+            let skip = Skip::because(SkipCause::Match("namespaceSelector"), reason)
+                .wanted_at(failed.at.clone());
             return Verdict::Fails(Box::new(skip.found_at(self.own_field("namespace"))));
         }
         if by_object.is_empty() {
@@ -82,7 +83,8 @@ impl View<'_, '_> {
             Some(failed) => {
                 let whose = format!("the Namespace `{namespace}`");
                 let reason = wanted_and_found(failed, value(failed), "namespaceSelector", &whose);
-                let skip = Skip::because(reason).wanted_at(failed.at.clone());
+                let skip = Skip::because(SkipCause::Match("namespaceSelector"), reason)
+                    .wanted_at(failed.at.clone());
                 Verdict::Fails(Box::new(skip.found_at(self.own_field("namespace"))))
             }
         }
@@ -139,7 +141,7 @@ pub(super) fn does_not_hold(
     warnings.push(warning.help(help));
     No::Skip(Box::new(Skip {
         is_near_miss: true,
-        ..Skip::because(reason)
+        ..Skip::because(SkipCause::UnknownNamespace, reason)
     }))
 }
 

@@ -7,7 +7,7 @@ use globset::GlobMatcher;
 use serde_json::Value;
 use std::ops::Range;
 
-use crate::outcome::Skip;
+use crate::outcome::{Skip, SkipCause};
 use crate::policy::{Filter, Operator, Policy, Requirement};
 use crate::yaml::scalar::resolve;
 use crate::yaml::tree::NodeId;
@@ -137,13 +137,12 @@ impl Policy {
         if skip.in_policy.is_some() {
             return skip;
         }
-        let field = skip.reason.split(' ').next().unwrap_or_default();
+        let SkipCause::Match(field) = skip.cause else {
+            return Box::new(skip.wanted_at(filter.at.clone()));
+        };
         let text = self.text.text.get(filter.at.clone()).unwrap_or_default();
-        let key = format!("{field}:");
-        let at = text
-            .find(&key)
-            .filter(|_| !field.is_empty())
-            .map(|at| filter.at.start + at);
+        let at = text.find(&format!("{field}:"));
+        let at = at.map(|at| filter.at.start + at);
         let at = at.map_or(filter.at.clone(), |at| at..at + field.len());
         Box::new(skip.wanted_at(at))
     }

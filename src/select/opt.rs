@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
 use crate::inventory::NamespaceMeta;
-use crate::outcome::Skip;
+use crate::outcome::{Skip, SkipCause};
 use crate::policy::{Mark, Opt, OptFrom, Policy};
 
 use super::namespaces::{Unknown, does_not_hold, undecided};
@@ -43,7 +43,7 @@ impl View<'_, '_> {
             let value = said_out.map(|(_, value)| value).unwrap_or_default();
             let reason = format!("opted out: {} has {}: {value}", whose(out), key_of(opt));
             return Err(No::Skip(Box::new(
-                Skip::because(reason).found_at(self.mark_span(out, &opt.mark)),
+                Skip::because(SkipCause::OptedOut, reason).found_at(self.mark_span(out, &opt.mark)),
             )));
         }
         let unknown = || self.unknown(&object);
@@ -52,7 +52,10 @@ impl View<'_, '_> {
                 (Some(said), _) => No::Skip(Box::new(self.other_word(opt, said))),
                 (None, Some(unknown)) => does_not_hold(policy, self.workload, unknown, warnings),
                 (None, None) => {
-                    let skip = Skip::because(format!("not opted in: no `{}`", key_of(opt)));
+                    let skip = Skip::because(
+                        SkipCause::NotOptedIn,
+                        format!("not opted in: no `{}`", key_of(opt)),
+                    );
                     No::Skip(Box::new(skip.hint(self.near_mark(opt))))
                 }
             });
@@ -92,7 +95,7 @@ impl View<'_, '_> {
         let is_no = value.is_empty() || NOES.contains(&value.to_ascii_lowercase().as_str());
         let near = opt.values.first().filter(|_| !is_no);
         let hint = near.map(|near| format!("did you mean `{}: \"{near}\"`?", key_of(opt)));
-        Skip::because(reason)
+        Skip::because(SkipCause::NotOptedIn, reason)
             .found_at(self.mark_span(from, &opt.mark))
             .hint(hint)
     }

@@ -13,7 +13,7 @@ use super::release::Settings;
 use super::resource::Instrumentation;
 use super::{oddities, parts};
 use crate::diagnostic::Code;
-use crate::outcome::Skip;
+use crate::outcome::{Skip, SkipCause};
 use crate::policy::images::ImageMirror;
 use crate::policy::mutation::{Mutated, Mutation, PodFacts, Remark};
 use crate::policy::parts::Part;
@@ -87,21 +87,31 @@ impl Mutation for Operator {
         };
         if speaker != self.at {
             return Mutated::Skipped(match chosen {
-                Ok(chosen) if chosen.iter().any(|(_, at)| *at == self.at) => {
-                    Skip::because(format!(
+                Ok(chosen) if chosen.iter().any(|(_, at)| *at == self.at) => Skip::because(
+                    SkipCause::OfOperator,
+                    format!(
                         "`{}` applies it together with its own",
                         self.catalog.resources[speaker].identity
-                    ))
-                }
-                Ok(_) => Skip::because("the pod takes another resource"),
-                Err(_) => Skip::because("it is not clear which resource the pod takes"),
+                    ),
+                ),
+                Ok(_) => Skip::because(SkipCause::OfOperator, "the pod takes another resource"),
+                Err(_) => Skip::because(
+                    SkipCause::OfOperator,
+                    "it is not clear which resource the pod takes",
+                ),
             });
         }
         let Some(spec) = (pod.spec)() else {
-            return Mutated::Skipped(Skip::because("the pod spec has no plain value"));
+            return Mutated::Skipped(Skip::because(
+                SkipCause::OfOperator,
+                "the pod spec has no plain value",
+            ));
         };
         let Some(before) = Pod::read(&spec) else {
-            return Mutated::Skipped(Skip::because("a container of the pod is none"));
+            return Mutated::Skipped(Skip::because(
+                SkipCause::OfOperator,
+                "a container of the pod is none",
+            ));
         };
         if pod.is_marked {
             return match chosen
@@ -113,9 +123,10 @@ impl Mutation for Operator {
             };
         }
         if let Some(mark) = injected_already(&before) {
-            return Mutated::Skipped(Skip::because(format!(
-                "the operator leaves the pod alone, it is instrumented already: {mark}"
-            )));
+            return Mutated::Skipped(Skip::because(
+                SkipCause::OfOperator,
+                format!("the operator leaves the pod alone, it is instrumented already: {mark}"),
+            ));
         }
         match chosen {
             Ok(chosen) => self.inject(pod, &annotations, chosen, before, &spec),
@@ -287,7 +298,10 @@ impl Operator {
             }
         };
         if before.apps.is_empty() {
-            return Mutated::Skipped(Skip::because("the pod has no containers"));
+            return Mutated::Skipped(Skip::because(
+                SkipCause::OfOperator,
+                "the pod has no containers",
+            ));
         }
         let jobs: Vec<_> = chosen.iter().copied().zip(containers).collect();
         for ((language, _), names) in &jobs {
@@ -487,9 +501,10 @@ fn nobody_asks(pod: &PodFacts<'_>) -> Skip {
         .keys()
         .any(|key| key.starts_with(&annotation("inject-")));
     if let Some(key) = asks(pod.own_annotations).filter(|_| !says_no) {
-        return Skip::because(format!(
-            "`{key}` stands on the workload, not on its pod template"
-        ))
+        return Skip::because(
+            SkipCause::OfOperator,
+            format!("`{key}` stands on the workload, not on its pod template"),
+        )
         .hint(Some(
             "move the annotation to the pod template: the operator reads it there alone".to_owned(),
         ));
@@ -497,13 +512,20 @@ fn nobody_asks(pod: &PodFacts<'_>) -> Skip {
     let mut unknown = pod.annotations.keys();
     if let Some((key, meant)) = unknown.find_map(|key| Some((key, is_unknown(key)?))) {
         let hint = meant.map(|meant| did_you_mean(&meant));
-        return Skip::because(format!("the operator knows no annotation `{key}`")).hint(hint);
+        return Skip::because(
+            SkipCause::OfOperator,
+            format!("the operator knows no annotation `{key}`"),
+        )
+        .hint(hint);
     }
     let place = match pod.namespace_annotations {
         Some(_) => "neither the pod template nor its Namespace",
         None => "the pod template has no annotation that",
     };
-    Skip::because(format!("{place} asks for an instrumentation"))
+    Skip::because(
+        SkipCause::OfOperator,
+        format!("{place} asks for an instrumentation"),
+    )
 }
 
 /// What the operator passes over without a word.

@@ -9,8 +9,7 @@ mod parameters;
 use std::io::Read;
 
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::outcome::{Outcome, WorkloadReport};
-use podgraft::select::is_local_config;
+use podgraft::outcome::{Outcome, SkipCause, WorkloadReport};
 
 use crate::args;
 use crate::output::{Target, print};
@@ -73,7 +72,7 @@ fn evaders(grafted: &Grafted) -> Vec<Diagnostic> {
         workload
             .policies
             .iter()
-            .any(|met| matches!(&met.outcome, Outcome::Skipped(skip) if is_local_config(skip)))
+            .any(|met| matches!(&met.outcome, Outcome::Skipped(skip) if skip.cause == SkipCause::LocalConfig))
     };
     let reports = grafted.files.iter().map(|file| &file.report);
     let found = reports.flat_map(|report| &report.workloads).filter(evades).map(|workload| {
