@@ -9,7 +9,7 @@ use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKind;
 use crate::policy::validation::{self, Invalid, Role};
 use crate::record::RECORD;
-use crate::yaml::value::{Path, find};
+use crate::yaml::value::{Path, field, find};
 
 use super::draft::{Draft, Part};
 use super::together;
@@ -52,7 +52,8 @@ pub(super) fn faults(
 pub(super) fn faults_of(object: &Value, kind: &PodKind) -> Vec<Fault> {
     let found = |value: &Value, path: &[&str]| {
         let mut keys = path.iter();
-        keys.try_fold(value, |value, key| value.get(key)).cloned()
+        keys.try_fold(value, |value, key| field(value, key))
+            .cloned()
     };
     let keys: Vec<&str> = kind.path.iter().map(String::as_str).collect();
     let of_template = |path: &[&str]| found(object, &[&keys, path].concat());
@@ -192,7 +193,7 @@ impl Faults {
 
     fn pod(&mut self, spec: &Value, claims: BTreeSet<&str>) {
         let list = |key: &str| {
-            spec.get(key)
+            field(spec, key)
                 .and_then(Value::as_array)
                 .map(Vec::as_slice)
                 .unwrap_or_default()
@@ -202,9 +203,7 @@ impl Faults {
             self.container(container, &at, Role::App, &mut names);
         }
         for (at, container) in entries("initContainers", list("initContainers")) {
-            let stays = container
-                .get("restartPolicy")
-                .is_some_and(|policy| policy == "Always");
+            let stays = field(container, "restartPolicy").is_some_and(|policy| policy == "Always");
             let role = if stays {
                 Role::NativeSidecar
             } else {
@@ -255,8 +254,7 @@ impl Faults {
     }
 
     fn mounts(&mut self, container: &Value, at: &Path, volumes: &BTreeSet<&str>) {
-        let mounts = container
-            .get("volumeMounts")
+        let mounts = field(container, "volumeMounts")
             .and_then(Value::as_array)
             .map(Vec::as_slice)
             .unwrap_or_default();
@@ -268,9 +266,9 @@ impl Faults {
                 );
                 self.add(at.key("volumeMounts").index(index), what);
             }
-            let devices = container.get("volumeDevices").and_then(Value::as_array);
+            let devices = field(container, "volumeDevices").and_then(Value::as_array);
             let mut devices = devices.into_iter().flatten();
-            let path = mount.get("mountPath").filter(|path| path.is_string());
+            let path = field(mount, "mountPath").filter(|path| path.is_string());
             if devices.any(|device| path.is_some() && device.get("devicePath") == path) {
                 let what = format!(
                     "container `{owner}` mounts {} where it has a device",
@@ -283,23 +281,20 @@ impl Faults {
 
     /// Ports of the node are given once (`checkHostPortConflicts`); the names of ports are known to the whole pod.
     fn ports(&mut self, spec: &Value) {
-        let containers = spec
-            .get("containers")
+        let containers = field(spec, "containers")
             .and_then(Value::as_array)
             .map(Vec::as_slice)
             .unwrap_or_default();
         let (mut hosts, mut names) = (BTreeSet::new(), BTreeSet::new());
         for (at, container) in entries("containers", containers) {
-            let ports = container
-                .get("ports")
+            let ports = field(container, "ports")
                 .and_then(Value::as_array)
                 .map(Vec::as_slice)
                 .unwrap_or_default();
             let (mut own_hosts, mut own_names) = (BTreeSet::new(), BTreeSet::new());
             for (index, port) in ports.iter().enumerate() {
-                let text = |key: &str| port.get(key).and_then(Value::as_str).unwrap_or_default();
-                let host = port
-                    .get("hostPort")
+                let text = |key: &str| field(port, key).and_then(Value::as_str).unwrap_or_default();
+                let host = field(port, "hostPort")
                     .and_then(Value::as_i64)
                     .unwrap_or_default();
                 let protocol = if text("protocol").is_empty() {
@@ -359,8 +354,7 @@ fn entries<'v>(key: &'static str, list: &'v [Value]) -> impl Iterator<Item = (Pa
 }
 
 fn name_of(value: &Value) -> &str {
-    value
-        .get("name")
+    field(value, "name")
         .and_then(Value::as_str)
         .unwrap_or_default()
 }

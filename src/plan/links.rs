@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 use crate::policy::quantity;
-use crate::yaml::value::Path;
+use crate::yaml::value::{Path, field};
 
 use super::systems::{containers, name};
 
@@ -29,15 +29,16 @@ pub(super) fn refused(spec: &Value, has_claims: bool) -> Vec<(Path, String)> {
 }
 
 fn list<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
-    value
-        .get(key)
+    field(value, key)
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
 }
 
 fn text<'v>(value: &'v Value, key: &str) -> &'v str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
+    field(value, key)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 fn named<'v>(spec: &'v Value, key: &str, wanted: &str) -> Option<&'v Value> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::draft::{Draft, OpenId, Refusal};
 use crate::record::{digest, identities, is_aligned};
-use crate::yaml::value::is_equal;
+use crate::yaml::value::{field_in, is_equal};
 
 /// Changes a draft so that its object has a value. Fields keep their order; the items of lists get the value's.
 ///
@@ -28,12 +28,14 @@ fn mapping(
     current: &Map<String, Value>,
     target: &Map<String, Value>,
 ) -> Result<(), Refusal> {
-    for key in current.keys().filter(|key| !target.contains_key(*key)) {
-        draft.remove_field(id, key)?;
+    for key in current.keys() {
+        if field_in(target, key).is_none() {
+            draft.remove_field(id, key)?;
+        }
     }
     let mut behind: Option<&str> = None;
     for (key, wanted) in target {
-        match current.get(key) {
+        match field_in(current, key) {
             None => draft.insert_field(id, behind, key, wanted.clone()),
             Some(own) if is_equal(own, wanted) => {}
             Some(own) => field(draft, id, key, (own, wanted))?,
@@ -51,7 +53,7 @@ fn field(
 ) -> Result<(), Refusal> {
     match (own, wanted) {
         (Value::Object(own), Value::Object(wanted))
-            if keeps_some(own.keys(), |key| wanted.contains_key(key)) =>
+            if keeps_some(own.keys(), |key| field_in(wanted, key).is_some()) =>
         {
             let inner = draft.open_mapping(id, key, &[])?;
             mapping(draft, inner, own, wanted)
@@ -204,9 +206,9 @@ fn item(
     (own, wanted): (&Value, &Value),
 ) -> Result<(), Refusal> {
     match (own, wanted) {
-        (own, wanted) if own == wanted => Ok(()),
+        (own, wanted) if is_equal(own, wanted) => Ok(()),
         (Value::Object(own), Value::Object(wanted))
-            if keeps_some(own.keys(), |key| wanted.contains_key(key)) =>
+            if keeps_some(own.keys(), |key| field_in(wanted, key).is_some()) =>
         {
             let inner = draft.open_item(id, at)?;
             mapping(draft, inner, own, wanted)

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::yaml::value::Path;
+use crate::yaml::value::{Path, field};
 
 use super::containers::LINUX_ONLY;
 
@@ -32,7 +32,7 @@ pub(super) fn containers(spec: &Value) -> impl Iterator<Item = (Path, &Value)> {
     ["initContainers", "containers"]
         .into_iter()
         .flat_map(|list| {
-            let all = spec.get(list).and_then(Value::as_array);
+            let all = field(spec, list).and_then(Value::as_array);
             let place = move |(at, container)| (Path::of(&[list]).index(at), container);
             all.into_iter().flatten().enumerate().map(place)
         })

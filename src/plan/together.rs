@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 use crate::manifest::workload::PodKind;
-use crate::yaml::value::Path;
+use crate::yaml::value::{Path, field};
 
 use super::{links, systems};
 
@@ -58,7 +58,7 @@ const GRACE_SECONDS: i64 = 30;
 pub(super) fn refused(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
     let mut found = restart_policy(kind, spec);
     let is_lasting = LASTING.contains(&(kind.group.as_str(), kind.kind.as_str()));
-    let has = |key: &str| spec.get(key).is_some_and(|value| !value.is_null());
+    let has = |key: &str| field(spec, key).is_some_and(|value| !value.is_null());
     if is_lasting && has("activeDeadlineSeconds") {
         found.push((
             Path::of(&["activeDeadlineSeconds"]),
@@ -68,7 +68,7 @@ pub(super) fn refused(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
     let nameservers = spec
         .pointer("/dnsConfig/nameservers")
         .and_then(Value::as_array);
-    if spec.get("dnsPolicy").is_some_and(|policy| policy == "None")
+    if field(spec, "dnsPolicy").is_some_and(|policy| policy == "None")
         && nameservers.is_none_or(Vec::is_empty)
     {
         found.push((
@@ -76,10 +76,10 @@ pub(super) fn refused(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
             "`dnsPolicy: None` needs `dnsConfig.nameservers`".to_owned(),
         ));
     }
-    if spec.get("hostNetwork") == Some(&Value::Bool(true)) {
+    if field(spec, "hostNetwork") == Some(&Value::Bool(true)) {
         found.extend(host_ports(spec));
     }
-    if spec.get("hostUsers") == Some(&Value::Bool(false)) {
+    if field(spec, "hostUsers") == Some(&Value::Bool(false)) {
         let shared = ["hostNetwork", "hostPID", "hostIPC"].into_iter();
         let shared = shared.filter(|field| spec.get(field) == Some(&Value::Bool(true)));
         let sentence = |field| {
@@ -138,13 +138,12 @@ fn names_and_nodes(spec: &Value) -> Vec<(Path, String)> {
 
 /// Hooks that sleep for longer than the pod has to end (`validateSleepAction`).
 fn long_sleeps(spec: &Value) -> Vec<(Path, String)> {
-    let grace = spec
-        .get("terminationGracePeriodSeconds")
+    let grace = field(spec, "terminationGracePeriodSeconds")
         .and_then(Value::as_i64)
         .unwrap_or(GRACE_SECONDS);
     let mut found = Vec::new();
     for list in ["containers", "initContainers"] {
-        let containers = spec.get(list).and_then(Value::as_array);
+        let containers = field(spec, list).and_then(Value::as_array);
         for (at, container) in containers.into_iter().flatten().enumerate() {
             for hook in ["postStart", "preStop"] {
                 let seconds = &container["lifecycle"][hook]["sleep"]["seconds"];
@@ -199,7 +198,7 @@ pub(super) fn annotations(annotations: &Value, spec: &Value) -> Vec<(Path, Strin
         }
     }
     for list in ["containers", "initContainers"] {
-        let containers = spec.get(list).and_then(Value::as_array);
+        let containers = field(spec, list).and_then(Value::as_array);
         for (at, container) in containers.into_iter().flatten().enumerate() {
             let name = container["name"].as_str().unwrap_or_default();
             let field = &container["securityContext"]["appArmorProfile"];
@@ -229,7 +228,7 @@ pub(super) fn annotations(annotations: &Value, spec: &Value) -> Vec<(Path, Strin
 
 fn restart_policy(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
     let identity = (kind.group.as_str(), kind.kind.as_str());
-    let stated = spec.get("restartPolicy").and_then(Value::as_str);
+    let stated = field(spec, "restartPolicy").and_then(Value::as_str);
     let sentence = match stated {
         Some(policy) if LASTING.contains(&identity) && policy != "Always" => {
             format!(
@@ -250,25 +249,23 @@ fn restart_policy(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
 
 /// On the node's network, a container's port is the node's.
 fn host_ports(spec: &Value) -> Vec<(Path, String)> {
-    let containers = spec
-        .get("containers")
+    let containers = field(spec, "containers")
         .and_then(Value::as_array)
         .map(Vec::as_slice)
         .unwrap_or_default();
     let (mut found, mut taken) = (Vec::new(), BTreeMap::new());
     for (at, container) in containers.iter().enumerate() {
-        let ports = container
-            .get("ports")
+        let ports = field(container, "ports")
             .and_then(Value::as_array)
             .map(Vec::as_slice)
             .unwrap_or_default();
         for (index, port) in ports.iter().enumerate() {
             let number = |key: &str| {
-                port.get(key)
+                field(port, key)
                     .and_then(Value::as_i64)
                     .filter(|number| *number != 0)
             };
-            let text = |key: &str| port.get(key).and_then(Value::as_str).unwrap_or_default();
+            let text = |key: &str| field(port, key).and_then(Value::as_str).unwrap_or_default();
             let protocol = match text("protocol") {
                 "" => "TCP",
                 stated => stated,

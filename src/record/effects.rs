@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 
-use crate::yaml::value::is_equal;
+use crate::yaml::value::{field_in, is_equal};
 
 use super::path::{Paths, below, escape, identities, is_aligned};
 use super::{Effects, Joined, Removed, Replaced, digest};
@@ -68,9 +68,12 @@ fn empty_like(value: &Value) -> Value {
 
 impl Comparison<'_> {
     fn values(&mut self, before: &Value, after: &Value, path: &mut Vec<String>) {
-        if is_equal(before, after) {
-            return;
+        if !is_equal(before, after) {
+            self.different(before, after, path);
         }
+    }
+
+    fn different(&mut self, before: &Value, after: &Value, path: &mut Vec<String>) {
         let key = path.last().cloned().unwrap_or_default();
         match (before, after) {
             (Value::Object(old), Value::Object(new)) => {
@@ -120,26 +123,34 @@ impl Comparison<'_> {
         new: &Map<String, Value>,
         path: &mut Vec<String>,
     ) {
-        let mut previous = String::new();
+        let mut previous = "";
         for (key, was) in old {
-            path.push(escape(key).into_owned());
-            match new.get(key) {
-                Some(now) => self.values(was, now, path),
-                None => self.removed(was, &previous, path),
+            match field_in(new, key) {
+                Some(now) if is_equal(was, now) => {}
+                Some(now) => {
+                    path.push(escape(key).into_owned());
+                    self.different(was, now, path);
+                    path.pop();
+                }
+                None => {
+                    path.push(escape(key).into_owned());
+                    self.removed(was, escape(previous).into_owned(), path);
+                    path.pop();
+                }
             }
-            previous = path.pop().unwrap_or_default();
+            previous = key;
         }
-        for (key, now) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
+        for (key, now) in new.iter().filter(|(key, _)| field_in(old, key).is_none()) {
             path.push(escape(key).into_owned());
             self.added(now, path);
             path.pop();
         }
     }
 
-    fn removed(&mut self, was: &Value, previous: &str, path: &[String]) {
+    fn removed(&mut self, was: &Value, previous: String, path: &[String]) {
         let removed = Removed {
             was: was.clone(),
-            after: Some(previous.to_owned()),
+            after: Some(previous),
         };
         self.effects.removed.insert(self.paths.write(path), removed);
     }
@@ -187,7 +198,7 @@ impl Comparison<'_> {
             match now_at.get(name) {
                 _ if joined.contains(name) => {}
                 Some(&at) => self.values(value, &new[at], path),
-                None => self.removed(value, &previous, path),
+                None => self.removed(value, previous, path),
             }
             previous = path.pop().unwrap_or_default();
         }

@@ -14,6 +14,9 @@ use super::tree::{Kind, NodeId, Tree};
 /// Most nodes that the aliases of one document may expand to ("billion laughs").
 pub const MAX_EXPANDED: usize = 1_000_000;
 
+/// In a mapping of at most as many keys one is found by looking at all, in less than it takes to hash it.
+const FEW: usize = 16;
+
 /// One step of a path into a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
@@ -248,6 +251,20 @@ pub fn is_equal(one: &Value, other: &Value) -> bool {
     }
 }
 
+/// What stands under a key: `Value::get`, quicker for the few keys that mappings of manifests have.
+pub fn field<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
+    field_in(value.as_object()?, key)
+}
+
+/// [`field`] of a mapping.
+pub fn field_in<'v>(fields: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
+    if fields.len() > FEW {
+        return fields.get(key);
+    }
+    let mut fields = fields.iter();
+    fields.find_map(|(own, value)| (own == key).then_some(value))
+}
+
 /// Calls with every leaf of a value: what is no mapping, and empty mappings.
 pub fn leaves(value: &Value, path: &mut Vec<String>, call: &mut dyn FnMut(&[String], &Value)) {
     let inner: Option<&Map<String, Value>> = value.as_object().filter(|map| !map.is_empty());
@@ -402,7 +419,7 @@ impl Reader<'_, '_> {
         if tree.has_merge_key(node) {
             return self.merged_mapping(node, depth);
         }
-        let mut map = Map::new();
+        let mut map = Map::with_capacity(tree.entries(node).count());
         for (key, value) in tree.entries(node) {
             let name = self.key(key)?;
             let read = self

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{Checker, check_descending};
 use crate::policy::{names, quantity};
+use crate::yaml::value::field;
 
 /// Which list a container stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,11 +72,11 @@ fn is_device(name: &str) -> bool {
 
 impl<'v> Checker<'v> {
     pub(super) fn container(&mut self, container: &'v Value, role: Role) {
-        match container.get("name") {
+        match field(container, "name") {
             Some(_) => self.text(container, "name", names::check_dns_label),
             None => self.add("a container needs a `name`"),
         }
-        if super::is_empty(container.get("image")) {
+        if super::is_empty(field(container, "image")) {
             self.add("the container needs an `image`");
         }
         self.text(container, "image", |image| {
@@ -101,9 +102,7 @@ impl<'v> Checker<'v> {
         let is_privileged =
             container.pointer("/securityContext/privileged") == Some(&Value::Bool(true));
         self.each(container, "volumeMounts", |checker, mount| {
-            if mount
-                .get("mountPropagation")
-                .is_some_and(|word| word == "Bidirectional")
+            if field(mount, "mountPropagation").is_some_and(|word| word == "Bidirectional")
                 && !is_privileged
             {
                 checker.add("`mountPropagation: Bidirectional` is for privileged containers only");
@@ -122,15 +121,13 @@ impl<'v> Checker<'v> {
                 "restartPolicy",
                 &["NotRequired", "RestartContainer"],
             );
-            if !names.insert(policy.get("resourceName").and_then(Value::as_str)) {
+            if !names.insert(field(policy, "resourceName").and_then(Value::as_str)) {
                 checker.must("stands twice");
             }
         });
-        let rules = container
-            .get("restartPolicyRules")
-            .and_then(Value::as_array);
+        let rules = field(container, "restartPolicyRules").and_then(Value::as_array);
         if rules.is_some_and(|rules| !rules.is_empty())
-            && super::is_empty(container.get("restartPolicy"))
+            && super::is_empty(field(container, "restartPolicy"))
         {
             self.add("`restartPolicyRules` need a `restartPolicy` of the container");
         }
@@ -169,7 +166,7 @@ impl<'v> Checker<'v> {
     }
 
     pub(super) fn port(&mut self, port: &'v Value) {
-        if port.get("containerPort").is_none() {
+        if field(port, "containerPort").is_none() {
             self.add("a port needs `containerPort`");
         }
         self.number(port, "containerPort", (1, 65535));
@@ -179,13 +176,12 @@ impl<'v> Checker<'v> {
     }
 
     pub(super) fn env_var(&mut self, variable: &'v Value) {
-        let name = variable
-            .get("name")
+        let name = field(variable, "name")
             .and_then(Value::as_str)
             .unwrap_or_default();
         self.text(variable, "name", names::check_env_name);
-        let source = variable.get("valueFrom").filter(|source| !source.is_null());
-        if source.is_some() && !super::is_empty(variable.get("value")) {
+        let source = field(variable, "valueFrom").filter(|source| !source.is_null());
+        if source.is_some() && !super::is_empty(field(variable, "value")) {
             self.add(format!(
                 "the variable `{name}` has `value` beside `valueFrom`"
             ));
@@ -243,7 +239,7 @@ impl<'v> Checker<'v> {
 
     /// `validateContainerResourceFieldSelector`.
     pub(super) fn resource_of_container(&mut self, source: &'v Value) {
-        let text = source.get("resource").and_then(Value::as_str);
+        let text = field(source, "resource").and_then(Value::as_str);
         let (kind, name) = text
             .and_then(|text| text.split_once('.'))
             .unwrap_or_default();
@@ -301,7 +297,7 @@ impl<'v> Checker<'v> {
     }
 
     pub(super) fn volume_mount(&mut self, mount: &'v Value) {
-        if mount.get("mountPath").is_none() {
+        if field(mount, "mountPath").is_none() {
             self.add("a mount needs `mountPath`");
         }
         self.text(mount, "mountPath", |path| {
@@ -314,7 +310,9 @@ impl<'v> Checker<'v> {
         for key in ["subPath", "subPathExpr"] {
             self.text(mount, key, check_descending);
         }
-        if !super::is_empty(mount.get("subPath")) && !super::is_empty(mount.get("subPathExpr")) {
+        if !super::is_empty(field(mount, "subPath"))
+            && !super::is_empty(field(mount, "subPathExpr"))
+        {
             self.add("a mount has either `subPath` or `subPathExpr`");
         }
         self.word(
@@ -327,13 +325,12 @@ impl<'v> Checker<'v> {
             "recursiveReadOnly",
             &["Disabled", "IfPossible", "Enabled"],
         );
-        let is_recursive = mount
-            .get("recursiveReadOnly")
+        let is_recursive = field(mount, "recursiveReadOnly")
             .is_some_and(|word| word != "Disabled" && !word.is_null());
-        if is_recursive && mount.get("readOnly") != Some(&Value::Bool(true)) {
+        if is_recursive && field(mount, "readOnly") != Some(&Value::Bool(true)) {
             self.add("`recursiveReadOnly` needs `readOnly: true`");
         }
-        let propagation = mount.get("mountPropagation").and_then(Value::as_str);
+        let propagation = field(mount, "mountPropagation").and_then(Value::as_str);
         if is_recursive && !matches!(propagation, None | Some("None")) {
             self.add("`recursiveReadOnly` does not go with `mountPropagation`");
         }
@@ -357,10 +354,10 @@ impl<'v> Checker<'v> {
                 }
             });
         }
-        let limits = resources.get("limits");
+        let limits = field(resources, "limits");
         self.fields(resources, "requests", |checker, name, request| {
             let limit = limits
-                .and_then(|limits| limits.get(name))
+                .and_then(|limits| field(limits, name))
                 .and_then(quantity::parse);
             let request = quantity::parse(request);
             if limit.is_some() && request > limit {
@@ -373,7 +370,7 @@ impl<'v> Checker<'v> {
             }
         });
         let states = |is_it: &dyn Fn(&str) -> bool| {
-            let both = [limits, resources.get("requests")].into_iter().flatten();
+            let both = [limits, field(resources, "requests")].into_iter().flatten();
             both.filter_map(Value::as_object)
                 .any(|all| all.keys().any(|name| is_it(name)))
         };
@@ -411,9 +408,8 @@ impl<'v> Checker<'v> {
         self.word(context, "procMount", &["Default", "Unmasked"]);
         self.profiles(context);
         let is =
-            |key: &str, wanted: bool| context.get(key).and_then(Value::as_bool) == Some(wanted);
-        let added = context
-            .get("capabilities")
+            |key: &str, wanted: bool| field(context, key).and_then(Value::as_bool) == Some(wanted);
+        let added = field(context, "capabilities")
             .and_then(|all| all.get("add"))
             .and_then(Value::as_array);
         let is_admin = added.is_some_and(|added| added.iter().any(|one| one == "CAP_SYS_ADMIN"));
@@ -451,8 +447,8 @@ impl<'v> Checker<'v> {
         let (mut names, mut hosts, mut numbers) =
             (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         self.each(container, "ports", |checker, port| {
-            let text = |key: &str| port.get(key).and_then(Value::as_str).unwrap_or_default();
-            let number = |key: &str| port.get(key).and_then(Value::as_i64).unwrap_or_default();
+            let text = |key: &str| field(port, key).and_then(Value::as_str).unwrap_or_default();
+            let number = |key: &str| field(port, key).and_then(Value::as_i64).unwrap_or_default();
             let protocol = if text("protocol").is_empty() {
                 "TCP"
             } else {
@@ -474,8 +470,7 @@ impl<'v> Checker<'v> {
         });
         let mut paths = BTreeSet::new();
         self.each(container, "volumeMounts", |checker, mount| {
-            let path = mount
-                .get("mountPath")
+            let path = field(mount, "mountPath")
                 .and_then(Value::as_str)
                 .unwrap_or_default();
             if !paths.insert(path.trim_end_matches('/')) {

@@ -10,7 +10,7 @@ mod volume;
 use serde_json::Value;
 
 use super::names::Rule;
-use crate::yaml::value::{Path, Step};
+use crate::yaml::value::{Path, Step, field};
 
 pub use container::Role;
 
@@ -122,7 +122,7 @@ impl<'v> Checker<'v> {
         key: &'static str,
         check: impl FnOnce(&mut Self, &'v Value),
     ) {
-        if let Some(inner) = value.get(key).filter(|inner| !inner.is_null()) {
+        if let Some(inner) = field(value, key).filter(|inner| !inner.is_null()) {
             self.within(At::Key(key), |checker| check(checker, inner));
         }
     }
@@ -221,7 +221,7 @@ impl<'v> Checker<'v> {
 
     /// A text that must be there and not empty.
     fn needs_text(&mut self, value: &Value, key: &str) {
-        if is_empty(value.get(key)) {
+        if is_empty(field(value, key)) {
             self.must(format!("needs `{key}`"));
         }
     }
@@ -266,7 +266,7 @@ impl<'v> Checker<'v> {
         let mut there = keys
             .iter()
             .copied()
-            .filter(|key| value.get(key).is_some_and(|inner| !inner.is_null()));
+            .filter(|key| field(value, key).is_some_and(|inner| !inner.is_null()));
         match (there.next(), there.next()) {
             (Some(only), None) => return Some(only),
             (Some(one), Some(other)) => {

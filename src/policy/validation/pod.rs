@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use super::Checker;
 use crate::policy::names;
+use crate::yaml::value::field;
 
 const MOST_USER: i64 = i32::MAX as i64;
 const MOST_NAMESERVERS: usize = 3;
@@ -49,10 +50,9 @@ impl<'v> Checker<'v> {
                 checker.word(constraint, key, &["Honor", "Ignore"]);
             }
             checker.number(constraint, "minDomains", (1, i64::from(i32::MAX)));
-            let states = |key: &str| constraint.get(key).is_some_and(|value| !value.is_null());
-            let is_hard = constraint
-                .get("whenUnsatisfiable")
-                .is_some_and(|when| when == "DoNotSchedule");
+            let states = |key: &str| field(constraint, key).is_some_and(|value| !value.is_null());
+            let is_hard =
+                field(constraint, "whenUnsatisfiable").is_some_and(|when| when == "DoNotSchedule");
             if states("minDomains") && !is_hard {
                 checker.must(
                     "has `minDomains`, which goes with `whenUnsatisfiable: DoNotSchedule` only",
@@ -102,7 +102,7 @@ impl<'v> Checker<'v> {
             }
         });
         self.under(spec, "securityContext", Self::pod_security_context);
-        let is_true = |key: &str| spec.get(key) == Some(&Value::Bool(true));
+        let is_true = |key: &str| field(spec, key) == Some(&Value::Bool(true));
         if is_true("hostPID") && is_true("shareProcessNamespace") {
             self.add("a pod has either `hostPID` or `shareProcessNamespace`");
         }
@@ -111,8 +111,7 @@ impl<'v> Checker<'v> {
     /// `ValidateTolerations` of Kubernetes.
     fn toleration(&mut self, toleration: &'v Value) {
         let text = |key: &str| {
-            toleration
-                .get(key)
+            field(toleration, key)
                 .and_then(Value::as_str)
                 .unwrap_or_default()
         };
@@ -138,9 +137,7 @@ impl<'v> Checker<'v> {
         if text("operator") == "Exists" && !text("value").is_empty() {
             self.must("has a `value`, which `operator: Exists` does not take");
         }
-        if toleration
-            .get("tolerationSeconds")
-            .is_some_and(|seconds| !seconds.is_null())
+        if field(toleration, "tolerationSeconds").is_some_and(|seconds| !seconds.is_null())
             && text("effect") != "NoExecute"
         {
             self.must("has `tolerationSeconds`, which goes with `effect: NoExecute` only");
@@ -212,7 +209,7 @@ impl<'v> Checker<'v> {
         const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
         self.under(affinity, "nodeAffinity", |checker, nodes| {
             checker.under(nodes, REQUIRED, |checker, selector| {
-                let terms = selector.get("nodeSelectorTerms").and_then(Value::as_array);
+                let terms = field(selector, "nodeSelectorTerms").and_then(Value::as_array);
                 if terms.is_none_or(Vec::is_empty) {
                     checker.must("needs a term in `nodeSelectorTerms`");
                 }
@@ -255,11 +252,10 @@ impl<'v> Checker<'v> {
         self.each(holder, "matchExpressions", |checker, expression| {
             checker.text(expression, "key", names::check_label_key);
             checker.word(expression, "operator", operators);
-            let count = expression
-                .get("values")
+            let count = field(expression, "values")
                 .and_then(Value::as_array)
                 .map_or(0, Vec::len);
-            let wrong = match expression.get("operator").and_then(Value::as_str) {
+            let wrong = match field(expression, "operator").and_then(Value::as_str) {
                 Some("In" | "NotIn") if count == 0 => "needs `values`",
                 Some("Exists" | "DoesNotExist") if count > 0 => {
                     "has `values`, which its operator does not take"

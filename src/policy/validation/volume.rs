@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Checker, check_descending, check_no_backsteps};
 use crate::policy::{names, quantity};
+use crate::yaml::value::field;
 
 const HOST_PATH_TYPES: [&str; 8] = [
     "",
@@ -35,11 +36,10 @@ const FIELDS: [&str; 5] = [
 impl<'v> Checker<'v> {
     /// <https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume/>: one source each.
     pub(super) fn volume(&mut self, volume: &'v Value) {
-        let name = volume
-            .get("name")
+        let name = field(volume, "name")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        match volume.get("name") {
+        match field(volume, "name") {
             Some(_) => self.text(volume, "name", names::check_dns_label),
             None => self.add("a volume needs a `name`"),
         }
@@ -151,8 +151,7 @@ impl<'v> Checker<'v> {
                     checker.resource_of_container(source);
                     return;
                 }
-                let path = source
-                    .get("fieldPath")
+                let path = field(source, "fieldPath")
                     .and_then(Value::as_str)
                     .unwrap_or_default();
                 let is_part = ["metadata.labels['", "metadata.annotations['"]
