@@ -1,5 +1,6 @@
 //! What a policy did to a workload, as data: an operation and its target. Reports say it in words.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// One thing that a policy did.
@@ -254,14 +255,19 @@ impl Verb {
     }
 }
 
+/// A segment of a record's path as the key that it is.
+pub fn unescape(segment: &str) -> Cow<'_, str> {
+    match segment.contains('~') {
+        true => Cow::Owned(segment.replace("~1", "/").replace("~0", "~")),
+        false => Cow::Borrowed(segment),
+    }
+}
+
 impl Target {
     /// What a record's path names: `pod/spec/containers/app/env/X`, `pod/spec/volumes/agent`.
     pub fn at(path: &str) -> Self {
-        let segments = path.split('/');
-        let keys: Vec<String> = segments
-            .map(|part| part.replace("~1", "/").replace("~0", "~"))
-            .collect();
-        let parts: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let keys: Vec<Cow<'_, str>> = path.split('/').map(unescape).collect();
+        let parts: Vec<&str> = keys.iter().map(|key| &**key).collect();
         let owned = |keys: &[&str]| keys.iter().map(|&key| key.to_owned()).collect();
         let pod_item = |item: PodItem, name: &str| Target::PodItem(item, name.to_owned());
         match parts.as_slice() {

@@ -6,6 +6,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use super::digest;
+use crate::change::unescape;
+use crate::yaml::value::field_in;
 
 /// Lists and the field that tells their items apart (the patchMergeKey of the Kubernetes API).
 const NAMED: &[(&str, &str)] = &[
@@ -162,17 +164,12 @@ pub(super) fn escape(key: &str) -> Cow<'_, str> {
     }
 }
 
-fn unescape(segment: &str) -> Cow<'_, str> {
-    match segment.contains('~') {
-        true => Cow::Owned(segment.replace("~1", "/").replace("~0", "~")),
-        false => Cow::Borrowed(segment),
-    }
-}
-
 /// Writes and follows paths. Those below the pod template begin with `pod`.
 #[derive(Debug, Clone)]
 pub struct Paths {
     template: Vec<String>,
+    /// The same keys as segments.
+    escaped: Vec<String>,
     /// Where the items of long lists stood when one was looked for: guesses, which are checked. A pod can have thousands
     /// of containers, and its record several paths into each.
     guesses: RefCell<HashMap<String, HashMap<String, usize>>>,
@@ -186,19 +183,18 @@ impl Paths {
     pub fn of(template: &[String]) -> Self {
         Paths {
             template: template.to_vec(),
+            escaped: template
+                .iter()
+                .map(|key| escape(key).into_owned())
+                .collect(),
             guesses: RefCell::default(),
         }
     }
 
     /// The place of the item that a path goes through: the segment at `depth`.
-    fn index_on_the_way(
-        &self,
-        segments: &[String],
-        depth: usize,
-        items: &[Value],
-    ) -> Option<usize> {
-        let list = depth.checked_sub(1).map_or("", |above| &segments[above]);
-        let wanted = &segments[depth];
+    fn index_on_the_way(&self, segments: &[&str], depth: usize, items: &[Value]) -> Option<usize> {
+        let list = depth.checked_sub(1).map_or("", |above| segments[above]);
+        let wanted = segments[depth];
         if items.len() < LONG || wanted.contains("~#") {
             return index_in(list, items, wanted);
         }
@@ -207,7 +203,7 @@ impl Paths {
         let guess = guesses.get(wanted).copied();
         let is_it = |at: &usize| {
             let item = items.get(*at);
-            item.is_some_and(|item| identity(list, item) == *wanted)
+            item.is_some_and(|item| identity(list, item) == wanted)
         };
         guess.filter(is_it).or_else(|| {
             *guesses = identities(list, items).into_iter().zip(0..).collect();
@@ -222,14 +218,9 @@ impl Paths {
 
     /// The path's text from escaped segments.
     pub(super) fn write(&self, segments: &[String]) -> String {
-        let is_in_pod = segments.len() > self.template.len()
-            && segments
-                .iter()
-                .zip(&self.template)
-                .all(|(segment, key)| *segment == escape(key));
-        match is_in_pod {
-            true => format!("pod/{}", segments[self.template.len()..].join("/")),
-            false => segments.join("/"),
+        match segments.strip_prefix(self.escaped.as_slice()) {
+            Some(rest) if !rest.is_empty() => format!("pod/{}", rest.join("/")),
+            _ => segments.join("/"),
         }
     }
 
@@ -252,15 +243,13 @@ impl Paths {
     }
 
     /// The segments from the object on, still escaped.
-    fn segments(&self, path: &str) -> Vec<String> {
+    fn segments<'p>(&'p self, path: &'p str) -> Vec<&'p str> {
         match path.strip_prefix("pod/") {
-            Some(rest) => self
-                .template
-                .iter()
-                .map(|key| escape(key).into_owned())
-                .chain(rest.split('/').map(str::to_owned))
-                .collect(),
-            None => path.split('/').map(str::to_owned).collect(),
+            Some(rest) => {
+                let template = self.escaped.iter().map(String::as_str);
+                template.chain(rest.split('/')).collect()
+            }
+            None => path.split('/').collect(),
         }
     }
 
@@ -270,7 +259,7 @@ impl Paths {
         let segments = self.segments(path);
         for (depth, segment) in segments.iter().enumerate() {
             value = match value {
-                Value::Object(map) => map.get(&*unescape(segment))?,
+                Value::Object(map) => field_in(map, &unescape(segment))?,
                 Value::Array(items) => &items[self.index_on_the_way(&segments, depth, items)?],
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
             };
@@ -302,11 +291,11 @@ impl Paths {
     }
 
     /// The mapping or list that holds what a path names, the key that it stands under itself, and the last segment.
-    fn holder<'v>(
-        &self,
+    fn holder<'v, 'p>(
+        &'p self,
         object: &'v mut Value,
-        path: &str,
-    ) -> Option<(&'v mut Value, String, String)> {
+        path: &'p str,
+    ) -> Option<(&'v mut Value, &'p str, &'p str)> {
         let mut segments = self.segments(path);
         let last = segments.pop()?;
         let mut value = object;
@@ -327,9 +316,9 @@ impl Paths {
     pub fn get_mut<'v>(&self, object: &'v mut Value, path: &str) -> Option<&'v mut Value> {
         let (holder, list, last) = self.holder(object, path)?;
         match holder {
-            Value::Object(map) => map.get_mut(&*unescape(&last)),
+            Value::Object(map) => map.get_mut(&*unescape(last)),
             Value::Array(items) => {
-                let at = index_in(&list, items, &last)?;
+                let at = index_in(list, items, last)?;
                 items.get_mut(at)
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
@@ -340,9 +329,9 @@ impl Paths {
     pub fn remove(&self, object: &mut Value, path: &str) -> Option<Value> {
         let (holder, list, last) = self.holder(object, path)?;
         match holder {
-            Value::Object(map) => map.shift_remove(&*unescape(&last)),
+            Value::Object(map) => map.shift_remove(&*unescape(last)),
             Value::Array(items) => {
-                let at = index_in(&list, items, &last)?;
+                let at = index_in(list, items, last)?;
                 Some(items.remove(at))
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
@@ -374,14 +363,14 @@ impl Paths {
                         .position(|key| escape(key) == after)
                         .map_or(map.len(), |at| at + 1),
                 };
-                map.shift_insert(at, unescape(&last).into_owned(), value);
+                map.shift_insert(at, unescape(last).into_owned(), value);
                 true
             }
             Value::Array(items) => {
                 let at = match after {
                     None => items.len(),
                     Some("") => 0,
-                    Some(after) => index_in(&list, items, after).map_or(items.len(), |at| at + 1),
+                    Some(after) => index_in(list, items, after).map_or(items.len(), |at| at + 1),
                 };
                 items.insert(at, value);
                 true
@@ -396,7 +385,7 @@ impl Paths {
         let mut value = object;
         for (at, segment) in segments.iter().enumerate() {
             if value.is_null() {
-                let list = at.checked_sub(1).map_or("", |above| &segments[above]);
+                let list = at.checked_sub(1).map_or("", |above| segments[above]);
                 *value = if is_aligned(list) {
                     Value::Array(Vec::new())
                 } else {
@@ -433,10 +422,10 @@ impl Paths {
                 )
             }
             Value::Array(items) => {
-                let at = index_in(&list, items, &last)?;
+                let at = index_in(list, items, last)?;
                 Some(
                     at.checked_sub(1)
-                        .and_then(|before| identity_at(&list, items, before))
+                        .and_then(|before| identity_at(list, items, before))
                         .unwrap_or_default(),
                 )
             }
