@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub use moved::SeveralRecords;
 use moved::Unknown;
@@ -208,32 +208,23 @@ impl Lock {
                 ContentKind::Text => "text",
             };
             known.iter().map(move |(content, generation)| {
-                json!([word, place.policy, place.path, generation, content])
+                line_of(&(word, &place.policy, &place.path, generation, content))
             })
         });
         let workloads = self.workloads.iter().flat_map(|(key, locked)| {
-            let WorkloadKey {
-                file,
-                kind,
-                namespace,
-                name,
-            } = key;
-            let line = move |policy: &str, what: Value| {
-                json!(["workload", file, kind, namespace, name, policy, what])
-            };
-            let rest = (locked.rest != Rest::default()).then(|| line("", json!(locked.rest)));
+            let rest =
+                (locked.rest != Rest::default()).then(|| workload_line(key, "", &locked.rest));
             let policies = locked.policies.iter();
             rest.into_iter()
-                .chain(policies.map(move |(policy, what)| line(policy, json!(what))))
+                .chain(policies.map(move |(policy, what)| workload_line(key, policy, what)))
         });
-        let sorted = |lines: &mut dyn Iterator<Item = Value>| {
-            let lines = lines.map(|line| super::one_line(line.to_string()) + "\n");
-            let mut lines: Vec<String> = lines.collect();
+        let sorted = |mut lines: Vec<String>| {
             lines.sort();
             lines.concat()
         };
-        let items = sorted(&mut items.chain([json!(["version", LOCK_VERSION])]));
-        let workloads = sorted(&mut { workloads });
+        let version = line_of(&("version", LOCK_VERSION));
+        let items = sorted(items.chain([version]).collect());
+        let workloads = sorted(workloads.collect());
         [HEADER, &items, BETWEEN, &workloads].concat()
     }
 
@@ -428,6 +419,21 @@ impl Lock {
             .flat_map(|locked| locked.policies.values());
         policies.flat_map(|policy| &policy.generated)
     }
+}
+
+fn workload_line(key: &WorkloadKey, policy: &str, what: &impl Serialize) -> String {
+    let WorkloadKey {
+        file,
+        kind,
+        namespace,
+        name,
+    } = key;
+    line_of(&("workload", file, kind, namespace, name, policy, what))
+}
+
+fn line_of(fields: &impl Serialize) -> String {
+    let json = serde_json::to_string(fields).expect("maps with text keys are JSON");
+    super::one_line(json) + "\n"
 }
 
 impl Place {

@@ -25,7 +25,6 @@ pub use crate::ownership::{
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, BTreeSet};
 
 use lock::SeveralRecords;
 
@@ -52,12 +51,11 @@ pub enum Unreadable {
 impl Effects {
     /// The digest of what a policy puts there, not of what it finds.
     pub fn digest(&self) -> String {
-        let ours = Effects {
-            made: BTreeSet::new(),
-            filled: BTreeMap::new(),
-            ..self.clone()
-        };
-        digest(&serde_json::to_value(ours).unwrap_or_default())
+        let mut ours = serde_json::to_value(self).unwrap_or_default();
+        if let Some(fields) = ours.as_object_mut() {
+            fields.retain(|field, _| field != "made" && field != "filled");
+        }
+        digest(&ours)
     }
 }
 

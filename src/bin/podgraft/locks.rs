@@ -121,20 +121,28 @@ impl LockFiles {
         }
         let records = files.iter();
         locks.put_all(records.map(|file| (&*file.input.name, file.report.records.as_slice())));
-        let after = self.files.iter().zip(&locks.locks).map(|(file, lock)| {
-            let (old, new) = (file.text.clone().unwrap_or_default(), lock.render());
-            let both = Lock::read(&[&old, "\n", &new].concat())
-                .map_or_else(|_| new.clone(), |both| both.render());
-            let path = file.folder.join(LOCK_FILE);
-            NewLock {
-                name: path.to_string_lossy().into_owned(),
-                path,
-                old,
-                both,
-                new,
-            }
-        });
-        after.filter(|lock| lock.old != lock.new).collect()
+        let after = self
+            .files
+            .iter()
+            .zip(&locks.locks)
+            .filter_map(|(file, lock)| {
+                let (old, new) = (file.text.clone().unwrap_or_default(), lock.render());
+                let both = match (&*old, &*new) {
+                    _ if old == new => return None,
+                    ("", one) | (one, "") => one.to_owned(),
+                    _ => Lock::read(&[&old, "\n", &new].concat())
+                        .map_or_else(|_| new.clone(), |both| both.render()),
+                };
+                let path = file.folder.join(LOCK_FILE);
+                Some(NewLock {
+                    name: path.to_string_lossy().into_owned(),
+                    path,
+                    old,
+                    both,
+                    new,
+                })
+            });
+        after.collect()
     }
 }
 
