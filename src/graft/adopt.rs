@@ -226,7 +226,7 @@ impl<'a> Chunk<'a, '_> {
     pub(super) fn planned<'t>(
         &self,
         workload: &Workload<'t>,
-        earlier: Option<&Earlier>,
+        earlier: Option<&Earlier<'_>>,
     ) -> Planned<'t> {
         let super::Setting {
             policies,
@@ -238,12 +238,12 @@ impl<'a> Chunk<'a, '_> {
     }
 }
 
-fn earlier(one: &Recorded, taken: &Taken, adopting: Option<Vec<String>>) -> Earlier {
+fn earlier<'r>(one: &'r Recorded, taken: &'r Taken, adopting: Option<Vec<String>>) -> Earlier<'r> {
     Earlier {
         record: one.record.clone(),
         is_annotated: one.is_annotated,
-        current: one.value.clone(),
-        taken: taken.clone(),
+        current: &one.value,
+        taken,
         adopting,
     }
 }

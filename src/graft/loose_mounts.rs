@@ -24,14 +24,20 @@ pub(super) fn loose_mounts(
     if items(spec_of(current, path), "volumes").iter().all(stays) {
         return Vec::new();
     }
+    let loose: Vec<(String, Mount)> = mounts_of(target, path)
+        .into_iter()
+        .filter(|(_, mount)| !mount.has_volume)
+        .collect();
+    if loose.is_empty() {
+        return Vec::new();
+    }
     let before = mounts_of(current, path);
     let has_volume = |path: &String| before.get(path).is_some_and(|mount| mount.has_volume);
     let is_taken_out = |name: &str| {
         let mut volumes = items(spec_of(current, path), "volumes").iter();
         volumes.any(|volume| volume["name"] == name)
     };
-    let after = mounts_of(target, path).into_iter();
-    let loose = after.filter(|(path, mount)| !mount.has_volume && has_volume(path));
+    let loose = loose.into_iter().filter(|(path, _)| has_volume(path));
     let problem = |(path, mount): (String, Mount)| {
         let volume = mount.volume;
         if !is_taken_out(&volume) {

@@ -99,9 +99,7 @@ impl Chunk<'_, '_> {
             )
         };
         let matters = |at: usize| {
-            of(at).is_some_and(|one| {
-                one.record.is_some() || matches!(one.wanted, Wanted::Base { .. })
-            })
+            of(at).is_some_and(|one| one.record.is_some() || matches!(one.wanted, Wanted::Base(_)))
         };
         let differ =
             |texts: &[Option<Texts>]| (0..texts.len()).any(|at| texts[at].is_some() && matters(at));

@@ -3,6 +3,7 @@
 
 use memchr::memmem::Finder;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -75,7 +76,7 @@ impl<'t> Pending<'t> {
     }
 }
 
-/// The draft of each changed object, and its edits.
+/// The drafts of objects, and the edits of each changed one.
 type Written<'t> = (Vec<(NodeId, Draft<'t>)>, Vec<(NodeId, Vec<Edit>)>);
 
 pub(super) enum Wanted<'t> {
@@ -84,9 +85,9 @@ pub(super) enum Wanted<'t> {
     /// A draft of the workload.
     Draft(Draft<'t>),
     /// Another value than it has.
-    Value { current: Value, target: Value },
-    /// As it was before anything was injected, to the byte.
-    Base { current: Value, target: Value },
+    Value(Value),
+    /// As it was before anything was injected, to the byte; the value where patches are made of it.
+    Base(Option<Value>),
 }
 
 /// A document and the same without what its records say.
@@ -355,8 +356,8 @@ impl<'a> Chunk<'a, '_> {
         let earlier = Earlier {
             record,
             is_annotated: one.is_annotated,
-            current: one.value.clone(),
-            taken: taken.clone(),
+            current: &one.value,
+            taken,
             adopting: self.setting.options.adopt.then(|| one.adopted.clone()),
         };
         let mut planned = self.planned(base, Some(&earlier));
@@ -376,18 +377,25 @@ impl<'a> Chunk<'a, '_> {
         });
         self.add_diagnostics(moved.collect(), &workload);
         self.refuse_changed(&workload, &planned.policies, &taken.changed);
-        let Some(mut target) = planned.draft.value(&planned.draft.root()) else {
+        let is_base = planned.record.is_none() && !planned.draft.is_changed();
+        let has_patches = self.setting.options.patches;
+        let target = match is_base && !has_patches && one.record.text.is_none() {
+            // The text without it was compared with this when it was taken out.
+            true => Some(Cow::Borrowed(&taken.value)),
+            false => planned.draft.value(&planned.draft.root()).map(Cow::Owned),
+        };
+        let Some(target) = target else {
             let message = format!("{} has no plain value", workload.title());
             self.report
                 .diagnostics
                 .push(Diagnostic::error(Code::Internal, message).at(workload.own_place(), "here"));
             return Pending::same(workload, planned.policies);
         };
-        let current = one.value.clone();
+        let current = &one.value;
         let force = self.setting.options.force;
         let is_refused = |problems: &[Diagnostic]| problems.iter().any(Diagnostic::is_error);
         if !is_refused(&self.report.diagnostics[first..]) {
-            let loose = loose_mounts(&workload, &current, &target, &one.record, force);
+            let loose = loose_mounts(&workload, current, &target, &one.record, force);
             if loose.is_empty() {
                 let given = (self.setting.policies, self.setting.options);
                 let told = &self.report.diagnostics[first..];
@@ -397,14 +405,15 @@ impl<'a> Chunk<'a, '_> {
             }
             self.report.diagnostics.extend(loose);
         }
-        let wanted = if planned.record.is_none() && !planned.draft.is_changed() {
-            Wanted::Base { current, target }
+        let wanted = if is_base {
+            Wanted::Base(has_patches.then(|| target.into_owned()))
         } else {
-            arrange(&mut target, &current);
-            if is_equal(&target, &current) {
+            let mut target = target.into_owned();
+            arrange(&mut target, current);
+            if is_equal(&target, current) {
                 Wanted::Same
             } else {
-                Wanted::Value { current, target }
+                Wanted::Value(target)
             }
         };
         let metrics_port = metrics_port(base, &planned.draft);
@@ -527,25 +536,25 @@ impl<'a> Chunk<'a, '_> {
         self.report_all(pair, pending, drafts, edits);
     }
 
-    /// The draft of every changed workload, and its edits. `None` after a problem.
+    /// The edits of every changed workload, and the draft of those that do not go back to what they were. `None` after a
+    /// problem.
     fn write_checked<'t>(
         &mut self,
         pair: &Pair<'_, 't>,
         pending: &[Pending<'t>],
     ) -> Option<Written<'t>> {
         let (drafts, mut edits) = self.write_all(pair, pending)?;
-        if !self.check_all(pair, &drafts, &edits) {
+        if !drafts.is_empty() && !self.check_all(pair, &drafts, &edits) {
             return None;
         }
-        // These were checked when they were taken out; beside what the drafts say they give back how it was written.
-        for one in pending
+        // These were written and checked when they were taken out.
+        let bases = pending
             .iter()
-            .filter(|one| matches!(one.wanted, Wanted::Base { .. }))
-        {
+            .filter(|one| matches!(one.wanted, Wanted::Base(_)));
+        edits.extend(bases.map(|one| {
             let node = one.workload.object.node;
-            edits.retain(|(own, _)| *own != node);
-            edits.push((node, stripped_edits(pair, node)));
-        }
+            (node, stripped_edits(pair, node))
+        }));
         Some((drafts, edits))
     }
 
@@ -555,9 +564,12 @@ impl<'a> Chunk<'a, '_> {
         pending: &[Pending<'t>],
     ) -> Option<Written<'t>> {
         let (mut drafts, mut edits) = (Vec::new(), Vec::new());
-        for one in pending {
+        for one in pending
+            .iter()
+            .filter(|one| !matches!(one.wanted, Wanted::Base(_)))
+        {
             let node = one.workload.object.node;
-            let written = draft_of(one, pair.tree)
+            let written = draft_of(one, pair)
                 .map_err(|refusal| Box::new(refusal_diagnostic(&refusal, &one.workload)));
             let Some(draft) = self.good(written)? else {
                 continue;
@@ -599,7 +611,7 @@ impl<'a> Chunk<'a, '_> {
         // What is taken out as a whole is written as it was, which the drafts do not say.
         let has_base = pending
             .iter()
-            .any(|one| matches!(one.wanted, Wanted::Base { .. }));
+            .any(|one| matches!(one.wanted, Wanted::Base(_)));
         for one in pending {
             let node = one.workload.object.node;
             let first = self.report.edits.len();
@@ -607,6 +619,14 @@ impl<'a> Chunk<'a, '_> {
                 .iter()
                 .find(|(own, _)| *own == node)
                 .map_or(&[][..], |(_, edits)| edits);
+            let draft = match one.wanted {
+                _ if !self.setting.options.patches => None,
+                Wanted::Base(Some(_)) if !own.is_empty() => draft_of(&one, pair).ok().flatten(),
+                _ => drafts
+                    .iter()
+                    .find(|(own, _)| *own == node)
+                    .map(|(_, draft)| draft.clone()),
+            };
             let in_file = own.iter().map(|edit| Edit {
                 at: edit.at.start + start..edit.at.end + start,
                 text: edit.text.clone(),
@@ -642,10 +662,7 @@ impl<'a> Chunk<'a, '_> {
             }
             let mut described =
                 self.describe(&one.workload, one.policies, first..self.report.edits.len());
-            let draft = drafts
-                .iter()
-                .find(|(own, _)| *own == node && self.setting.options.patches);
-            described.patch = draft.map(|(_, draft)| patch_of(draft));
+            described.patch = draft.as_ref().map(patch_of);
             described.metrics_port = one.metrics_port;
             described.ephemeral_containers = one.ephemeral_containers;
             self.report.workloads.push(described);
@@ -689,14 +706,17 @@ pub(super) fn flat(edits: &[(NodeId, Vec<Edit>)]) -> Vec<Edit> {
 
 fn draft_of<'t>(
     one: &Pending<'t>,
-    tree: &'t Tree<'t>,
+    pair: &Pair<'_, 't>,
 ) -> Result<Option<Draft<'t>>, crate::plan::draft::Refusal> {
     let mut draft = match &one.wanted {
-        Wanted::Same => return Ok(None),
+        Wanted::Same | Wanted::Base(None) => return Ok(None),
         Wanted::Draft(draft) => draft.clone(),
-        Wanted::Value { current, target } | Wanted::Base { current, target } => {
-            let mut draft = Draft::new(tree, one.workload.object.node);
-            reconcile(&mut draft, current, target)?;
+        Wanted::Value(target) | Wanted::Base(Some(target)) => {
+            let node = one.workload.object.node;
+            let mut draft = Draft::new(pair.tree, node);
+            if let Some(recorded) = pair.recorded.iter().find(|own| own.node == node) {
+                reconcile(&mut draft, &recorded.value, target)?;
+            }
             draft
         }
     };

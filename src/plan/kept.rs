@@ -18,7 +18,7 @@ use super::recording::{Earlier, kept};
 pub fn unfit(
     base: &Workload<'_>,
     result: &Value,
-    earlier: &Earlier,
+    earlier: &Earlier<'_>,
     (policies, options): (&[Policy], &Options),
     told: &[Diagnostic],
 ) -> Vec<Diagnostic> {
@@ -33,7 +33,7 @@ pub fn unfit(
         return Vec::new();
     }
     let input = to_value(base.tree, base.object.node).unwrap_or_default();
-    let before = [&input, &earlier.current].map(|value| faults_of(value, base.pod_kind));
+    let before = [&input, earlier.current].map(|value| faults_of(value, base.pod_kind));
     let before: BTreeSet<&str> = before.iter().flatten().map(|fault| &*fault.what).collect();
     found.retain(|fault| !before.contains(&*fault.what));
     let names = kept.iter().map(|name| format!("`{name}`"));

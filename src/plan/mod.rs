@@ -97,7 +97,7 @@ pub fn plan<'t>(
     policies: &[Policy],
     options: &Options,
     inventory: &Inventory,
-    earlier: Option<&Earlier>,
+    earlier: Option<&Earlier<'_>>,
 ) -> Planned<'t> {
     for env in options.image_env.iter().filter(|env| !env.is_met()) {
         let containers = workload.containers().iter();
@@ -166,7 +166,7 @@ struct Run<'r, 't> {
     base: &'r Base,
     options: &'r Options,
     inventory: &'r Inventory,
-    earlier: Option<&'r Earlier>,
+    earlier: Option<&'r Earlier<'r>>,
     is_recording: bool,
 }
 
@@ -572,7 +572,7 @@ struct Subject<'s, 't> {
     inventory: &'s Inventory,
     /// What is done will be written down.
     is_recording: bool,
-    earlier: Option<&'s Earlier>,
+    earlier: Option<&'s Earlier<'s>>,
 }
 
 /// What the rules of a policy came to so far.

@@ -54,7 +54,7 @@ pub(super) struct Planner<'c, 't> {
     /// For the record, where there is one.
     pub notes: Notes,
     is_recording: bool,
-    earlier: Option<&'c Earlier>,
+    earlier: Option<&'c Earlier<'c>>,
 }
 
 impl<'c, 't> Planner<'c, 't> {

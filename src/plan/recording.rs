@@ -24,20 +24,20 @@ use super::{Planned, order};
 
 /// What an earlier run did to the workload, which is planned without it.
 #[derive(Debug, Clone)]
-pub struct Earlier {
+pub struct Earlier<'r> {
     /// Its record.
     pub record: Record,
     /// The record stands in an annotation.
     pub is_annotated: bool,
     /// The object with all that it did.
-    pub current: Value,
+    pub current: &'r Value,
     /// The object without, and what puts it back.
-    pub taken: Taken,
+    pub taken: &'r Taken,
     /// Policies of the record that this run adopts. Then nothing else is injected, and the others' items stay.
     pub adopting: Option<Vec<String>>,
 }
 
-impl Earlier {
+impl Earlier<'_> {
     /// Whether a given policy is asked what it does to the workload.
     pub fn acts(&self, policy: &str) -> bool {
         let adopting = self.adopting.as_ref();
@@ -123,7 +123,7 @@ impl<'t> Recording<'t> {
         policy: &Policy,
         draft: &Draft<'t>,
         notes: Notes,
-        earlier: Option<&Earlier>,
+        earlier: Option<&Earlier<'_>>,
         options: &Options,
     ) {
         let Some((before, after)) = draft.difference(&self.draft) else {
@@ -205,7 +205,7 @@ impl<'t> Recording<'t> {
     pub fn finish(
         mut self,
         draft: &mut Draft<'t>,
-        earlier: Option<&Earlier>,
+        earlier: Option<&Earlier<'_>>,
         options: &Options,
     ) -> Result<Option<Record>, Refusal> {
         if self.record.policies.is_empty() {
@@ -317,7 +317,7 @@ pub(super) enum Turn<'f> {
 /// place: this run's record does not have them, and the next one could not know where they stood.
 pub(super) fn turns<'f>(
     policies: &'f [Policy],
-    earlier: Option<&'f Earlier>,
+    earlier: Option<&'f Earlier<'f>>,
     options: &Options,
     idle: &BTreeSet<&str>,
 ) -> Vec<Turn<'f>> {
@@ -342,7 +342,7 @@ pub(super) fn turns<'f>(
 /// The given policies that did something in an earlier run, and nothing beside those that are kept.
 pub(super) fn idle<'f>(
     policies: &'f [Policy],
-    earlier: Option<&'f Earlier>,
+    earlier: Option<&'f Earlier<'f>>,
     options: &Options,
     recording: Option<&Recording>,
 ) -> BTreeSet<&'f str> {
@@ -362,7 +362,7 @@ pub(super) fn idle<'f>(
 /// The policies of the record whose work is put back as it was.
 pub(super) fn kept<'f>(
     policies: &'f [Policy],
-    earlier: &'f Earlier,
+    earlier: &'f Earlier<'f>,
     options: &'f Options,
 ) -> impl Iterator<Item = &'f str> {
     let is_kept = |own: &&PolicyRecord| {
@@ -373,7 +373,7 @@ pub(super) fn kept<'f>(
 }
 
 /// Whether a policy of the record is among the given ones, and this run asks it.
-fn is_given(policy: &str, policies: &[Policy], earlier: &Earlier) -> bool {
+fn is_given(policy: &str, policies: &[Policy], earlier: &Earlier<'_>) -> bool {
     policies.iter().any(|given| given.identity == policy) && earlier.acts(policy)
 }
 
@@ -401,7 +401,7 @@ pub(super) fn outcome_since(
     identity: &str,
     outcome: Outcome,
     now: Option<&Record>,
-    earlier: &Earlier,
+    earlier: &Earlier<'_>,
 ) -> Outcome {
     let before = earlier.record.policy(identity);
     let after = now.and_then(|record| record.policy(identity));
@@ -422,17 +422,21 @@ pub(super) fn outcome_since(
 }
 
 /// Whether the record before the run is of another version of a policy.
-pub(super) fn is_older(identity: &str, now: Option<&Record>, earlier: &Earlier) -> bool {
+pub(super) fn is_older(identity: &str, now: Option<&Record>, earlier: &Earlier<'_>) -> bool {
     let now = now.and_then(|record| record.policy(identity));
     earlier
         .record
         .policy(identity)
         .zip(now)
-        .is_some_and(|(before, now)| before.digest != now.digest)
+        .is_some_and(|(before, now)| match before.digest.as_str() {
+            // A lock file does not have it.
+            "" => before.effects.digest() != now.digest,
+            digest => digest != now.digest,
+        })
 }
 
 /// All that a policy did and that is still there, as it goes; what another policy has now stays.
-fn taken_out(policy: &PolicyRecord, now: Option<&Record>, earlier: &Earlier) -> Vec<Change> {
+fn taken_out(policy: &PolicyRecord, now: Option<&Record>, earlier: &Earlier<'_>) -> Vec<Change> {
     let paths = earlier.record.paths();
     let stays = |path: &str| {
         let mut others = now.into_iter().flat_map(|record| &record.policies);
@@ -450,7 +454,7 @@ fn taken_out(policy: &PolicyRecord, now: Option<&Record>, earlier: &Earlier) -> 
 }
 
 /// What a policy made and what stands there empty, because another took out what was in it: it goes, where none makes it.
-fn emptied(effects: &Effects, now: Option<&Record>, earlier: &Earlier) -> Vec<Change> {
+fn emptied(effects: &Effects, now: Option<&Record>, earlier: &Earlier<'_>) -> Vec<Change> {
     let paths = earlier.record.paths();
     let is_left = |path: &&String| {
         let policies = now.into_iter().flat_map(|now| &now.policies);
@@ -461,7 +465,7 @@ fn emptied(effects: &Effects, now: Option<&Record>, earlier: &Earlier) -> Vec<Ch
             value.as_array().is_some_and(Vec::is_empty)
                 || value.as_object().is_some_and(Map::is_empty)
         };
-        !is_made && paths.get(&earlier.current, path).is_some_and(is_empty)
+        !is_made && paths.get(earlier.current, path).is_some_and(is_empty)
     };
     let gone = effects.made.iter().filter(is_left);
     gone.map(|path| at(Operation::TakeOut, path)).collect()
@@ -478,14 +482,21 @@ fn of_object(operation: Operation, name: &str) -> Change {
 }
 
 /// Whether something of what a policy did at a path is left; somebody may have taken it out by hand.
-fn is_to_undo(effects: &Effects, path: &str, paths: &Paths, earlier: &Earlier) -> bool {
-    let is_there = |path: &str| paths.get(&earlier.current, path).is_some();
+fn is_to_undo(effects: &Effects, path: &str, paths: &Paths, earlier: &Earlier<'_>) -> bool {
+    let is_there = |path: &str| paths.get(earlier.current, path).is_some();
     // What was removed comes back where there is still something that it was in.
     let holder = path.rsplit_once('/').map_or("", |(holder, _)| holder);
     is_there(path) || effects.removed.contains_key(path) && is_there(holder)
 }
 
-/// Every path of what a policy did, with what tells whether it is still the same.
+/// Every path of what a policy did.
+fn all_paths(effects: &Effects) -> impl Iterator<Item = &String> {
+    let added = effects.added.keys().chain(effects.joined.keys());
+    let changed = effects.replaced.keys().chain(effects.removed.keys());
+    added.chain(changed)
+}
+
+/// Every path of what a policy did once, with what tells whether it is still the same.
 fn paths_of(effects: &Effects) -> Vec<(String, String)> {
     let text = |value: &dyn std::fmt::Debug| format!("{value:?}");
     let added = effects
@@ -514,12 +525,19 @@ fn changes(
     before: &PolicyRecord,
     after: &PolicyRecord,
     now: Option<&Record>,
-    earlier: &Earlier,
+    earlier: &Earlier<'_>,
 ) -> Vec<Change> {
     let (generated, was_generated) = (&after.generated, &before.generated);
-    let (before, after) = (&before.effects, &after.effects);
-    let (old, new) = (paths_of(before), paths_of(after));
     let paths = earlier.record.paths();
+    let (before, after) = (&before.effects, &after.effects);
+    let is_there = |path: &String| {
+        paths.get(earlier.current, path).is_some() || after.removed.contains_key(path)
+    };
+    // Nearly always nothing is other than it was, which is seen without a word about any of it.
+    if before == after && generated == was_generated && all_paths(after).all(is_there) {
+        return emptied(before, now, earlier);
+    }
+    let (old, new) = (paths_of(before), paths_of(after));
     let was: BTreeMap<&String, &String> = old.iter().map(|(path, was)| (path, was)).collect();
     let is_new: BTreeSet<&String> = new.iter().map(|(path, _)| path).collect();
     let mut changes = Vec::new();
@@ -535,11 +553,9 @@ fn changes(
         .filter(|name| !generated.contains_key(*name));
     changes.extend(gone.map(|name| of_object(Operation::TakeOut, name)));
     for (path, now) in &new {
-        let is_there =
-            paths.get(&earlier.current, path).is_some() || after.removed.contains_key(path);
         match was.get(path) {
-            Some(was) if *was == now && is_there => {}
-            Some(_) if is_there => changes.push(at(Operation::Update, path)),
+            Some(was) if *was == now && is_there(path) => {}
+            Some(_) if is_there(path) => changes.push(at(Operation::Update, path)),
             Some(_) | None => changes.push(at(Operation::Add, path)),
         }
     }
@@ -555,7 +571,7 @@ fn changes(
 pub(super) fn report_dropped(
     planned: &mut Planned<'_>,
     policies: &[Policy],
-    earlier: &Earlier,
+    earlier: &Earlier<'_>,
     options: &Options,
 ) {
     for policy in &earlier.record.policies {

@@ -122,9 +122,6 @@ impl Redo {
                 digest.clone_into(place);
             }
         }
-        if record.digest.is_empty() {
-            record.digest = record.effects.digest();
-        }
     }
 
     /// Puts it back into a value. Gives the policy's new record.
