@@ -370,10 +370,10 @@ impl<'t> Draft<'t> {
                 Opened::Mapping { fields, origin } => {
                     let own = fields.iter().filter(|field| !self.is_merge(field));
                     let count = own.clone().count();
-                    let pairs = own.map(|field| {
-                        Some((self.key_in_value(&field.key)?, self.value(&field.value)?))
-                    });
-                    let mut map: Map<String, Value> = pairs.collect::<Option<_>>()?;
+                    let mut map = Map::with_capacity(count);
+                    for field in own {
+                        map.insert(self.key_in_value(&field.key)?, self.value(&field.value)?);
+                    }
                     if map.len() < count {
                         return None; // two keys that are one to JSON
                     }

@@ -404,7 +404,8 @@ impl<'r, 't> Run<'r, 't> {
             let outcome = std::mem::replace(&mut report.outcome, Outcome::UpToDate);
             report.outcome =
                 outcome_since(&report.policy, outcome, planned.record.as_ref(), earlier);
-            report.is_older = is_older(&report.policy, planned.record.as_ref(), earlier);
+            report.is_older =
+                self.options.details && is_older(&report.policy, planned.record.as_ref(), earlier);
         }
         report_dropped(planned, self.policies, earlier, self.options);
     }

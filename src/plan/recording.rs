@@ -1,6 +1,7 @@
 //! The fold of policies with a record: what each did is noted, what an earlier run did is put back or left out.
 
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
@@ -151,7 +152,9 @@ impl<'t> Recording<'t> {
             .find(|own| own.policy == policy.identity)
         {
             own.effects.extend(effects);
-            own.digest = own.effects.digest();
+            if !own.digest.is_empty() {
+                own.digest = own.effects.digest();
+            }
             return;
         }
         let before = earlier.and_then(|earlier| earlier.record.policy(&policy.identity));
@@ -159,7 +162,12 @@ impl<'t> Recording<'t> {
             .set
             .clone()
             .or_else(|| before.and_then(|before| before.set.clone()));
-        let digest = effects.digest();
+        // A lock file has none.
+        let is_annotated = earlier.is_some_and(|earlier| earlier.is_annotated);
+        let digest = match options.annotates(is_annotated) {
+            true => effects.digest(),
+            false => String::new(),
+        };
         let generated = notes.generated;
         self.record.policies.push(PolicyRecord {
             policy: policy.identity.clone(),
@@ -428,11 +436,15 @@ pub(super) fn is_older(identity: &str, now: Option<&Record>, earlier: &Earlier<'
         .record
         .policy(identity)
         .zip(now)
-        .is_some_and(|(before, now)| match before.digest.as_str() {
-            // A lock file does not have it.
-            "" => before.effects.digest() != now.digest,
-            digest => digest != now.digest,
-        })
+        .is_some_and(|(before, now)| digest_of(before) != digest_of(now))
+}
+
+/// Lock files do not have it.
+fn digest_of(policy: &PolicyRecord) -> Cow<'_, str> {
+    match policy.digest.as_str() {
+        "" => Cow::Owned(policy.effects.digest()),
+        digest => Cow::Borrowed(digest),
+    }
 }
 
 /// All that a policy did and that is still there, as it goes; what another policy has now stays.

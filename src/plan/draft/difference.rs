@@ -88,7 +88,8 @@ impl Drafts<'_, '_> {
     }
 
     fn mappings(&self, was: &[Field], now: &[Field]) -> Option<Pair> {
-        let (mut before, mut after) = (Map::new(), Map::new());
+        let mut before = Map::with_capacity(was.len());
+        let mut after = Map::with_capacity(now.len());
         let mut found: Vec<Option<Value>> = vec![None; was.len()];
         let mut next = 0;
         for field in now {
