@@ -7,6 +7,8 @@
 //!
 //! The library is text in, text out: files, environment, terminal and exit codes are the program's (`src/bin/podgraft`).
 
+#![warn(unreachable_pub)]
+
 pub mod change;
 pub mod config;
 pub mod convert;
@@ -20,7 +22,7 @@ pub mod inventory;
 pub mod krm;
 pub mod lint;
 pub mod manifest;
-pub mod mask;
+mod mask;
 pub mod options;
 pub mod outcome;
 pub mod ownership;
@@ -34,7 +36,7 @@ pub mod report;
 pub mod select;
 pub mod source;
 pub mod suggest;
-pub mod undo;
+mod undo;
 pub mod verify;
 pub mod wording;
 

@@ -10,7 +10,7 @@ use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 
 /// What stands for a secret.
-pub const MASK: &str = "••••••";
+pub(crate) const MASK: &str = "••••••";
 
 /// Names of variables that hold secrets. `AUTH` alone would hide `OAUTH_URL` and `AUTHOR`.
 static SECRET_NAME: LazyLock<Regex> = LazyLock::new(|| {
@@ -31,12 +31,12 @@ static SECRET_IN_ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(://[^/\s:@]*:)[^/\s@]+@").expect("the pattern is constant"));
 
 /// Whether a variable of this name holds a secret.
-pub fn is_secret_name(name: &str) -> bool {
+pub(crate) fn is_secret_name(name: &str) -> bool {
     SECRET_NAME.is_match(name)
 }
 
 /// A variable's value as a report may show it. References to other variables are no secrets.
-pub fn value<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
+pub(crate) fn value<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
     let is_reference = value.starts_with("$(") && value.ends_with(')');
     if value.is_empty() || is_reference {
         return Cow::Borrowed(value);
@@ -49,7 +49,7 @@ pub fn value<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
 }
 
 /// A text without the secrets that stand in it as `token=...` or in a URL.
-pub fn text(text: &str) -> Cow<'_, str> {
+pub(crate) fn text(text: &str) -> Cow<'_, str> {
     if !text.contains(['=', '@']) {
         return Cow::Borrowed(text);
     }

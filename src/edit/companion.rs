@@ -21,7 +21,7 @@ use super::lower::{CannotWrite, lower};
 use super::written::Written;
 
 /// Why nothing is written behind an object that ends so: undo could not tell the blanks from what it takes out.
-pub const BLANKS_WITHOUT_END: &str = "ends in blanks without a line end";
+pub(crate) const BLANKS_WITHOUT_END: &str = "ends in blanks without a line end";
 
 /// Where the objects behind a workload stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Beside {
 }
 
 /// The text without a List that was made around one object, when only that is left in it.
-pub fn unwrap_list(tree: &Tree<'_>) -> Option<[Edit; 2]> {
+pub(crate) fn unwrap_list(tree: &Tree<'_>) -> Option<[Edit; 2]> {
     let &[root] = tree.roots() else { return None };
     let entries: Vec<(NodeId, NodeId)> = tree.entries(root).collect();
     let &[(_, version), (_, kind), (last, items)] = entries.as_slice() else {
@@ -115,7 +115,7 @@ pub fn unwrap_list(tree: &Tree<'_>) -> Option<[Edit; 2]> {
 ///
 /// # Errors
 /// When the list may not be edited.
-pub fn extend_list<'t>(
+pub(crate) fn extend_list<'t>(
     draft: &mut Draft<'t>,
     within: Within,
     objects: &[Arc<Value>],

@@ -8,14 +8,14 @@ use super::emit::{BlockStyle, FlowStyle, block_at_end};
 
 /// What the document's own text prefers.
 #[derive(Debug, Clone, Copy)]
-pub struct Layout {
+pub(super) struct Layout {
     /// Block style; the line end is the document's first.
     pub block: BlockStyle,
 }
 
 impl Layout {
     /// Reads the preferences of an object: the majority of its block collections.
-    pub fn read(tree: &Tree<'_>, object: NodeId) -> Self {
+    pub(super) fn read(tree: &Tree<'_>, object: NodeId) -> Self {
         let mut steps = Votes::default();
         let mut offsets = Votes::default();
         // The block collections around the node that is looked at: mapping or not, column, and the id behind it.
@@ -72,12 +72,12 @@ impl Votes {
 }
 
 /// The column at which a node's content begins, in bytes from the start of its line. A byte order mark takes no column.
-pub fn column(tree: &Tree<'_>, id: NodeId) -> usize {
+pub(super) fn column(tree: &Tree<'_>, id: NodeId) -> usize {
     column_of(tree.text(), tree.start(id))
 }
 
 /// The column of an offset.
-pub fn column_of(text: &str, at: usize) -> usize {
+pub(super) fn column_of(text: &str, at: usize) -> usize {
     let start = line_start(text, at);
     let mark = if start == 0 && text.starts_with('\u{feff}') {
         '\u{feff}'.len_utf8()
@@ -88,12 +88,12 @@ pub fn column_of(text: &str, at: usize) -> usize {
 }
 
 /// The start of the line of an offset.
-pub fn line_start(text: &str, at: usize) -> usize {
+pub(super) fn line_start(text: &str, at: usize) -> usize {
     memchr::memrchr(b'\n', &text.as_bytes()[..at]).map_or(0, |found| found + 1)
 }
 
 /// The end of the line of an offset, before its line end.
-pub fn line_end(text: &str, at: usize) -> usize {
+pub(super) fn line_end(text: &str, at: usize) -> usize {
     let end = memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |found| at + found);
     if end > at && text.as_bytes()[end - 1] == b'\r' {
         end - 1
@@ -103,13 +103,13 @@ pub fn line_end(text: &str, at: usize) -> usize {
 }
 
 /// The start of the next line, or the text's end.
-pub fn next_line(text: &str, at: usize) -> usize {
+pub(super) fn next_line(text: &str, at: usize) -> usize {
     memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |found| at + found + 1)
 }
 
 /// The start of the comment lines right above a line whose content begins at `at`, in the same column: they speak of
 /// that content. Without such lines, the start of its own line.
-pub fn comments_above(text: &str, at: usize) -> usize {
+pub(super) fn comments_above(text: &str, at: usize) -> usize {
     let own = line_start(text, at);
     let blanks = &text[own..at];
     let mut start = own;
@@ -129,7 +129,7 @@ pub fn comments_above(text: &str, at: usize) -> usize {
 /// Behind the comment lines that are indented deeper than `column`: they speak of what stands before them (often it is
 /// a line of it, commented out). So does a block of comments in the column of the new line that holds a commented-out
 /// item, `# - `: the block is not cut in two.
-pub fn behind_own_comments(text: &str, from: usize, column: usize) -> usize {
+pub(super) fn behind_own_comments(text: &str, from: usize, column: usize) -> usize {
     let (mut at, mut cursor) = (from, from);
     while cursor < text.len() {
         match comment_at(text, cursor) {
@@ -185,7 +185,7 @@ fn comment_at(text: &str, at: usize) -> Option<(usize, &str)> {
 
 /// Behind the lines of blanks that would become content of a block at the end of a value that is written before them: all
 /// of those behind a block that keeps them (`|+`), and otherwise those that are indented deeper than `column`.
-pub fn behind_blanks(text: &str, from: usize, column: usize, value: &Value) -> usize {
+pub(super) fn behind_blanks(text: &str, from: usize, column: usize, value: &Value) -> usize {
     let is_blank = |line: &str| line.bytes().all(|byte| matches!(byte, b' ' | b'\t'));
     let (mut at, mut cursor) = (from, from);
     let mut block = None;
@@ -207,7 +207,7 @@ pub fn behind_blanks(text: &str, from: usize, column: usize, value: &Value) -> u
 }
 
 /// The line end in use at an offset: that of its own line, of the line before it, or the text's first.
-pub fn line_end_at(text: &str, at: usize) -> &'static str {
+pub(super) fn line_end_at(text: &str, at: usize) -> &'static str {
     let behind = memchr::memchr(b'\n', &text.as_bytes()[at..]).map(|found| at + found);
     match behind.or_else(|| memchr::memrchr(b'\n', &text.as_bytes()[..at])) {
         Some(end) if end > 0 && text.as_bytes()[end - 1] == b'\r' => "\r\n",
@@ -224,7 +224,7 @@ fn line_end_of(text: &str) -> &'static str {
 }
 
 /// The flow style of a flow collection and its surroundings.
-pub fn flow_style(tree: &Tree<'_>, id: NodeId) -> FlowStyle {
+pub(super) fn flow_style(tree: &Tree<'_>, id: NodeId) -> FlowStyle {
     let text = tree.text();
     let root = tree
         .roots()

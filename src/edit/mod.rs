@@ -1,6 +1,6 @@
 //! The draft and the text in, replacements of bytes out: the only place that makes manifest text. It decides nothing.
 
-pub mod companion;
+pub(crate) mod companion;
 pub mod emit;
 mod flow;
 mod layout;

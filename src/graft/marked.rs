@@ -26,7 +26,7 @@ pub(super) struct MarkedWorkloads<'s> {
 
 impl<'s> MarkedWorkloads<'s> {
     /// Of a whole file.
-    pub fn of(text: &'s [u8], kinds: &'s PodKinds) -> Self {
+    pub(super) fn of(text: &'s [u8], kinds: &'s PodKinds) -> Self {
         MarkedWorkloads {
             text,
             kinds,
@@ -35,7 +35,7 @@ impl<'s> MarkedWorkloads<'s> {
     }
 
     /// Whether one of them is what a lock file calls so.
-    pub fn has(&self, key: &WorkloadKey) -> bool {
+    pub(super) fn has(&self, key: &WorkloadKey) -> bool {
         let names = self.names.get_or_init(|| self.find());
         names.contains(&(key.kind.clone(), key.namespace.clone(), key.name.clone()))
     }

@@ -17,7 +17,7 @@ pub(super) struct Said {
 
 impl Said {
     /// Whether the list has it. The list may have grown at its end since the last time, and changed in no other way.
-    pub fn has(&mut self, problem: &Diagnostic, list: &[Diagnostic]) -> bool {
+    pub(super) fn has(&mut self, problem: &Diagnostic, list: &[Diagnostic]) -> bool {
         let hash = |problem: &Diagnostic| FixedState::default().hash_one(problem);
         for (at, one) in list.iter().enumerate().skip(self.read) {
             self.places.entry(hash(one)).or_default().push(at);

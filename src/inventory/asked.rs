@@ -35,11 +35,11 @@ impl fmt::Display for Name {
 pub(super) struct Asked(Option<Mutex<BTreeSet<Name>>>);
 
 impl Asked {
-    pub fn nothing_yet() -> Self {
+    pub(super) fn nothing_yet() -> Self {
         Asked(Some(Mutex::default()))
     }
 
-    pub fn note(&self, name: impl FnOnce() -> Name) {
+    pub(super) fn note(&self, name: impl FnOnce() -> Name) {
         if let Some(names) = &self.0 {
             names
                 .lock()
@@ -48,7 +48,7 @@ impl Asked {
         }
     }
 
-    pub fn any(&self, is_it: impl Fn(&Name) -> bool) -> bool {
+    pub(super) fn any(&self, is_it: impl Fn(&Name) -> bool) -> bool {
         let names = self
             .0
             .as_ref()

@@ -16,14 +16,14 @@ impl<'m, T> Found<'m, T> {
     ///
     /// # Errors
     /// When two texts say different things.
-    pub fn agreed(&self, title: impl Fn() -> String) -> Result<&'m T, Doubt> {
+    pub(super) fn agreed(&self, title: impl Fn() -> String) -> Result<&'m T, Doubt> {
         match self.contradiction {
             None => Ok(&self.known.says),
             Some(other) => Err(super::disagree(&title(), &self.known.place, other)),
         }
     }
 
-    pub fn place(&self) -> &'m Place {
+    pub(super) fn place(&self) -> &'m Place {
         &self.known.place
     }
 }

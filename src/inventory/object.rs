@@ -148,7 +148,7 @@ pub fn name_in(object: &Value, file: &str, options: &Options) -> Option<ObjectNa
 }
 
 /// What tells an object from all others; `None` where it does not say so. Without a namespace it is of the run's.
-pub fn name_of(object: &Value, namespace: Option<&str>) -> Option<ObjectName> {
+pub(super) fn name_of(object: &Value, namespace: Option<&str>) -> Option<ObjectName> {
     let text = |pointer: &str| {
         object
             .pointer(pointer)

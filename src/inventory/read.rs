@@ -72,7 +72,7 @@ pub(super) struct Reader<'r> {
 }
 
 impl<'r> Reader<'r> {
-    pub fn new(
+    pub(super) fn new(
         name: &'r Arc<str>,
         standing: Standing,
         needs: &'r Needs,
@@ -89,11 +89,11 @@ impl<'r> Reader<'r> {
     }
 
     /// What was read, and what may say something and cannot be read.
-    pub fn into_found(self) -> (Inventory, Vec<Place>) {
+    pub(super) fn into_found(self) -> (Inventory, Vec<Place>) {
         (self.found, self.unreadable)
     }
 
-    pub fn document(&mut self, bytes: &[u8], first_line: usize, kinds: &PodKinds) {
+    pub(super) fn document(&mut self, bytes: &[u8], first_line: usize, kinds: &PodKinds) {
         let has_record =
             !self.needs.generated.is_empty() && memmem::find(bytes, RECORD.as_bytes()).is_some();
         let (is_asked_for, is_read_elsewhere) = match glance(bytes, kinds) {

@@ -4,5 +4,5 @@ pub mod object;
 pub mod pod;
 pub mod prefilter;
 mod root_lines;
-pub mod view;
+pub(crate) mod view;
 pub mod workload;

@@ -17,7 +17,7 @@ const MARKER: &str = "podgraft.dev/applied";
 const METRICS_PORTS: &[&str] = &["jmx-metrics", "metrics", "http-metrics", "prometheus"];
 
 /// What a workload is made of.
-pub fn view_of(workload: &Workload<'_>) -> WorkloadView {
+pub(crate) fn view_of(workload: &Workload<'_>) -> WorkloadView {
     let tree = workload.tree;
     let of = |is: fn(&Container<'_>) -> bool| {
         let containers = workload

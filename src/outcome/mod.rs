@@ -3,7 +3,7 @@
 mod companion;
 pub mod needs;
 mod status;
-pub mod view;
+pub(crate) mod view;
 
 use json_patch::Patch;
 use serde_json::Value;

@@ -128,12 +128,12 @@ pub struct MetricsEndpoint {
 }
 
 /// Says that the pods are to be scraped.
-pub const SCRAPE: &str = "prometheus.io/scrape";
+pub(crate) const SCRAPE: &str = "prometheus.io/scrape";
 /// Says at which port.
-pub const SCRAPE_PORT: &str = "prometheus.io/port";
+pub(crate) const SCRAPE_PORT: &str = "prometheus.io/port";
 
 /// The port that the annotations which scrape configurations look for name.
-pub fn scraped_port(scrape: Option<&str>, port: Option<&str>) -> Option<u16> {
+pub(crate) fn scraped_port(scrape: Option<&str>, port: Option<&str>) -> Option<u16> {
     port.filter(|_| scrape == Some("true"))?
         .parse()
         .ok()

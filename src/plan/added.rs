@@ -27,7 +27,7 @@ pub(super) struct Added {
 
 impl Added {
     /// As rules choose it.
-    pub fn container(&self) -> Container<'_> {
+    pub(super) fn container(&self) -> Container<'_> {
         Container::added(self.node, self.list, self.index, &self.value)
     }
 }

@@ -17,7 +17,7 @@ use super::same::is_same;
 
 /// The base of a workload under the given policies, in one pass: what they put into the pod first, then what they put
 /// into the containers that remain. With the containers that have a name of theirs and other content.
-pub fn base_of(
+pub(super) fn base_of(
     workload: &Workload<'_>,
     policies: &[Policy],
     inventory: &Inventory,

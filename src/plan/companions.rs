@@ -18,7 +18,7 @@ use super::Subject;
 use super::same::is_same;
 
 /// All that is generated has it: <https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>
-pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "podgraft");
+pub(crate) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "podgraft");
 
 /// What a companion takes over from its workload, so that it is there when the workload is:
 /// <https://helm.sh/docs/topics/charts_hooks/>, <https://argo-cd.readthedocs.io/en/stable/user-guide/sync-waves/>.

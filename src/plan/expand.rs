@@ -24,12 +24,12 @@ pub(super) struct Expanded<'r> {
 
 impl Expanded<'_> {
     /// All that goes somewhere.
-    pub fn all(&self) -> impl Iterator<Item = &Inject> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &Inject> {
         std::iter::once(&*self.inject).chain(&self.of_containers)
     }
 
     /// Says so where a rule has only what no workload gets.
-    pub fn note(&self, policy: &Policy) -> Option<Diagnostic> {
+    pub(super) fn note(&self, policy: &Policy) -> Option<Diagnostic> {
         let first = self.inject.ephemeral_containers.first()?;
         let rest = Inject {
             ephemeral_containers: Vec::new(),

@@ -26,7 +26,7 @@ pub(super) struct TooMuch {
 
 impl Growth {
     /// Counts a value that goes to a place so many levels deep.
-    pub fn put(&mut self, level: usize, value: &Value) -> Result<(), TooMuch> {
+    pub(super) fn put(&mut self, level: usize, value: &Value) -> Result<(), TooMuch> {
         let mut deepest = 0;
         let bytes = size(value, level, &mut deepest);
         if deepest > MAX_DEPTH {

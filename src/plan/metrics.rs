@@ -7,7 +7,7 @@ use super::draft::Draft;
 
 /// The port at which the pods serve metrics. The PrometheusJmxExporter operator finds the endpoints of its status in the
 /// same way.
-pub fn metrics_port(workload: &Workload<'_>, draft: &Draft<'_>) -> Option<u16> {
+pub(crate) fn metrics_port(workload: &Workload<'_>, draft: &Draft<'_>) -> Option<u16> {
     let path = workload
         .pod_kind
         .path

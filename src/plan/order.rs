@@ -1,13 +1,14 @@
 //! Where a new key goes among those that are there: behind the nearest that comes before it in these lists.
 
 /// Of an object.
-pub const OBJECT: &[&str] = &["apiVersion", "kind", "metadata", "spec"];
+pub(super) const OBJECT: &[&str] = &["apiVersion", "kind", "metadata", "spec"];
 /// Of any `metadata`.
-pub const METADATA: &[&str] = &["name", "generateName", "namespace", "labels", "annotations"];
+pub(super) const METADATA: &[&str] =
+    &["name", "generateName", "namespace", "labels", "annotations"];
 /// Of a pod template.
-pub const TEMPLATE: &[&str] = &["metadata", "spec"];
+pub(super) const TEMPLATE: &[&str] = &["metadata", "spec"];
 /// Of a pod spec, as far as podgraft adds keys; others go last.
-pub const POD_SPEC: &[&str] = &[
+pub(super) const POD_SPEC: &[&str] = &[
     "serviceAccountName",
     "automountServiceAccountToken",
     "hostNetwork",
@@ -20,7 +21,7 @@ pub const POD_SPEC: &[&str] = &[
     "volumes",
 ];
 /// Of a container.
-pub const CONTAINER: &[&str] = &[
+pub(super) const CONTAINER: &[&str] = &[
     "name",
     "image",
     "imagePullPolicy",
@@ -42,4 +43,4 @@ pub const CONTAINER: &[&str] = &[
     "tty",
 ];
 /// Of an env var.
-pub const ENV_VAR: &[&str] = &["name", "value", "valueFrom"];
+pub(super) const ENV_VAR: &[&str] = &["name", "value", "valueFrom"];

@@ -13,7 +13,7 @@ use crate::yaml::value::{key_text, to_value};
 
 /// The operations that turn the input's object into the draft's; empty when nothing changes. Who carries them out later
 /// may have another object by then: an item of a list is found by its place, so what has a name is tested for it first, and a text for what it was.
-pub fn patch_of(draft: &Draft<'_>) -> Patch {
+pub(crate) fn patch_of(draft: &Draft<'_>) -> Patch {
     let mut patch = Patcher {
         draft,
         operations: Vec::new(),

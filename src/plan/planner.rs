@@ -59,7 +59,7 @@ pub(super) struct Planner<'c, 't> {
 
 impl<'c, 't> Planner<'c, 't> {
     /// Ready to plan.
-    pub fn new(
+    pub(super) fn new(
         subject: Subject<'c, 't>,
         rule: &'c Rule,
         expanded: &'c Expanded<'_>,
@@ -184,7 +184,7 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// Plans all that the rule injects. Every step is tried, so that all problems are found in one run.
-    pub fn run(mut self) -> Self {
+    pub(super) fn run(mut self) -> Self {
         let inject = self.inject;
         for (item, position) in &inject.volumes {
             self.attempt(|planner| planner.volume(item, position));

@@ -11,7 +11,11 @@ use crate::yaml::value::{field_in, is_equal};
 ///
 /// # Errors
 /// Where what has to change may not be edited.
-pub fn reconcile(draft: &mut Draft<'_>, current: &Value, target: &Value) -> Result<(), Refusal> {
+pub(crate) fn reconcile(
+    draft: &mut Draft<'_>,
+    current: &Value,
+    target: &Value,
+) -> Result<(), Refusal> {
     if is_equal(current, target) {
         return Ok(());
     }

@@ -91,7 +91,7 @@ impl Notes {
 
 impl<'t> Recording<'t> {
     /// `None` where nobody could tell later what was done: see [`cannot_record`].
-    pub fn begin(workload: &Workload<'t>, draft: &Draft<'t>) -> Option<Self> {
+    pub(super) fn begin(workload: &Workload<'t>, draft: &Draft<'t>) -> Option<Self> {
         let paths = Paths::of(&workload.pod_kind.path);
         let Workload { tree, pod_spec, .. } = *workload;
         let names = |list: &str| -> Option<Vec<Option<Value>>> {
@@ -119,7 +119,7 @@ impl<'t> Recording<'t> {
     }
 
     /// Notes what a policy did.
-    pub fn note(
+    pub(super) fn note(
         &mut self,
         policy: &Policy,
         draft: &Draft<'t>,
@@ -179,7 +179,7 @@ impl<'t> Recording<'t> {
     }
 
     /// Puts back the work of a policy that is not given.
-    pub fn put_back(
+    pub(super) fn put_back(
         &mut self,
         redo: &Redo,
         draft: &mut Draft<'t>,
@@ -210,7 +210,7 @@ impl<'t> Recording<'t> {
     }
 
     /// Writes the marker where a policy did something, and the record where it belongs into an annotation.
-    pub fn finish(
+    pub(super) fn finish(
         mut self,
         draft: &mut Draft<'t>,
         earlier: Option<&Earlier<'_>>,
@@ -262,7 +262,7 @@ fn open_annotations(draft: &mut Draft<'_>) -> Result<super::draft::OpenId, Refus
 ///
 /// # Errors
 /// Where the annotations may not be edited.
-pub fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(), Refusal> {
+pub(crate) fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(), Refusal> {
     let annotations = open_annotations(draft)?;
     let text = Value::String(record.render());
     if draft
@@ -276,7 +276,7 @@ pub fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(), Refusa
 }
 
 /// Containers without a name, or two of a list with one: what is put into each could not be told apart later.
-pub fn has_twin_containers(object: &Value, template: &[String]) -> bool {
+pub(crate) fn has_twin_containers(object: &Value, template: &[String]) -> bool {
     let spec = template
         .iter()
         .try_fold(object, |value, key| value.get(key))
@@ -393,7 +393,7 @@ fn name_of<'f>(turn: &Turn<'f>, policies: &'f [Policy]) -> &'f str {
 }
 
 /// Whether a policy of the record that is not given is to be taken out.
-pub fn is_dropped(policy: &PolicyRecord, options: &Options) -> bool {
+pub(crate) fn is_dropped(policy: &PolicyRecord, options: &Options) -> bool {
     match &options.take_out {
         TakeOut::Nothing => false,
         TakeOut::All => true,

@@ -7,7 +7,7 @@ use crate::policy::defaults::is_default;
 use crate::policy::quantity;
 
 /// Whether `existing` has every leaf of `ours`, and beyond these only defaults.
-pub fn is_same(existing: &Value, ours: &Value) -> bool {
+pub(super) fn is_same(existing: &Value, ours: &Value) -> bool {
     compare(existing, ours, "")
 }
 

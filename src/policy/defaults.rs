@@ -30,7 +30,7 @@ const DEFAULTS: &[(&str, &str, &str)] = &[
 
 /// Whether a field holds what the API server sets where nothing is stated. `parent` is the key of the mapping `owner`
 /// that the field stands in.
-pub fn is_default(parent: &str, key: &str, value: &Value, owner: &Value) -> bool {
+pub(crate) fn is_default(parent: &str, key: &str, value: &Value, owner: &Value) -> bool {
     if key == "imagePullPolicy" {
         return value.as_str()
             == owner

@@ -8,7 +8,7 @@ use super::PolicyText;
 use super::expression::Outcome;
 use super::names::Rule;
 use super::places::KeptPlaces;
-pub use super::places::Places;
+pub(crate) use super::places::Places;
 use super::put::{Moves, put_all};
 use super::schema::{Problem, ProblemKind};
 use super::template::Fault;

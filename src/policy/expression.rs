@@ -35,7 +35,7 @@ use crate::diagnostic::Code;
 use check::{Check, Parsed};
 use library::ENV;
 use lookups::Known;
-pub use lookups::Wanted;
+pub(crate) use lookups::Wanted;
 use memo::{Memo, Remembered};
 use shared::{Shared, from_json, map_of, to_json};
 use words::{in_words, shortened};
@@ -53,15 +53,15 @@ const MAX_ROUNDS: usize = 8;
 /// Names that stand for one value, not for a set of fields.
 const WHOLE: [&str; 4] = ["object", "namespaceObject", "source", "sources"];
 /// The variable that holds the resource of `source`; no policy can name one so.
-pub const SOURCE: &str = "@source";
+pub(crate) const SOURCE: &str = "@source";
 /// The one that holds all resources of the kind.
-pub const SOURCES: &str = "@sources";
+pub(crate) const SOURCES: &str = "@sources";
 
 /// Names and the fields of them; without a field a name is wanted whole.
 type Wants = BTreeSet<(String, Option<String>)>;
 
 /// Groups and kinds of objects.
-pub type ObjectKinds = BTreeSet<(String, String)>;
+pub(crate) type ObjectKinds = BTreeSet<(String, String)>;
 
 /// A compiled expression.
 #[derive(Debug, Clone)]
@@ -166,7 +166,7 @@ pub trait Facts {
 
 /// Offers nothing: for expressions of parameters alone.
 #[derive(Debug, Clone, Copy)]
-pub struct NoFacts;
+pub(crate) struct NoFacts;
 
 impl Facts for NoFacts {
     fn fact(&self, root: &str, _: &str) -> Result<Option<Value>, Fault> {

@@ -8,10 +8,10 @@ use std::cell::RefCell;
 use super::names::check_dns_label;
 
 /// Longest text that an expression may make.
-pub const MAX_TEXT: usize = 1 << 20;
+pub(crate) const MAX_TEXT: usize = 1 << 20;
 
 /// The tag of an image; of one by digest alone the digest; of one with neither `latest`, which is what a node pulls.
-pub fn image_tag(image: &str) -> String {
+pub(crate) fn image_tag(image: &str) -> String {
     let (named, digest) = split_digest(image);
     match (split_tag(named).1, digest) {
         (Some(tag), _) => tag.to_owned(),
@@ -21,18 +21,18 @@ pub fn image_tag(image: &str) -> String {
 }
 
 /// An image without its tag and digest, as kustomize's `images` names it.
-pub fn image_name(image: &str) -> String {
+pub(crate) fn image_name(image: &str) -> String {
     split_tag(split_digest(image).0).0.to_owned()
 }
 
 /// Whether an image is another one tomorrow: the tag `latest`, or none, and no digest.
-pub fn is_latest(image: &str) -> bool {
+pub(crate) fn is_latest(image: &str) -> bool {
     !image.contains('@') && image_tag(image) == "latest"
 }
 
 /// What an API server sets where no pull policy is stated.
 /// <https://kubernetes.io/docs/concepts/containers/images/#imagepullpolicy-defaulting>
-pub fn default_pull_policy(image: &str) -> &'static str {
+pub(crate) fn default_pull_policy(image: &str) -> &'static str {
     if is_latest(image) {
         "Always"
     } else {
@@ -59,7 +59,7 @@ fn split_tag(named: &str) -> (&str, Option<&str>) {
 ///
 /// # Errors
 /// A text without a letter or digit.
-pub fn dns_label(text: &str) -> Result<String, String> {
+pub(crate) fn dns_label(text: &str) -> Result<String, String> {
     const MOST: usize = 63;
     const TAIL: usize = 8;
     let lower = text.to_ascii_lowercase();
@@ -86,7 +86,7 @@ pub fn dns_label(text: &str) -> Result<String, String> {
 }
 
 /// The checksum of a text, in lower-case hex.
-pub fn sha256(text: &str) -> String {
+pub(crate) fn sha256(text: &str) -> String {
     Sha256::digest(text.as_bytes())
         .iter()
         .map(|byte| format!("{byte:02x}"))
@@ -94,7 +94,7 @@ pub fn sha256(text: &str) -> String {
 }
 
 /// The SHA-1 of a text, in lower-case hex: for names that other programs make of it, never as a proof.
-pub fn sha1(text: &str) -> String {
+pub(crate) fn sha1(text: &str) -> String {
     Sha1::digest(text.as_bytes())
         .iter()
         .map(|byte| format!("{byte:02x}"))
@@ -105,7 +105,7 @@ pub fn sha1(text: &str) -> String {
 ///
 /// # Errors
 /// What is no regular expression.
-pub fn matches(text: &str, pattern: &str) -> Result<bool, String> {
+pub(crate) fn matches(text: &str, pattern: &str) -> Result<bool, String> {
     Ok(regex(pattern)?.is_match(text))
 }
 
@@ -114,7 +114,7 @@ pub fn matches(text: &str, pattern: &str) -> Result<bool, String> {
 ///
 /// # Errors
 /// What is no regular expression; within, what `pay` says.
-pub fn find_all<E>(
+pub(crate) fn find_all<E>(
     text: &str,
     pattern: &str,
     most: usize,
@@ -138,7 +138,7 @@ pub fn find_all<E>(
 
 /// Sixty-fourths of a step for each byte that a search looks at: the engine goes through the pattern for each of them,
 /// counted parts as often as they are counted.
-pub fn weight(pattern: &str) -> usize {
+pub(crate) fn weight(pattern: &str) -> usize {
     const MOST: usize = 4 * 64;
     if pattern.contains('{') {
         MOST
@@ -156,7 +156,7 @@ thread_local! {
 }
 
 /// The pattern was the last one too, and need not be compiled.
-pub fn is_compiled(pattern: &str) -> bool {
+pub(crate) fn is_compiled(pattern: &str) -> bool {
     LAST.with_borrow(|last| last.as_ref().is_some_and(|last| last.as_str() == pattern))
 }
 
@@ -177,7 +177,12 @@ fn regex(pattern: &str) -> Result<Regex, String> {
 ///
 /// # Errors
 /// A result that is too long.
-pub fn replace(text: &str, from: &str, to: &str, most: Option<usize>) -> Result<String, String> {
+pub(crate) fn replace(
+    text: &str,
+    from: &str,
+    to: &str,
+    most: Option<usize>,
+) -> Result<String, String> {
     let found = text.matches(from).count().min(most.unwrap_or(usize::MAX));
     if text.len().saturating_add(found.saturating_mul(to.len())) > MAX_TEXT {
         return Err("the text would be longer than 1 MiB".to_owned());

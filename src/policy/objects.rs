@@ -78,7 +78,7 @@ static OBJECTS: [(&str, &str, Schema); 15] = [
 ];
 
 /// The schema of a built-in kind; `None` for all others.
-pub fn schema_of(api_version: &str, kind: &str) -> Option<&'static Schema> {
+pub(crate) fn schema_of(api_version: &str, kind: &str) -> Option<&'static Schema> {
     let found = OBJECTS
         .iter()
         .find(|(version, name, _)| *version == api_version && *name == kind);

@@ -85,7 +85,7 @@ impl Moves {
 
 /// Puts what expressions came to in the places of their texts; an optional with nothing in it leaves the key or the item
 /// out.
-pub fn put_all(value: &mut Value, mut outcomes: Vec<(Path, Outcome)>) -> Moves {
+pub(crate) fn put_all(value: &mut Value, mut outcomes: Vec<(Path, Outcome)>) -> Moves {
     // From the end, so that no index changes before it is used.
     outcomes.sort_by(|(one, _), (other, _)| other.cmp(one));
     let mut moves = Moves::default();

@@ -24,15 +24,15 @@ const SUFFIXES: &[(&str, i128)] = &[
 ];
 
 /// One of something.
-pub const ONE: i128 = 1_000_000_000;
+pub(crate) const ONE: i128 = 1_000_000_000;
 
 /// Whether two quantities are the same, however they are written.
-pub fn is_same(one: &Value, other: &Value) -> bool {
+pub(crate) fn is_same(one: &Value, other: &Value) -> bool {
     one == other || parse(one).is_some_and(|quantity| parse(other) == Some(quantity))
 }
 
 /// A quantity in nano-units; `None` for what is none. Digits past nano are cut, as the API server rounds them.
-pub fn parse(value: &Value) -> Option<i128> {
+pub(crate) fn parse(value: &Value) -> Option<i128> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),

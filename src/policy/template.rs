@@ -13,7 +13,7 @@ use crate::diagnostic::Code;
 use crate::yaml::value::Path;
 
 /// The values of a policy's parameters; `None` where there is none.
-pub type Params = BTreeMap<String, Option<String>>;
+pub(crate) type Params = BTreeMap<String, Option<String>>;
 
 /// What is wrong with a text, and where in the policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,24 +44,24 @@ impl Fault {
 }
 
 /// Whether a text is one `${...}` and nothing else.
-pub fn is_whole_expression(text: &str) -> bool {
+pub(crate) fn is_whole_expression(text: &str) -> bool {
     whole_expression(text).is_some()
 }
 
 /// What stands between the braces of a text that is one `${...}` and nothing else.
-pub fn whole_expression(text: &str) -> Option<&str> {
+pub(crate) fn whole_expression(text: &str) -> Option<&str> {
     let inner = text.strip_prefix("${")?;
     let end = inner.len().wrapping_sub(1);
     (closing_brace(inner) == Some(end)).then(|| &inner[..end])
 }
 
 /// Whether a text has something to fill in.
-pub fn has_expression(text: &str) -> bool {
+pub(crate) fn has_expression(text: &str) -> bool {
     text.contains("${")
 }
 
 /// A text with something else between the braces of each `${...}`.
-pub fn map_expressions(text: &str, mut other: impl FnMut(&str) -> String) -> String {
+pub(crate) fn map_expressions(text: &str, mut other: impl FnMut(&str) -> String) -> String {
     let mut made = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
@@ -246,7 +246,7 @@ impl ValueTemplate {
 ///
 /// # Errors
 /// All that have no value, with their places.
-pub fn evaluate_all(
+pub(crate) fn evaluate_all(
     templates: &[(Path, Template)],
     evaluate: impl Fn(&Template) -> Result<Outcome, Fault>,
 ) -> Result<Vec<(Path, Outcome)>, Vec<Fault>> {
@@ -266,7 +266,7 @@ pub fn evaluate_all(
 }
 
 /// A scalar as text, as Kubernetes wants it where it wants a string.
-pub fn as_text(value: &Value) -> Option<String> {
+pub(crate) fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
@@ -275,7 +275,7 @@ pub fn as_text(value: &Value) -> Option<String> {
 }
 
 /// Every string of a value with something to fill in: its path, and the text.
-pub fn texts(value: &Value, path: &Path) -> Vec<(Path, String)> {
+pub(crate) fn texts(value: &Value, path: &Path) -> Vec<(Path, String)> {
     match value {
         Value::String(text) if has_expression(text) => vec![(path.clone(), text.clone())],
         Value::Array(entries) => entries

@@ -10,7 +10,7 @@ use super::template::{Fault, Params};
 use crate::diagnostic::Code;
 
 /// What an expression may begin with, and the fields where there are only these.
-pub const ROOTS: [(&str, &[&str]); 11] = [
+pub(crate) const ROOTS: [(&str, &[&str]); 11] = [
     ("params", &[]),
     ("variables", &[]),
     (
@@ -296,7 +296,7 @@ fn check_name<'n>(
 }
 
 /// The fields of a name that has only these.
-pub fn fields_of(root: &str) -> &'static [&'static str] {
+pub(crate) fn fields_of(root: &str) -> &'static [&'static str] {
     ROOTS
         .iter()
         .find(|(name, _)| *name == root)
@@ -304,7 +304,7 @@ pub fn fields_of(root: &str) -> &'static [&'static str] {
 }
 
 /// Checks the name of a function or method.
-pub fn check_function(name: &str) -> Result<(), Fault> {
+pub(crate) fn check_function(name: &str) -> Result<(), Fault> {
     match functions().find(|function| function.name == name) {
         Some(function) if function.is_macro => Err(Fault::new(
             Code::BadExpression,

@@ -11,7 +11,7 @@ use super::path::{Paths, identities, is_aligned, split_last};
 use super::{Effects, JoinHint, Joined, PolicyRecord, effects_of};
 
 /// The name that a variable of the manifest gets where one of its own name is composed of it.
-pub const ORIGINAL: &str = "PODGRAFT_ORIG_";
+pub(crate) const ORIGINAL: &str = "PODGRAFT_ORIG_";
 
 /// What puts a policy's work back.
 #[derive(Debug, Clone, Default)]

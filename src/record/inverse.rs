@@ -40,7 +40,7 @@ pub struct Taken {
 }
 
 /// Takes all policies out of an object, the last first, so that each is taken out of what it left. What is kept is
-/// put back by [`Redo::apply`].
+/// put back by `Redo::apply`.
 pub fn take_out(record: &Record, object: &Value, leniency: impl Fn(&str) -> Leniency) -> Taken {
     let paths = record.paths();
     let mut taken = Taken {

@@ -24,7 +24,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const MOST_DEFAULTS: usize = 10;
 
 /// Whether an API server gave the object.
-pub fn is_live(object: &Value) -> bool {
+pub(crate) fn is_live(object: &Value) -> bool {
     object
         .get("metadata")
         .is_some_and(|metadata| metadata.get("uid").is_some_and(Value::is_string))
@@ -43,7 +43,7 @@ fn is_of_orchestrator(annotation: &str) -> bool {
 }
 
 /// An object as somebody created it, without what a server or an orchestrator noted in it.
-pub fn as_created(object: &Value) -> Value {
+pub(crate) fn as_created(object: &Value) -> Value {
     let mut object = object.clone();
     if is_live(&object) {
         object

@@ -6,13 +6,13 @@
 
 mod bounds;
 mod effects;
-pub mod fold;
+pub(crate) mod fold;
 mod inverse;
-pub mod live;
+pub(crate) mod live;
 pub mod lock;
 mod path;
 mod renamed;
-pub mod words;
+pub(crate) mod words;
 
 pub use effects::{JoinHint, effects_of};
 pub use fold::arrange;

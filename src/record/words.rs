@@ -4,13 +4,13 @@ use crate::change::Target;
 use crate::wording::shell_word;
 
 /// `pod/spec/containers/app/env/X` as `app: env X`, `pod/spec/volumes/agent` as `volume agent`.
-pub fn words_of(path: &str) -> String {
+pub(crate) fn words_of(path: &str) -> String {
     Target::at(path).to_string()
 }
 
 /// The command that takes out what a policy injected into the workloads of a file, as a shell reads it; forced: what was
 /// changed since, too.
-pub fn undo_command(policy: &str, file: &str, is_forced: bool) -> String {
+pub(crate) fn undo_command(policy: &str, file: &str, is_forced: bool) -> String {
     let policy = shell_word(policy);
     let force = if is_forced { " --force" } else { "" };
     match file {

@@ -14,7 +14,7 @@ pub mod inspect;
 pub mod json;
 mod lines;
 pub mod markdown;
-pub mod needs;
+pub(crate) mod needs;
 mod retired;
 pub mod reviewed;
 mod sarif;

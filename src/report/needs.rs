@@ -9,14 +9,14 @@ use crate::wording::{count, one_line};
 const MOST_NEEDS: usize = 12;
 
 /// One line a policy that needs something: `agent needs: image a:1, Secret shop/token key t`.
-pub fn text(needs: &NeedsOfRun) -> String {
+pub(crate) fn text(needs: &NeedsOfRun) -> String {
     let policies = needs.policies();
     let in_need = policies.filter(|(_, all)| !all.needs.is_empty());
     in_need.map(|(policy, all)| line(policy, all)).collect()
 }
 
 /// A list of policies.
-pub fn as_data(needs: &NeedsOfRun) -> Vec<NeedsData<'_>> {
+pub(crate) fn as_data(needs: &NeedsOfRun) -> Vec<NeedsData<'_>> {
     let policies = needs.policies();
     policies.map(|(policy, all)| data(policy, all)).collect()
 }
@@ -48,7 +48,7 @@ fn line(policy: &str, all: &NeedsOfPolicy) -> String {
 /// A policy's needs in the report.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NeedsData<'a> {
+pub(crate) struct NeedsData<'a> {
     policy: &'a str,
     workloads: usize,
     images: Vec<ImageData<'a>>,

@@ -66,7 +66,7 @@ pub(super) struct Location {
 }
 
 impl Log {
-    pub fn push(&mut self, rule: Rule, result: Result) {
+    pub(super) fn push(&mut self, rule: Rule, result: Result) {
         let known = self.rules.iter().position(|other| other.id == rule.id);
         let index = known.unwrap_or_else(|| {
             self.rules.push(rule);
@@ -75,7 +75,7 @@ impl Log {
         self.results.push((index, result));
     }
 
-    pub fn render(&self) -> String {
+    pub(super) fn render(&self) -> String {
         let mut twins = BTreeMap::new();
         let results: Vec<Value> = self
             .results

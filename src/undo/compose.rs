@@ -31,7 +31,7 @@ impl<'e> Part<'e> {
 }
 
 /// The edits that do at once what both do one after the other. `length` is the text's.
-pub fn compose(length: usize, first: &[Edit], second: &[Edit]) -> Vec<Edit> {
+pub(crate) fn compose(length: usize, first: &[Edit], second: &[Edit]) -> Vec<Edit> {
     let mut rest = Rest {
         parts: parts_of(length, first),
         next: 0,

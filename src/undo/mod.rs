@@ -20,12 +20,12 @@ use crate::yaml::splice::{Edit, changes_of, splice};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
-pub use compose::compose;
-pub use places::places_between;
+pub(crate) use compose::compose;
+pub(crate) use places::places_between;
 
 /// An object that has a record.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub(crate) struct Recorded {
     /// The object.
     pub node: NodeId,
     /// The record's place: the value of the annotation, or the mark of the policies that a lock file knows more of.
@@ -44,7 +44,7 @@ pub struct Recorded {
 
 /// A document without what its records say.
 #[derive(Debug, Clone)]
-pub struct Stripped {
+pub(crate) struct Stripped {
     /// What turns the document into it.
     pub edits: Vec<Edit>,
     /// Its text.
@@ -57,7 +57,7 @@ pub struct Stripped {
 
 /// Why a document cannot be had without what its records say.
 #[derive(Debug, Clone)]
-pub enum Obstacle {
+pub(crate) enum Obstacle {
     /// Something may not be edited.
     Refused(Refusal),
     /// There is no safe way to write it.
@@ -74,7 +74,7 @@ pub enum Obstacle {
 ///
 /// # Errors
 /// When there is one that cannot be read, with its place.
-pub fn read_record(
+pub(crate) fn read_record(
     tree: &Tree<'_>,
     object: NodeId,
 ) -> Result<Option<Recorded>, (NodeId, Unreadable)> {
@@ -106,7 +106,7 @@ pub fn read_record(
 ///
 /// # Errors
 /// The record may be one of several, with the place of the mark.
-pub fn locked_record(
+pub(crate) fn locked_record(
     workload: &Workload<'_>,
     locks: &Locks,
     is_here: &dyn Fn(&WorkloadKey) -> bool,
@@ -146,7 +146,7 @@ pub fn locked_record(
 }
 
 /// The objects of a document, in order.
-pub fn objects_of(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<NodeId> {
+pub(crate) fn objects_of(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<NodeId> {
     let node = |found| match found {
         Found::Object(object) => object.node,
         Found::Untyped { node, .. } => node,
@@ -159,7 +159,7 @@ pub fn objects_of(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<NodeId> {
 ///
 /// # Errors
 /// See [`Obstacle`].
-pub fn strip(
+pub(crate) fn strip(
     tree: &Tree<'_>,
     kinds: &PodKinds,
     recorded: &[Recorded],

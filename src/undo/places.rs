@@ -38,7 +38,7 @@ fn regions_of(text: &str, kinds: &PodKinds) -> Result<Vec<Region>, String> {
 ///
 /// # Errors
 /// When the two do not hold the same objects, in words.
-pub fn places_between(
+pub(crate) fn places_between(
     undone: &str,
     original: &str,
     kinds: &PodKinds,

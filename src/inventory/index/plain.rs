@@ -2,7 +2,7 @@
 
 /// `metadata.name` and `metadata.namespace`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PlainName<'t> {
+pub(super) struct PlainName<'t> {
     /// As it is written.
     pub name: &'t str,
     /// As it is written, where it is.
@@ -11,7 +11,7 @@ pub struct PlainName<'t> {
 
 /// The name of the object that a document holds, whose root is a block mapping with plain keys. `None` where only the
 /// parser can tell: each line of `metadata` must be one whose meaning does not depend on another.
-pub fn plain_name(document: &[u8]) -> Option<PlainName<'_>> {
+pub(super) fn plain_name(document: &[u8]) -> Option<PlainName<'_>> {
     let text = std::str::from_utf8(document).ok()?;
     let (before, block) = text.split_once("metadata:\n")?;
     let is_only = !block.contains("\nmetadata:") && !block.starts_with("metadata:");

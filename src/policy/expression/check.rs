@@ -46,7 +46,7 @@ pub(super) struct Parsed {
 
 impl<'c> Check<'c> {
     /// With nothing found yet.
-    pub fn new(vocabulary: &'c Vocabulary) -> Self {
+    pub(super) fn new(vocabulary: &'c Vocabulary) -> Self {
         Check {
             vocabulary,
             bound: Vec::new(),
@@ -61,7 +61,7 @@ impl<'c> Check<'c> {
     }
 
     /// What was found.
-    pub fn checked(mut self, mut tree: IdedExpr) -> Result<Parsed, Vec<Fault>> {
+    pub(super) fn checked(mut self, mut tree: IdedExpr) -> Result<Parsed, Vec<Fault>> {
         let reads = Reads::of(&tree);
         self.expression(&mut tree);
         if !self.faults.is_empty() {

@@ -53,7 +53,7 @@ pub(super) struct Memo {
 
 impl Memo {
     /// What it came to when it read the same.
-    pub fn find(&self, bound: &Bound) -> Option<Arc<Remembered>> {
+    pub(super) fn find(&self, bound: &Bound) -> Option<Arc<Remembered>> {
         let mut kept = self.kept.try_lock().ok()?;
         let is_it = |one: &Arc<Remembered>| {
             let mut both = self.inputs.iter().zip(&one.read);
@@ -65,7 +65,7 @@ impl Memo {
     }
 
     /// Keeps what it came to.
-    pub fn keep(&self, bound: &Bound, value: &Shared, steps: usize) -> Arc<Remembered> {
+    pub(super) fn keep(&self, bound: &Bound, value: &Shared, steps: usize) -> Arc<Remembered> {
         let remembered = Arc::new(Remembered {
             read: self.inputs.iter().map(|input| input.read(bound)).collect(),
             value: value.clone(),
@@ -191,14 +191,14 @@ pub(super) struct Reads {
 
 impl Reads {
     /// For an expression as it is parsed.
-    pub fn of(tree: &IdedExpr) -> Self {
+    pub(super) fn of(tree: &IdedExpr) -> Self {
         let mut reads = Reads::default();
         reads.look(tree);
         reads
     }
 
     /// `None` for an expression that reads more than fields.
-    pub fn memo(&self, wants: &Wants) -> Option<Memo> {
+    pub(super) fn memo(&self, wants: &Wants) -> Option<Memo> {
         let mut roots = wants.iter().map(|(root, _)| root.as_str());
         if roots.any(|root| WHOLE.contains(&root) || self.bound.contains(root)) {
             return None;

@@ -6,7 +6,7 @@ use super::language::{Language, annotation};
 
 /// The annotations that decide.
 #[derive(Debug, Clone, Copy)]
-pub struct Annotations<'a> {
+pub(super) struct Annotations<'a> {
     /// Of the pod template.
     pub pod: &'a BTreeMap<String, String>,
     /// Of the Namespace; empty where it is not known.
@@ -15,7 +15,7 @@ pub struct Annotations<'a> {
 
 impl<'a> Annotations<'a> {
     /// What counts under a key; empty where neither says anything.
-    pub fn value(&self, key: &str) -> &'a str {
+    pub(super) fn value(&self, key: &str) -> &'a str {
         let text = |annotations: &'a BTreeMap<String, String>| {
             annotations.get(key).map_or("", String::as_str)
         };
@@ -31,12 +31,12 @@ impl<'a> Annotations<'a> {
     }
 
     /// Whether the value that counts under a key is the pod's own.
-    pub fn is_of_pod(&self, key: &str) -> bool {
+    pub(super) fn is_of_pod(&self, key: &str) -> bool {
         self.pod.get(key).is_some_and(|own| own == self.value(key))
     }
 
     /// What a language asks for: a resource's name, or `true`; `None` where nobody asks.
-    pub fn wish(&self, language: Language) -> Option<&'a str> {
+    pub(super) fn wish(&self, language: Language) -> Option<&'a str> {
         let value = self.value(&language.inject_key());
         (!value.is_empty() && !value.eq_ignore_ascii_case("false")).then_some(value)
     }
@@ -45,7 +45,7 @@ impl<'a> Annotations<'a> {
     ///
     /// # Errors
     /// A text with characters that the operator does not take.
-    pub fn names(&self, key: &str) -> Result<Vec<String>, &'a str> {
+    pub(super) fn names(&self, key: &str) -> Result<Vec<String>, &'a str> {
         let text = self.value(key);
         let is_right = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | ',');
         if !text.chars().all(is_right) {
@@ -61,7 +61,7 @@ impl<'a> Annotations<'a> {
 }
 
 /// The annotation with the names of containers for all languages.
-pub fn common_containers() -> String {
+pub(super) fn common_containers() -> String {
     annotation("container-names")
 }
 

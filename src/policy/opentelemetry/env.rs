@@ -8,11 +8,11 @@ use std::rc::Rc;
 use super::slice;
 
 /// The variables of an init container that was made from another container.
-pub type Shared = Rc<RefCell<Vec<Value>>>;
+pub(super) type Shared = Rc<RefCell<Vec<Value>>>;
 
 /// See the module's text.
 #[derive(Debug, Clone, Default)]
-pub struct Env {
+pub(super) struct Env {
     items: Vec<Value>,
     capacity: usize,
     shared: Option<Shared>,
@@ -20,7 +20,7 @@ pub struct Env {
 
 impl Env {
     /// As decoded from JSON, entry by entry.
-    pub fn of(items: Vec<Value>) -> Self {
+    pub(super) fn of(items: Vec<Value>) -> Self {
         Env {
             capacity: slice::decoded(SIZE, items.len()),
             items,
@@ -29,33 +29,33 @@ impl Env {
     }
 
     /// The variables.
-    pub fn items(&self) -> &[Value] {
+    pub(super) fn items(&self) -> &[Value] {
         &self.items
     }
 
     /// The first variable of a name.
-    pub fn find(&self, name: &str) -> Option<usize> {
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.items.iter().position(|item| item["name"] == name)
     }
 
     /// Whether a variable of a name is there, whatever it says.
-    pub fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
 
     /// The text of the first variable of a name; empty where it comes from elsewhere.
-    pub fn text(&self, name: &str) -> Option<String> {
+    pub(super) fn text(&self, name: &str) -> Option<String> {
         self.find(name).map(|at| text_of(&self.items[at]))
     }
 
     /// Whether the first variable of a name comes from elsewhere.
-    pub fn is_from_elsewhere(&self, name: &str) -> bool {
+    pub(super) fn is_from_elsewhere(&self, name: &str) -> bool {
         self.find(name)
             .is_some_and(|at| comes_from_elsewhere(&self.items[at]))
     }
 
     /// A variable at the end.
-    pub fn append(&mut self, item: Value) {
+    pub(super) fn append(&mut self, item: Value) {
         let length = self.items.len() + 1;
         if length > self.capacity {
             self.capacity = grown(self.capacity, length);
@@ -65,7 +65,7 @@ impl Env {
     }
 
     /// Variables at the end, as far as none of their name is there.
-    pub fn append_unset(&mut self, items: &[Value]) {
+    pub(super) fn append_unset(&mut self, items: &[Value]) {
         for item in items {
             if !item["name"].as_str().is_some_and(|name| self.has(name)) {
                 self.append(item.clone());
@@ -74,7 +74,7 @@ impl Env {
     }
 
     /// A variable before all others, if none of its name is there.
-    pub fn prepend_unset(&mut self, item: Value) {
+    pub(super) fn prepend_unset(&mut self, item: Value) {
         if item["name"].as_str().is_some_and(|name| self.has(name)) {
             return;
         }
@@ -84,7 +84,7 @@ impl Env {
     }
 
     /// Gives a variable another text, whatever else it says.
-    pub fn set_text(&mut self, at: usize, text: String) {
+    pub(super) fn set_text(&mut self, at: usize, text: String) {
         if let Some(fields) = self.items[at].as_object_mut() {
             match fields.get_mut("value") {
                 Some(value) => *value = Value::String(text),
@@ -99,7 +99,7 @@ impl Env {
     }
 
     /// The first variable of a name becomes the last of all.
-    pub fn move_to_end(&mut self, name: &str) {
+    pub(super) fn move_to_end(&mut self, name: &str) {
         if let Some(at) = self.find(name) {
             let item = self.items.remove(at);
             self.items.push(item);
@@ -108,7 +108,7 @@ impl Env {
     }
 
     /// The same variables, for another container.
-    pub fn share(&mut self) -> Shared {
+    pub(super) fn share(&mut self) -> Shared {
         let shared = Rc::new(RefCell::new(self.items.clone()));
         self.shared = Some(Rc::clone(&shared));
         shared
@@ -124,7 +124,7 @@ impl Env {
 }
 
 /// A variable with a text; an empty one is not written, as in the operator's JSON.
-pub fn variable(name: &str, text: &str) -> Value {
+pub(super) fn variable(name: &str, text: &str) -> Value {
     if text.is_empty() {
         json!({"name": name})
     } else {
@@ -133,12 +133,12 @@ pub fn variable(name: &str, text: &str) -> Value {
 }
 
 /// A variable of the downward API.
-pub fn field(name: &str, path: &str) -> Value {
+pub(super) fn field(name: &str, path: &str) -> Value {
     json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}})
 }
 
 /// A variable's text.
-pub fn text_of(item: &Value) -> String {
+pub(super) fn text_of(item: &Value) -> String {
     match &item["value"] {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
@@ -147,12 +147,12 @@ pub fn text_of(item: &Value) -> String {
 }
 
 /// Whether a variable has `valueFrom`.
-pub fn comes_from_elsewhere(item: &Value) -> bool {
+pub(super) fn comes_from_elsewhere(item: &Value) -> bool {
     !item["valueFrom"].is_null()
 }
 
 /// A variable of a resource as the operator's types write it.
-pub fn plain(item: &Value) -> Value {
+pub(super) fn plain(item: &Value) -> Value {
     let mut plain = Map::new();
     for key in ["name", "value", "valueFrom"] {
         let value = &item[key];

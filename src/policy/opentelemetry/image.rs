@@ -17,7 +17,7 @@ static REFERENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 const LONGEST_NAME: usize = 255;
 
 /// Tag, digest or `tag@digest`; none of a reference that cannot be read, or has neither.
-pub fn version(image: &str) -> Option<String> {
+pub(super) fn version(image: &str) -> Option<String> {
     let found = REFERENCE.as_ref()?.captures(image)?;
     let text = |at| found.get(at).map(|part| part.as_str());
     if text(1)?.len() > LONGEST_NAME || text(3).is_some_and(|digest| !is_digest(digest)) {

@@ -43,7 +43,7 @@ pub(super) fn addresses() -> [Value; 2] {
 
 impl Injector<'_> {
     /// Applies one language to the containers of these names; without a name, to the first.
-    pub fn language(
+    pub(super) fn language(
         &mut self,
         language: Language,
         resource: &Instrumentation,
@@ -68,7 +68,7 @@ impl Injector<'_> {
     }
 
     /// The containers of names: init containers in the pod's order, then app containers in that of the names.
-    pub fn targets(&self, names: &[String]) -> Vec<At> {
+    pub(super) fn targets(&self, names: &[String]) -> Vec<At> {
         let mut init = Vec::new();
         let mut apps = Vec::new();
         for name in names {
@@ -127,7 +127,7 @@ impl Injector<'_> {
     }
 
     /// Where a container stands.
-    pub fn place(&self, at: At) -> Option<Path> {
+    pub(super) fn place(&self, at: At) -> Option<Path> {
         let (list, index) = match at {
             At::Init(index) => ("initContainers", index),
             At::App(index) => ("containers", index),
@@ -136,20 +136,20 @@ impl Injector<'_> {
     }
 
     /// `initContainerSecurityContext`, or that of a container.
-    pub fn security_context(&self, resource: &Instrumentation, at: At) -> Option<Value> {
+    pub(super) fn security_context(&self, resource: &Instrumentation, at: At) -> Option<Value> {
         let own = resource.init_security_context.clone();
         own.or_else(|| self.pod.get(at).field("securityContext").cloned())
     }
 
     /// An image, from another place where the run wants it so.
-    pub fn image(&self, image: &str) -> String {
+    pub(super) fn image(&self, image: &str) -> String {
         let mut mirrors = self.mirrors.iter();
         let mirrored = mirrors.find_map(|mirror| mirror.rewrite(image));
         mirrored.unwrap_or_else(|| image.to_owned())
     }
 
     /// The addresses in front, then the resource's own variables.
-    pub fn common(&mut self, resource: &Instrumentation, at: At) {
+    pub(super) fn common(&mut self, resource: &Instrumentation, at: At) {
         let env = &mut self.pod.get_mut(at).env;
         for address in addresses() {
             env.prepend_unset(address);
@@ -158,7 +158,7 @@ impl Injector<'_> {
     }
 
     /// The variables of every language. `to` gets them, `app` is what they speak of.
-    pub fn sdk(&mut self, resource: &Instrumentation, (to, app): (At, At)) {
+    pub(super) fn sdk(&mut self, resource: &Instrumentation, (to, app): (At, At)) {
         let mut attributes = self.attributes(resource, app);
         let service = self.service_name(resource, &attributes, app);
         if !self.pod.get(to).env.has(SERVICE_NAME) {
@@ -327,7 +327,13 @@ impl Injector<'_> {
     }
 
     /// Says that a container gets nothing for a language.
-    pub fn pass_over(&mut self, language: Language, at: Option<Path>, why: &str, help: &str) {
+    pub(super) fn pass_over(
+        &mut self,
+        language: Language,
+        at: Option<Path>,
+        why: &str,
+        help: &str,
+    ) {
         let message = format!("{{}} is not instrumented for {language}: {why}");
         self.remarks.push(
             Remark::warning(Code::NotInstrumented, message)
@@ -337,7 +343,7 @@ impl Injector<'_> {
     }
 
     /// Puts an init container before another, or behind all; gives what [`Pod::insert_init`] does.
-    pub fn insert_init(&mut self, container: &Value, before: &str) -> bool {
+    pub(super) fn insert_init(&mut self, container: &Value, before: &str) -> bool {
         let at = self.pod.find_init(before).unwrap_or(self.pod.init.len());
         Container::read(container).is_some_and(|container| self.pod.insert_init(at, container))
     }

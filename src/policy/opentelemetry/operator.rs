@@ -22,7 +22,7 @@ use crate::yaml::value::Path;
 
 /// All resources of a run, and how the operator is set up.
 #[derive(Debug)]
-pub struct Catalog {
+pub(super) struct Catalog {
     /// In the order of the files.
     pub resources: Vec<Instrumentation>,
     /// The operator's flags.
@@ -35,7 +35,7 @@ pub struct Catalog {
 
 impl Catalog {
     /// With these resources.
-    pub fn new(resources: Vec<Instrumentation>, settings: Settings) -> Self {
+    pub(super) fn new(resources: Vec<Instrumentation>, settings: Settings) -> Self {
         let mut by_name = BTreeMap::new();
         let mut by_namespace: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (at, resource) in resources.iter().enumerate() {
@@ -55,7 +55,7 @@ impl Catalog {
 /// What one resource does to pods: the first that a pod takes does all of its work, that of others included, so that
 /// languages come in the operator's order.
 #[derive(Debug)]
-pub struct Operator {
+pub(super) struct Operator {
     /// All resources.
     pub catalog: Arc<Catalog>,
     /// The place of this one among them.

@@ -10,7 +10,7 @@ const SIZE: usize = 408;
 
 /// A pod spec.
 #[derive(Debug, Clone)]
-pub struct Pod {
+pub(super) struct Pod {
     fields: Map<String, Value>,
     /// `initContainers`.
     pub init: Vec<Container>,
@@ -24,7 +24,7 @@ pub struct Pod {
 
 /// A container.
 #[derive(Debug, Clone)]
-pub struct Container {
+pub(super) struct Container {
     fields: Map<String, Value>,
     /// `env`.
     pub env: Env,
@@ -36,7 +36,7 @@ pub struct Container {
 
 /// A container of a pod, by its list and its place there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum At {
+pub(super) enum At {
     /// Of `initContainers`.
     Init(usize),
     /// Of `containers`.
@@ -45,7 +45,7 @@ pub enum At {
 
 impl Pod {
     /// Takes a pod spec apart; `None` where a container is none.
-    pub fn read(spec: &Value) -> Option<Self> {
+    pub(super) fn read(spec: &Value) -> Option<Self> {
         let fields = spec.as_object()?.clone();
         let containers = |key: &str| -> Option<Vec<Container>> {
             list(&fields, key).iter().map(Container::read).collect()
@@ -61,7 +61,7 @@ impl Pod {
     }
 
     /// Puts it together again. A list that was not there and is empty stays away.
-    pub fn into_value(mut self) -> Value {
+    pub(super) fn into_value(mut self) -> Value {
         let containers = |all: Vec<Container>| all.into_iter().map(Container::into_value).collect();
         put_list(&mut self.fields, "initContainers", containers(self.init));
         put_list(&mut self.fields, "containers", containers(self.apps));
@@ -70,17 +70,17 @@ impl Pod {
     }
 
     /// A field of the pod spec.
-    pub fn field(&self, key: &str) -> &Value {
+    pub(super) fn field(&self, key: &str) -> &Value {
         self.fields.get(key).unwrap_or(&Value::Null)
     }
 
     /// Sets a field of the pod spec.
-    pub fn set(&mut self, key: &str, value: Value) {
+    pub(super) fn set(&mut self, key: &str, value: Value) {
         self.fields.insert(key.to_owned(), value);
     }
 
     /// A container.
-    pub fn get(&self, at: At) -> &Container {
+    pub(super) fn get(&self, at: At) -> &Container {
         match at {
             At::Init(at) => &self.init[at],
             At::App(at) => &self.apps[at],
@@ -88,7 +88,7 @@ impl Pod {
     }
 
     /// A container, to change it.
-    pub fn get_mut(&mut self, at: At) -> &mut Container {
+    pub(super) fn get_mut(&mut self, at: At) -> &mut Container {
         match at {
             At::Init(at) => &mut self.init[at],
             At::App(at) => &mut self.apps[at],
@@ -96,7 +96,7 @@ impl Pod {
     }
 
     /// The container of a name; one of `containers` comes before one of `initContainers`.
-    pub fn find(&self, name: &str) -> Option<At> {
+    pub(super) fn find(&self, name: &str) -> Option<At> {
         let place = |containers: &[Container]| containers.iter().position(|one| one.name() == name);
         place(&self.apps)
             .map(At::App)
@@ -104,13 +104,13 @@ impl Pod {
     }
 
     /// The place of the init container of a name.
-    pub fn find_init(&self, name: &str) -> Option<usize> {
+    pub(super) fn find_init(&self, name: &str) -> Option<usize> {
         self.init.iter().position(|one| one.name() == name)
     }
 
     /// Puts an init container at a place, and gives whether the others moved within their list: a reference of the
     /// operator's code to what stood there is then one to the new container.
-    pub fn insert_init(&mut self, at: usize, container: Container) -> bool {
+    pub(super) fn insert_init(&mut self, at: usize, container: Container) -> bool {
         let room = slice::grown(SIZE, self.init_room, self.init.len() + 1);
         let is_within = at < self.init.len() && room == self.init_room;
         self.init_room = room;
@@ -119,14 +119,14 @@ impl Pod {
     }
 
     /// Whether a volume has a name.
-    pub fn has_volume(&self, name: &str) -> bool {
+    pub(super) fn has_volume(&self, name: &str) -> bool {
         self.volumes.iter().any(|volume| volume["name"] == name)
     }
 }
 
 impl Container {
     /// Takes a container apart.
-    pub fn read(value: &Value) -> Option<Self> {
+    pub(super) fn read(value: &Value) -> Option<Self> {
         let fields = value.as_object()?.clone();
         Some(Container {
             env: Env::of(list(&fields, "env").to_vec()),
@@ -147,7 +147,7 @@ impl Container {
     }
 
     /// Its name.
-    pub fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         self.fields
             .get("name")
             .and_then(Value::as_str)
@@ -155,12 +155,12 @@ impl Container {
     }
 
     /// A field; `None` where it is not there, or null.
-    pub fn field(&self, key: &str) -> Option<&Value> {
+    pub(super) fn field(&self, key: &str) -> Option<&Value> {
         self.fields.get(key).filter(|value| !value.is_null())
     }
 
     /// Sets a field, or takes it away.
-    pub fn set(&mut self, key: &str, value: Option<Value>) {
+    pub(super) fn set(&mut self, key: &str, value: Option<Value>) {
         match value {
             Some(value) => drop(self.fields.insert(key.to_owned(), value)),
             None => drop(self.fields.shift_remove(key)),

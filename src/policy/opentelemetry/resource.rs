@@ -17,7 +17,7 @@ static SCHEMA: Schema = Schema::Stored(&INSTRUMENTATION, "Instrumentation");
 
 /// A resource.
 #[derive(Debug, Clone)]
-pub struct Instrumentation {
+pub(super) struct Instrumentation {
     /// `Instrumentation/shop/agents`.
     pub identity: String,
     /// Its name.
@@ -53,7 +53,7 @@ pub struct Instrumentation {
 
 /// `exporter.tls`.
 #[derive(Debug, Clone, Default)]
-pub struct Tls {
+pub(super) struct Tls {
     /// `secretName`.
     pub secret: String,
     /// `configMapName`.
@@ -70,7 +70,7 @@ pub struct Tls {
 
 /// What the resource says of one language; each has some of it.
 #[derive(Debug, Clone, Default)]
-pub struct Agent {
+pub(super) struct Agent {
     /// `image`.
     pub image: String,
     /// `env`.
@@ -97,7 +97,7 @@ pub struct Agent {
 
 impl Instrumentation {
     /// What the resource says of a language; of the SDK there is nothing to say.
-    pub fn agent(&self, language: Language) -> Option<&Agent> {
+    pub(super) fn agent(&self, language: Language) -> Option<&Agent> {
         self.agents.get(language.index())
     }
 
@@ -105,7 +105,7 @@ impl Instrumentation {
     ///
     /// # Errors
     /// Why an API server with the operator's webhooks would refuse it.
-    pub fn read(
+    pub(super) fn read(
         document: &Document<'_>,
         settings: &Settings,
         problems: &mut Vec<Diagnostic>,

@@ -13,7 +13,7 @@ const BLOCKS: &[usize] = &[
 ];
 
 /// The room of a slice of items of a size that has to grow to a length (`growslice` of Go's runtime).
-pub fn grown(size: usize, capacity: usize, length: usize) -> usize {
+pub(super) fn grown(size: usize, capacity: usize, length: usize) -> usize {
     if length <= capacity {
         return capacity;
     }
@@ -29,7 +29,7 @@ pub fn grown(size: usize, capacity: usize, length: usize) -> usize {
 }
 
 /// The room of a slice that was decoded from JSON, item by item.
-pub fn decoded(size: usize, length: usize) -> usize {
+pub(super) fn decoded(size: usize, length: usize) -> usize {
     (1..=length).fold(0, |capacity, length| grown(size, capacity, length))
 }
 

@@ -3,7 +3,7 @@
 use super::{Function, of};
 
 /// In the order of the page, behind the others.
-pub const FUNCTIONS: &[Function] = &[
+pub(super) const FUNCTIONS: &[Function] = &[
     of(
         "quantity",
         "quantity(text)",

@@ -9,7 +9,7 @@ use crate::yaml::value::field;
 
 /// Which list a container stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub(crate) enum Role {
     /// One of `containers`.
     App,
     /// One of `initContainers` that ends.

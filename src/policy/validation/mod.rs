@@ -12,11 +12,11 @@ use serde_json::Value;
 use super::names::Rule;
 use crate::yaml::value::{Path, Step, field};
 
-pub use container::Role;
+pub(crate) use container::Role;
 
 /// Something that an API server refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invalid {
+pub(crate) struct Invalid {
     /// From the value that was looked at to what is wrong.
     pub path: Path,
     /// Whether an API server refuses it; otherwise it takes it, and nobody means it.
@@ -33,7 +33,7 @@ enum What {
 
 impl Invalid {
     /// A sentence without a full stop; the value is called by its name.
-    pub fn sentence(&self, name: impl FnOnce() -> String) -> String {
+    pub(crate) fn sentence(&self, name: impl FnOnce() -> String) -> String {
         match &self.what {
             What::Rule(rule) => format!("`{}` {rule}", name()),
             What::Sentence(sentence) => sentence.clone(),
@@ -42,54 +42,54 @@ impl Invalid {
 }
 
 /// All that is wrong in a container.
-pub fn of_container(container: &Value, role: Role) -> Vec<Invalid> {
+pub(crate) fn of_container(container: &Value, role: Role) -> Vec<Invalid> {
     found(container, |checker, container| {
         checker.container(container, role)
     })
 }
 
 /// All that is wrong in fields that are to be filled into containers: `resources`, `securityContext`, `imagePullPolicy`.
-pub fn of_container_fields(fields: &Value) -> Vec<Invalid> {
+pub(crate) fn of_container_fields(fields: &Value) -> Vec<Invalid> {
     found(fields, Checker::container_fields)
 }
 
 /// All that is wrong in a volume.
-pub fn of_volume(volume: &Value) -> Vec<Invalid> {
+pub(crate) fn of_volume(volume: &Value) -> Vec<Invalid> {
     found(volume, Checker::volume)
 }
 
 /// All that is wrong in a VolumeMount.
-pub fn of_volume_mount(mount: &Value) -> Vec<Invalid> {
+pub(crate) fn of_volume_mount(mount: &Value) -> Vec<Invalid> {
     found(mount, Checker::volume_mount)
 }
 
 /// All that is wrong in an EnvVar.
-pub fn of_env_var(variable: &Value) -> Vec<Invalid> {
+pub(crate) fn of_env_var(variable: &Value) -> Vec<Invalid> {
     found(variable, Checker::env_var)
 }
 
 /// All that is wrong in an EnvFromSource.
-pub fn of_env_from(source: &Value) -> Vec<Invalid> {
+pub(crate) fn of_env_from(source: &Value) -> Vec<Invalid> {
     found(source, Checker::env_from)
 }
 
 /// All that is wrong in an entry of `imagePullSecrets`.
-pub fn of_image_pull_secret(secret: &Value) -> Vec<Invalid> {
+pub(crate) fn of_image_pull_secret(secret: &Value) -> Vec<Invalid> {
     found(secret, Checker::object)
 }
 
 /// All that is wrong in a ContainerPort.
-pub fn of_port(port: &Value) -> Vec<Invalid> {
+pub(crate) fn of_port(port: &Value) -> Vec<Invalid> {
     found(port, Checker::port)
 }
 
 /// All that is wrong in the fields of a pod spec, containers and volumes aside.
-pub fn of_pod_spec(spec: &Value) -> Vec<Invalid> {
+pub(crate) fn of_pod_spec(spec: &Value) -> Vec<Invalid> {
     found(spec, Checker::pod_spec)
 }
 
 /// All that is wrong in a pod's security context.
-pub fn of_pod_security_context(context: &Value) -> Vec<Invalid> {
+pub(crate) fn of_pod_security_context(context: &Value) -> Vec<Invalid> {
     found(context, Checker::pod_security_context)
 }
 

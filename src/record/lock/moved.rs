@@ -31,7 +31,7 @@ impl Unknown<'_> {
     /// The recorded workload that it was: one of its kind, namespace and name in another file; else one of its own file
     /// that is gone from there; else one of its own file, of which it is a copy. Of several it is the one with its name,
     /// or whose name is a part of its name or the other way round, and that has all that was put into it.
-    pub fn earlier_place<'l>(
+    pub(super) fn earlier_place<'l>(
         &self,
         lock: &'l Lock,
     ) -> Result<Option<&'l WorkloadKey>, SeveralRecords> {
