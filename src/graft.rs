@@ -676,9 +676,14 @@ impl<'a> Chunk<'a, '_> {
             doubt.what
         );
         let problem = Diagnostic::error(Code::CannotEdit, message);
-        Err(Box::new(
-            problem.at(workload.source.place(doubt.at.clone()), "here"),
-        ))
+        let problem = problem.at(workload.source.place(doubt.at.clone()), "here");
+        let is_mark = workload.source.text[doubt.at.clone()].starts_with('\u{feff}');
+        Err(Box::new(match is_mark {
+            true => problem.help(
+                "take it out: it belongs to the beginning of a file, and comes here where files are put together",
+            ),
+            false => problem,
+        }))
     }
 }
 

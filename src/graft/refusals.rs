@@ -158,12 +158,6 @@ pub(super) fn parse_problem(error: &ParseError, source: &Source<'_>) -> Diagnost
     }
     let place = source.place(error.at.clone());
     match &error.kind {
-        ParseErrorKind::Syntax(_) if source.text[error.at.clone()].starts_with('\u{feff}') => {
-            let message = "a byte order mark inside of a file: to kubectl it begins the document, to other readers its first key";
-            Diagnostic::error(Code::NotYaml, message)
-                .at(place, "here")
-                .help("take it out: it belongs to the beginning of a file, and comes here where files are put together")
-        }
         ParseErrorKind::Syntax(message) => {
             let problem = Diagnostic::error(Code::NotYaml, format!("this is not YAML: {message}"))
                 .at(place, "the parser stopped here");

@@ -106,9 +106,9 @@ fn doubtful(char: char) -> Option<&'static str> {
         '\u{85}' => Some("U+0085 is a line break to YAML 1.1 but not to YAML 1.2"),
         '\u{2028}' => Some("U+2028 is a line break to YAML 1.1 but not to YAML 1.2"),
         '\u{2029}' => Some("U+2029 is a line break to YAML 1.1 but not to YAML 1.2"),
-        '\u{feff}' => {
-            Some("a byte order mark inside a file is text to some readers and an error to others")
-        }
+        '\u{feff}' => Some(
+            "a byte order mark inside a file begins a document to some readers, and is text or an error to others",
+        ),
         _ => None,
     }
 }

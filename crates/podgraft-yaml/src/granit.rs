@@ -18,6 +18,32 @@ use super::parse::{MAX_DEPTH, ParseError, ParseErrorKind};
 use super::tree::{Kind, Node, NodeId, Properties, Tree, VERBATIM};
 
 pub(super) fn parse(text: &str) -> Result<Tree<'_>, ParseError> {
+    build(text, text).or_else(|error| match without_marks(text) {
+        Some(read) => build(text, &read),
+        None => Err(error),
+    })
+}
+
+/// The text with line ends in the place of byte order marks that begin a document behind a `---` line: kubectl cuts a file
+/// into documents first and reads each as a text of its own.
+fn without_marks(text: &str) -> Option<String> {
+    const MARK: &str = "\u{feff}";
+    if !text.contains(MARK) {
+        return None;
+    }
+    let (mut read, mut is_behind_separator) = (String::with_capacity(text.len()), false);
+    for line in text.split_inclusive('\n') {
+        match line.strip_prefix(MARK).filter(|_| is_behind_separator) {
+            Some(rest) => read.extend(["\n\n\n", rest]),
+            None => read.push_str(line),
+        }
+        is_behind_separator = line.trim_end() == "---";
+    }
+    (read != text).then_some(read)
+}
+
+/// The tree of a text from what is read for it, which has as many bytes.
+fn build<'a>(text: &'a str, read: &str) -> Result<Tree<'a>, ParseError> {
     let options = granit_parser::options! {
         emit_anchor_events: true,
         emit_comments: false,
@@ -26,8 +52,8 @@ pub(super) fn parse(text: &str) -> Result<Tree<'_>, ParseError> {
     };
     let mut builder = Builder::new(text);
     let mut pending: Option<(Event<'_>, Span)> = None;
-    for next in Parser::new_from_str_with_options(text, options) {
-        let (event, span) = next.map_err(|error| parse_error(&error, text))?;
+    for next in Parser::new_from_str_with_options(read, options) {
+        let (event, span) = next.map_err(|error| parse_error(&error, read))?;
         if let Event::Anchor(id, _) = event {
             if let Some((node, node_span)) = pending.take() {
                 builder.event(node, &node_span, Some((id, to_range(&span))))?;
@@ -108,7 +134,7 @@ impl<'a> Builder<'a> {
 
     fn event(
         &mut self,
-        event: Event<'a>,
+        event: Event<'_>,
         span: &Span,
         anchor: Option<Anchor>,
     ) -> Result<(), ParseError> {
@@ -540,5 +566,26 @@ fn last_content(bytes: &[u8], within: Range<usize>, indent: usize) -> Option<usi
             return None;
         }
         end = start - 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_order_mark_may_begin_a_document_behind_a_separator() {
+        let text = "a: 1\n---\r\n\u{feff}# two\nb: [x]\n---\n\u{feff}- c\n";
+        let tree = parse(text).expect("each document is read as a text of its own");
+        let slices: Vec<&str> = tree.roots().iter().map(|&root| tree.slice(root)).collect();
+        assert_eq!(slices, ["a: 1", "b: [x]", "- c"]);
+        for wrong in [
+            "a: 1\n---\n# two\n\u{feff}b: 2\n",
+            "a: 1\n---\n\u{feff}\u{feff}: [\n",
+            "---\n\u{feff}\"",
+            "a: 1\n\u{feff}b: 2\n",
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong:?}");
+        }
     }
 }
