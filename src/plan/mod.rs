@@ -227,10 +227,10 @@ impl<'r, 't> Run<'r, 't> {
         };
         let mut checksums = Vec::new();
         for turn in turns(self.policies, self.earlier, self.options, without_place) {
-            let at = match (turn, recording.as_mut()) {
+            let at = match (turn, recording.as_mut().zip(self.earlier)) {
                 (Turn::Given(at), _) => at,
-                (Turn::Kept(redo), Some(recording)) => {
-                    let done = recording.put_back(redo, &mut planned.draft, self.workload);
+                (Turn::Kept(redo), Some((recording, earlier))) => {
+                    let done = recording.put_back(redo, &mut planned.draft, self.workload, earlier);
                     planned
                         .diagnostics
                         .extend(done.err().map(|problem| *problem));

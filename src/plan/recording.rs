@@ -141,6 +141,7 @@ impl<'t> Recording<'t> {
         for (path, joined) in notes.twins {
             effects.joined.entry(path).or_insert(joined);
         }
+        self.keep_places(&policy.identity, &mut effects, earlier);
         self.draft = draft.clone();
         if effects.is_empty() && notes.generated.is_empty() {
             return;
@@ -178,18 +179,36 @@ impl<'t> Recording<'t> {
         });
     }
 
+    /// Of what a policy takes away from others of this run, nobody wrote where it stood: that stays as it was recorded.
+    fn keep_places(&self, policy: &str, effects: &mut Effects, earlier: Option<&Earlier<'_>>) {
+        let Some(before) = earlier.and_then(|earlier| earlier.record.policy(policy)) else {
+            return;
+        };
+        let is_of_others = |path: &String| {
+            let mut others = self.record.policies.iter().map(|other| &other.effects);
+            others.any(|other| other.made.contains(path) || other.added.contains_key(path))
+        };
+        for (path, removed) in &mut effects.removed {
+            let recorded = before.effects.removed.get(path);
+            if let Some(recorded) = recorded.filter(|_| is_of_others(path)) {
+                removed.after.clone_from(&recorded.after);
+            }
+        }
+    }
+
     /// Puts back the work of a policy that is not given.
     pub(super) fn put_back(
         &mut self,
         redo: &Redo,
         draft: &mut Draft<'t>,
         workload: &Workload<'_>,
+        earlier: &Earlier<'_>,
     ) -> Result<(), Box<Diagnostic>> {
         let Some(before) = draft.value(&draft.root()) else {
             return Err(Box::new(cannot_record(workload, true)));
         };
         let mut value = before.clone();
-        let done = redo.apply(&mut value, &self.paths).map_err(|found| {
+        let mut done = redo.apply(&mut value, &self.paths).map_err(|found| {
             let message = format!(
                 "{} of {} is from policy `{}`, which is not given, and a given policy puts something else there",
                 words_of(&found.path),
@@ -203,6 +222,7 @@ impl<'t> Recording<'t> {
         reconcile(draft, &before, &value)
             .map_err(|refusal| Box::new(super::refusal_diagnostic(&refusal, workload)))?;
         self.draft = draft.clone();
+        self.keep_places(&redo.policy, &mut done.effects, Some(earlier));
         if !done.effects.is_empty() || !done.generated.is_empty() {
             self.record.policies.push(done);
         }
