@@ -112,7 +112,7 @@ echo "- the software bill of materials: valid CycloneDX, with every crate that i
 command -v cargo-cyclonedx >/dev/null || cargo install --quiet --locked cargo-cyclonedx || true
 if command -v cargo-cyclonedx >/dev/null && "$python" -m pip install --quiet 'cyclonedx-python-lib[json-validation]>=11,<12'; then
   tools/package.sh sbom "$work/dist"
-  cargo tree --locked --edges normal --prefix none --no-dedupe --format '{p}' | cut -d' ' -f1,2 | sort -u |
+  cargo tree --locked --package podgraft --edges normal --prefix none --no-dedupe --format '{p}' | cut -d' ' -f1,2 | sort -u |
     "$python" tests/python/bill.py "$work/dist/podgraft.cdx.json"
 else
   skip_or_fail "cargo-cyclonedx or a validator of CycloneDX could not be installed"
