@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::manifest::pod::Workload;
-use crate::record::Record;
 use crate::record::words::words_of;
+use crate::record::{Record, escape};
 
 /// An error for each mount that would lose its volume with this run; a warning with `--force`. Also a warning for each
 /// mount that comes back and had its volume once, or never.
@@ -99,7 +99,7 @@ fn mounts_of(object: &Value, template: &[String]) -> BTreeMap<String, Mount> {
                     else {
                         continue;
                     };
-                    let at = at.replace('~', "~0").replace('/', "~1");
+                    let at = escape(at);
                     let path = format!("pod/spec/{list}/{name}/{mounts}/{at}");
                     let mut volumes = items(spec, "volumes").iter();
                     let mount = Mount {

@@ -39,7 +39,7 @@ impl WorkloadReport {
         self.policies.iter().any(PolicyReport::is_adopted)
     }
 
-    /// What became of a self.
+    /// What became of it.
     pub fn status(&self) -> Status {
         let any = |is: fn(&Outcome) -> bool| self.policies.iter().any(|met| is(&met.outcome));
         let is_only_taken_out = any(|outcome| matches!(outcome, Outcome::TakenOut(_)))

@@ -17,6 +17,7 @@ pub(crate) mod words;
 pub use effects::{JoinHint, effects_of};
 pub use fold::arrange;
 pub use inverse::{Changed, Leniency, Taken, has_token, take_out};
+pub(crate) use path::escape;
 pub use path::{Paths, identities, is_aligned};
 
 pub use crate::ownership::{

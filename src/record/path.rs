@@ -157,7 +157,7 @@ fn unstated(item: &Value) -> String {
 }
 
 /// A key as a segment of a path.
-pub(super) fn escape(key: &str) -> Cow<'_, str> {
+pub(crate) fn escape(key: &str) -> Cow<'_, str> {
     match key.contains(['~', '/']) {
         true => Cow::Owned(key.replace('~', "~0").replace('/', "~1")),
         false => Cow::Borrowed(key),

@@ -19,7 +19,7 @@ pub struct Edit {
 /// The text with the edits made.
 ///
 /// # Panics
-/// When edits overlap or are out of order: the edit stage never gives such.
+/// When edits overlap or are out of order.
 pub fn splice<E: Borrow<Edit>>(text: &[u8], edits: &[E]) -> Vec<u8> {
     let added: usize = edits.iter().map(|edit| edit.borrow().text.len()).sum();
     let mut spliced = Vec::with_capacity(text.len() + added);
