@@ -57,31 +57,57 @@ def stream(folder, kind, megabytes):
     return path
 
 
-def measure(command, path, runs, expected, result):
-    """Megabytes a second on the clock (best and median), the same by CPU, and the most memory."""
-    done = [run(command, result) for _ in range(runs)]
-    if not filecmp.cmp(result, expected, shallow=False):
-        sys.exit(f"{command}: a wrong result")
-    size = path.stat().st_size / 1e6
-    walls = sorted(wall for wall, _, _ in done)
-    cpu = statistics.median(cpu for _, cpu, _ in done)
-    return size / walls[0], size / statistics.median(walls), size / cpu, max(memory for _, _, memory in done)
+def in_turn(commands, path, runs, expected, result):
+    """The runs of each command, one after the other in each round, so that all meet the same machine."""
+    rounds = []
+    for _ in range(runs):
+        done = []
+        for name, command in commands.items():
+            done.append(run(command, result))
+            if name != "wc" and not filecmp.cmp(result, path if name == "cat" else expected, shallow=False):
+                sys.exit(f"{command}: a wrong result")
+        rounds.append(dict(zip(commands, done)))
+    return rounds
+
+
+def speed(size, rounds, name):
+    """Megabytes a second on the clock: the best run, and the median."""
+    walls = sorted(round[name][0] for round in rounds)
+    return f"{size / walls[0]:.0f}, {size / statistics.median(walls):.0f}"
+
+
+def times(rounds, name, other):
+    """How many times as long as `other` a command takes: the median of the rounds."""
+    return f"{statistics.median(round[name][0] / round[other][0] for round in rounds):.1f}"
 
 
 def streams(arguments, folder):
     result = folder / "result.yaml"
-    print("| stream | `cat` | one thread: best, median | two: best, median | MB a second of CPU | peak MB |")
-    print("|---|---|---|---|---|---|")
+    print("| stream | `cat`, `wc -l` | one thread: best, median | two: best, median | times `cat`: one, two | times `wc -l` |", end="")
+    print(" MB a second of CPU | peak MB |")
+    print("|---|---|---|---|---|---|---|---|")
     for kind, text in STREAMS.items():
         path = stream(folder, kind, arguments.megabytes)
+        size = path.stat().st_size / 1e6
+        program = [arguments.podgraft, *FLAGS, "--threads"]
+        commands = {
+            "cat": ["cat", path],
+            "wc": ["wc", "-l", path],
+            "one": [*program, "1", path],
+            "two": [*program, "2", path],
+        }
         runs = arguments.runs if kind != "fallback" else min(arguments.runs, 3)
-        cat = measure(["cat", path], path, arguments.runs, path, result)
-        one, two = (
-            measure([arguments.podgraft, *FLAGS, "--threads", threads, path], path, runs, f"{path}.expected", result)
-            for threads in ("1", "2")
-        )
-        cells = [f"{cat[0]:.0f}", f"{one[0]:.0f}, {one[1]:.0f}", f"{two[0]:.0f}, {two[1]:.0f}", f"{one[2]:.0f}"]
-        print(f"| `{kind}`: {text} | {' | '.join(cells)} | {max(one[3], two[3]):.0f} |", flush=True)
+        rounds = in_turn(commands, path, runs, f"{path}.expected", result)
+        cells = [
+            ", ".join(speed(size, rounds, name).split(", ")[0] for name in ("cat", "wc")),
+            speed(size, rounds, "one"),
+            speed(size, rounds, "two"),
+            ", ".join(times(rounds, name, "cat") for name in ("one", "two")),
+            ", ".join(times(rounds, name, "wc") for name in ("one", "two")),
+            f"{size / statistics.median(round['one'][1] for round in rounds):.0f}",
+            f"{max(round[name][2] for round in rounds for name in ('one', 'two')):.0f}",
+        ]
+        print(f"| `{kind}`: {text} | {' | '.join(cells)} |", flush=True)
 
 
 def scale(arguments, folder):

@@ -29,6 +29,7 @@ pub mod stored;
 pub(crate) mod template;
 pub(crate) mod validation;
 pub(crate) mod vocabulary;
+pub mod words;
 
 use globset::GlobMatcher;
 use serde_json::Value;
@@ -45,8 +46,12 @@ use mutation::Mutation;
 pub use native::expand::InjectTemplate;
 pub use native::generate::ResourceTemplate;
 pub use operators::{ConfigKey, LeaveAlone};
-pub use patches::{PatchEntry, PatchScope};
+pub use patches::PatchEntry;
 use template::{Params, ValueTemplate};
+pub use words::{
+    ApplyRules, ContainerList, ContainerMode, EnvOp, FailurePolicy, Hooks, OnConflict, OptFrom,
+    PatchScope, Position, Sample, SidecarType,
+};
 
 /// One policy, checked, its parameters filled in.
 #[derive(Debug, Clone)]
@@ -175,28 +180,6 @@ impl PolicyText {
     }
 }
 
-/// `failurePolicy`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FailurePolicy {
-    /// The run fails.
-    #[default]
-    Fail,
-    /// The workload is left alone, with a warning.
-    Ignore,
-}
-
-/// `onConflict`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnConflict {
-    /// Other content of the same identity is an error.
-    #[default]
-    Error,
-    /// Ours wins.
-    Replace,
-    /// What is there stays.
-    Keep,
-}
-
 /// `match` or one item of `exclude`: all given fields must hold.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
@@ -268,26 +251,6 @@ pub enum Operator {
     DoesNotExist,
 }
 
-/// Objects annotated `helm.sh/hook` or `argocd.argoproj.io/hook`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hooks {
-    /// Not these.
-    Exclude,
-    /// These as well.
-    Include,
-    /// Nothing else.
-    Only,
-}
-
-/// `sample`: a stable share of the workloads.
-#[derive(Debug, Clone)]
-pub struct Sample {
-    /// 0 to 100.
-    pub percent: f64,
-    /// Chooses another share of the same size.
-    pub salt: String,
-}
-
 /// One of `matchConditions`.
 #[derive(Debug, Clone)]
 pub struct Condition {
@@ -330,27 +293,6 @@ pub enum Mark {
     Annotation(String),
     /// A label of this key.
     Label(String),
-}
-
-/// Where an opt-in or opt-out stands: who comes first beats the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum OptFrom {
-    /// On the pod template.
-    Pod,
-    /// On the workload.
-    Workload,
-    /// On the Namespace object, where it is known.
-    Namespace,
-}
-
-/// `applyRules`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ApplyRules {
-    /// Every rule that fits.
-    #[default]
-    All,
-    /// A container gets the first rule that fits it.
-    One,
 }
 
 /// What to inject into which containers.
@@ -423,29 +365,6 @@ pub struct ContainerChoice {
     pub mode: ContainerMode,
 }
 
-/// The lists of containers of a pod, as `include` names them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ContainerList {
-    /// `spec.containers`.
-    Containers,
-    /// `spec.initContainers` that end.
-    InitContainers,
-    /// `spec.initContainers` with `restartPolicy: Always`.
-    Sidecars,
-    /// What policies before this one added in this run.
-    Injected,
-}
-
-/// `mode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ContainerMode {
-    /// Every container that fits.
-    #[default]
-    All,
-    /// The first that fits.
-    First,
-}
-
 /// A value of the policy and where it stands in the policy's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
@@ -511,29 +430,6 @@ pub struct TextChange {
     pub change: EnvChange,
 }
 
-/// `position`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Position {
-    /// Before all others.
-    First,
-    /// Behind all others.
-    #[default]
-    Last,
-    /// Just before the one of this name.
-    Before(String),
-    /// Just behind the one of this name.
-    After(String),
-}
-
-/// `type` of a sidecar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SidecarType {
-    /// An init container with `restartPolicy: Always` (Kubernetes 1.29).
-    Native,
-    /// One more app container.
-    Container,
-}
-
 /// One entry of `env`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EnvChange {
@@ -547,22 +443,4 @@ pub struct EnvChange {
     pub separator: String,
     /// Where a new variable goes.
     pub position: Position,
-}
-
-/// `op` of an env entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum EnvOp {
-    /// Another value there is a conflict.
-    #[default]
-    Set,
-    /// Only where no variable of that name is.
-    SetIfAbsent,
-    /// Behind what is there.
-    Append,
-    /// In front of what is there.
-    Prepend,
-    /// `k=v,k=v`: pairs that are there win.
-    MergeKeys,
-    /// Take the variable out.
-    Remove,
 }

@@ -1,6 +1,7 @@
 //! JSON patches of a policy.
 
 use super::Item;
+use super::words::PatchScope;
 
 /// One entry of `patches`.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,15 +14,4 @@ pub struct PatchEntry {
     pub scope: PatchScope,
     /// What to do, all or nothing.
     pub patch: json_patch::Patch,
-}
-
-/// What the paths of a patch begin at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PatchScope {
-    /// The whole object.
-    Workload,
-    /// Its pod template.
-    PodTemplate,
-    /// Each chosen container.
-    Container,
 }

@@ -152,7 +152,7 @@ impl Reader<'_, '_> {
                 "put it under `sidecars` with `type: Native`",
             );
         }
-        (item, entry.position.into())
+        (item, entry.position)
     }
 
     /// As the API server, takes one without a source as an `emptyDir`.
@@ -165,7 +165,7 @@ impl Reader<'_, '_> {
         }
         let value = Arc::clone(&item.value);
         self.report(at, |_| validation::of_volume(&value));
-        (item, entry.position.into())
+        (item, entry.position)
     }
 
     /// Its own fields are checked by its type.
@@ -210,7 +210,7 @@ impl Reader<'_, '_> {
             }
             (SidecarType::Container, _) => {}
         }
-        (item, entry.r#type.into(), entry.position.into())
+        (item, entry.r#type, entry.position)
     }
 
     fn env(&mut self, entry: EnvEntry, at: &Path) -> EnvChange {
@@ -219,12 +219,12 @@ impl Reader<'_, '_> {
         EnvChange {
             item: self.kubernetes_item(at),
             name: entry.var.name.clone(),
-            op: entry.op.into(),
+            op: entry.op,
             separator: entry
                 .separator
                 .clone()
                 .unwrap_or_else(|| default_separator(&entry.var.name, entry.op)),
-            position: entry.position.clone().into(),
+            position: entry.position.clone(),
         }
     }
 

@@ -8,6 +8,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+use crate::policy::words::{EnvOp, PatchScope, Position, SidecarType};
+
 /// What to inject.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -102,33 +104,6 @@ pub struct Sidecar {
     pub position: Position,
 }
 
-/// How a sidecar stands in the pod.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub enum SidecarType {
-    /// An init container with `restartPolicy: Always` (Kubernetes 1.29).
-    Native,
-    /// One more app container.
-    Container,
-}
-
-/// Where an item goes.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub enum Position {
-    /// Before all others.
-    First,
-    /// Behind all others.
-    #[default]
-    Last,
-    /// Just before the one of this name.
-    #[serde(rename = "before")]
-    Before(String),
-    /// Just behind the one of this name.
-    #[serde(rename = "after")]
-    After(String),
-}
-
 /// A variable and what to do with it.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -193,23 +168,15 @@ pub enum TextOp {
     MergeKeys,
 }
 
-/// What to do with a variable.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub enum EnvOp {
-    /// Another value there is a conflict.
-    #[default]
-    Set,
-    /// Only where no variable of that name is.
-    SetIfAbsent,
-    /// Behind what is there.
-    Append,
-    /// In front of what is there.
-    Prepend,
-    /// `k=v,k=v`: pairs that are there win.
-    MergeKeys,
-    /// Take the variable out.
-    Remove,
+impl From<TextOp> for EnvOp {
+    fn from(op: TextOp) -> Self {
+        match op {
+            TextOp::Set => Self::Set,
+            TextOp::SetIfAbsent => Self::SetIfAbsent,
+            TextOp::Append => Self::Append,
+            TextOp::MergeKeys => Self::MergeKeys,
+        }
+    }
 }
 
 /// What is filled in where it is absent.
@@ -350,16 +317,4 @@ pub enum PatchType {
     /// RFC 6902.
     #[serde(rename = "JSONPatch")]
     JsonPatch,
-}
-
-/// What a patch's paths begin at.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub enum PatchScope {
-    /// The whole object.
-    Workload,
-    /// Its pod template.
-    PodTemplate,
-    /// Each chosen container.
-    Container,
 }

@@ -19,7 +19,6 @@ mod select;
 pub mod source;
 pub mod types;
 mod validations;
-mod words;
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -370,7 +369,7 @@ impl<'d, 't> Reader<'d, 't> {
             description: spec.description,
             weight: spec.weight,
             suspend: spec.suspend,
-            failure_policy: spec.failure_policy.into(),
+            failure_policy: spec.failure_policy,
             selects,
             excludes,
             opt_in,
@@ -381,7 +380,7 @@ impl<'d, 't> Reader<'d, 't> {
             variables: std::mem::take(&mut self.variables),
             looks_up: self.vocabulary.looked_up(),
             rules,
-            apply_rules: spec.apply_rules.into(),
+            apply_rules: spec.apply_rules,
             generate,
             leave_alone,
             alone_among: spec.alone_among.map(Into::into),

@@ -80,7 +80,7 @@ impl Reader<'_, '_> {
                     patches.push(PatchEntry {
                         item,
                         index,
-                        scope: entry.scope.into(),
+                        scope: entry.scope,
                         patch,
                     });
                 }

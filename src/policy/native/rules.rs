@@ -46,7 +46,7 @@ impl Reader<'_, '_> {
             excludes: Vec::new(),
             match_conditions: Vec::new(),
             containers,
-            on_conflict: on_conflict.into(),
+            on_conflict,
             inject: self.inject(&at),
             template: self.template(&at),
         }
@@ -86,7 +86,7 @@ impl Reader<'_, '_> {
             excludes: self.filters(&rule.exclude, &at.key("exclude")),
             match_conditions: self.conditions(rule.match_conditions, &at.key("matchConditions")),
             containers: self.containers(&rule.containers, &at.key("containers")),
-            on_conflict: rule.on_conflict.into(),
+            on_conflict: rule.on_conflict,
             inject: self.inject(&at.key("inject")),
             template: self.template(&at.key("inject")),
         }

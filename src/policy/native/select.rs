@@ -40,7 +40,7 @@ impl Reader<'_, '_> {
             workload_selector: self.selector(&at.key("workloadSelector")),
             namespace_selector: self.selector(&at.key("namespaceSelector")),
             images: self.globs(&filter.images, &at.key("images")),
-            hooks: filter.hooks.map(Into::into),
+            hooks: filter.hooks,
             sample: filter
                 .sample
                 .as_ref()
@@ -57,7 +57,7 @@ impl Reader<'_, '_> {
             .collect()
     }
 
-    fn sample(&mut self, sample: &types::Sample, at: &Path) -> Sample {
+    fn sample(&mut self, sample: &Sample, at: &Path) -> Sample {
         if !(0.0..=100.0).contains(&sample.percent) {
             self.bad(
                 &at.key("percent"),
@@ -65,10 +65,7 @@ impl Reader<'_, '_> {
                 "0 is none, 100 is all",
             );
         }
-        Sample {
-            percent: sample.percent,
-            salt: sample.salt.clone(),
-        }
+        sample.clone()
     }
 
     fn globs(&mut self, globs: &[String], at: &Path) -> Vec<GlobMatcher> {
@@ -214,8 +211,7 @@ impl Reader<'_, '_> {
         containers: &types::Containers,
         at: &Path,
     ) -> ContainerChoice {
-        let include: Vec<ContainerList> =
-            containers.include.iter().map(|&list| list.into()).collect();
+        let include: Vec<ContainerList> = containers.include.clone();
         let names = [&containers.names, &containers.exclude_names];
         let keys = ["names", "excludeNames"].map(|key| at.key(key));
         let computed_names = [0, 1].map(|one| self.computed_names(names[one], &keys[one]));
@@ -246,7 +242,7 @@ impl Reader<'_, '_> {
             } else {
                 include
             },
-            mode: containers.mode.into(),
+            mode: containers.mode,
         }
     }
 
@@ -290,7 +286,7 @@ impl Reader<'_, '_> {
         } else {
             default_values.map(str::to_owned).to_vec()
         };
-        let from: BTreeSet<OptFrom> = opt.from.iter().map(|&from| from.into()).collect();
+        let from: BTreeSet<OptFrom> = opt.from.iter().copied().collect();
         let everywhere = [OptFrom::Pod, OptFrom::Workload, OptFrom::Namespace];
         let is_from_stated = !from.is_empty();
         Some(Opt {

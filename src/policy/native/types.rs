@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 pub use super::inject_types::*;
+pub use crate::policy::words::*;
 
 /// Injects agents, sidecars and settings into pod templates.
 #[derive(Debug, Deserialize)]
@@ -277,30 +278,6 @@ pub struct Filter {
     pub any: Vec<Filter>,
 }
 
-/// Objects annotated `helm.sh/hook` or `argocd.argoproj.io/hook`.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub enum Hooks {
-    /// Not these.
-    Exclude,
-    /// These as well.
-    Include,
-    /// Nothing else.
-    Only,
-}
-
-/// A stable share of the workloads.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Sample {
-    /// 0 to 100.
-    pub percent: f64,
-    /// Chooses another share of the same size.
-    #[serde(default)]
-    pub salt: String,
-}
-
 /// A CEL expression with a name.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -358,18 +335,6 @@ pub struct LeaveAlone {
     pub values: Vec<String>,
 }
 
-/// Where an opt-in or opt-out stands.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub enum OptFrom {
-    /// On the pod template.
-    Pod,
-    /// On the workload.
-    Workload,
-    /// On the Namespace object.
-    Namespace,
-}
-
 /// Which containers get the container-level parts.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -407,67 +372,6 @@ pub struct Containers {
     /// All that fit, or the first.
     #[serde(default)]
     pub mode: ContainerMode,
-}
-
-/// The lists of containers of a pod.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub enum ContainerList {
-    /// `spec.containers`.
-    Containers,
-    /// `spec.initContainers` that end.
-    InitContainers,
-    /// `spec.initContainers` with `restartPolicy: Always`.
-    Sidecars,
-    /// Containers that policies before this one added in this run.
-    Injected,
-}
-
-/// All that fit, or the first.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub enum ContainerMode {
-    /// Every container that fits.
-    #[default]
-    All,
-    /// The first that fits.
-    First,
-}
-
-/// What other content of the same identity means.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub enum OnConflict {
-    /// An error.
-    #[default]
-    Error,
-    /// Ours wins.
-    Replace,
-    /// What is there stays.
-    Keep,
-}
-
-/// What a problem with one workload does.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub enum FailurePolicy {
-    /// The run fails.
-    #[default]
-    Fail,
-    /// The workload is left alone, with a warning.
-    Ignore,
-}
-
-/// All rules, or the first that fits a container.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub enum ApplyRules {
-    /// All rules.
-    #[default]
-    All,
-    /// The first that fits.
-    One,
 }
 
 /// One of several injections.
