@@ -14,7 +14,7 @@ use crate::yaml::value::to_value;
 
 use super::draft::{Draft, OpenId, Part, Refusal};
 use super::same::is_same;
-use super::{Run, base, order};
+use super::{Planned, Run, base, order};
 
 /// A container that is none of the input, or that stands there as policies of this run would add it.
 pub(super) struct Added {
@@ -95,6 +95,32 @@ pub(super) fn base_of(workload: &Workload<'_>, policies: &[Policy], inventory: &
     if doubtful.is_empty() {
         return base;
     }
+    let Some(planned) = planned_without(workload, policies, inventory, &base, &doubtful) else {
+        return base;
+    };
+    let is_theirs = |container: &&Container<'_>| {
+        let there = to_value(workload.tree, container.node).ok();
+        let same = there.zip(value_in(&planned.draft, workload, container));
+        !unlike.contains(&container.node) || same.is_some_and(|(own, made)| is_same(&own, &made))
+    };
+    let theirs: Vec<&Container<'_>> = doubtful.into_iter().filter(is_theirs).collect();
+    base = Base::without(base.left_out);
+    for own in theirs {
+        base.left_out.insert(own.node);
+        let injected = injected(workload, own, policies, &planned);
+        base.injected.insert(own.node, injected);
+    }
+    base
+}
+
+/// All policies applied to the workload without what is left out and without the doubtful containers.
+fn planned_without<'t>(
+    workload: &Workload<'t>,
+    policies: &[Policy],
+    inventory: &Inventory,
+    base: &Base,
+    doubtful: &[&Container<'_>],
+) -> Option<Planned<'t>> {
     let nodes = doubtful.iter().map(|container| container.node);
     let without = Base::without(base.left_out.iter().copied().chain(nodes).collect());
     let options = Options {
@@ -110,47 +136,44 @@ pub(super) fn base_of(workload: &Workload<'_>, policies: &[Policy], inventory: &
         earlier: None,
         is_recording: false,
     };
-    let Ok(draft) = draft_without(workload, &doubtful) else {
-        return base;
+    let draft = draft_without(workload, doubtful).ok()?;
+    let applying = run.apply_all(draft, &BTreeMap::new(), &BTreeSet::new());
+    Some(applying.planned)
+}
+
+/// A container as it stands in a draft.
+fn value_in(
+    draft: &Draft<'_>,
+    workload: &Workload<'_>,
+    container: &Container<'_>,
+) -> Option<Value> {
+    let items = items(draft, workload, container.list);
+    let mut items = items.iter();
+    let own = items.find(|item| draft.is_text_at(item, "name", container.name))?;
+    draft.value(own)
+}
+
+/// A container as policies added it, and as it stood before each policy that asks for such containers.
+fn injected(
+    workload: &Workload<'_>,
+    own: &Container<'_>,
+    policies: &[Policy],
+    planned: &Planned<'_>,
+) -> Injected {
+    let mut steps = planned.steps.iter();
+    let added = steps.find_map(|(_, draft)| value_in(draft, workload, own));
+    let before = |at: usize| {
+        let mut steps = planned.steps.iter().rev();
+        value_in(&steps.find(|(step, _)| *step < at)?.1, workload, own)
     };
-    let planned = run
-        .apply_all(draft, &BTreeMap::new(), &BTreeSet::new())
-        .planned;
-    let find = |draft: &Draft<'_>, container: &Container<'_>| {
-        let items = items(draft, workload, container.list);
-        let own = items
-            .iter()
-            .find(|item| draft.is_text_at(item, "name", container.name))?;
-        draft.value(own)
-    };
-    let is_theirs = |container: &&Container<'_>| {
-        let there = to_value(workload.tree, container.node).ok();
-        let same = there.zip(find(&planned.draft, container));
-        !unlike.contains(&container.node) || same.is_some_and(|(own, made)| is_same(&own, &made))
-    };
-    let theirs: Vec<&Container<'_>> = doubtful.into_iter().filter(is_theirs).collect();
-    base = Base::without(base.left_out);
-    for own in theirs {
-        let mut steps = planned.steps.iter();
-        let added = steps.find_map(|(_, draft)| find(draft, own));
-        let before = |at: usize| {
-            let mut steps = planned.steps.iter().rev();
-            find(&steps.find(|(step, _)| *step < at)?.1, own)
-        };
-        let asking = policies
-            .iter()
-            .enumerate()
-            .filter(|(_, policy)| asks(policy));
-        let before = asking
-            .filter_map(|(at, policy)| Some((policy.identity.clone(), Arc::new(before(at)?))));
-        let injected = Injected {
-            added: Arc::new(added.unwrap_or_default()),
-            before: before.collect(),
-        };
-        base.left_out.insert(own.node);
-        base.injected.insert(own.node, injected);
+    let asking = policies.iter().enumerate();
+    let asking = asking.filter(|(_, policy)| asks(policy));
+    let before =
+        asking.filter_map(|(at, policy)| Some((policy.identity.clone(), Arc::new(before(at)?))));
+    Injected {
+        added: Arc::new(added.unwrap_or_default()),
+        before: before.collect(),
     }
-    base
 }
 
 /// The input without some of its containers.

@@ -30,18 +30,7 @@ pub(super) fn base_of(
         leave_out_containers(workload, inject, &mut base, &mut unlike);
         leave_out_texts(workload, inject, &mut base);
         if looks_at_items {
-            let volumes: Vec<Item> = inject
-                .volumes
-                .iter()
-                .map(|(item, _)| item.clone())
-                .collect();
-            let lists = [
-                ("volumes", &volumes),
-                ("imagePullSecrets", &inject.image_pull_secrets),
-            ];
-            lists.into_iter().for_each(|(list, ours)| {
-                leave_out_items(workload, workload.pod_spec, list, ours, &mut base)
-            });
+            leave_out_pod_items(workload, inject, &mut base);
         }
     });
     if !looks_at_items {
@@ -54,21 +43,7 @@ pub(super) fn base_of(
     };
     each_rule(run, (&of_pod, Level::Container), |inject, chosen| {
         for container in chosen {
-            let env: Vec<Item> = inject
-                .env
-                .iter()
-                .filter(|change| change.op != EnvOp::Remove)
-                .map(|change| change.item.clone())
-                .collect();
-            let lists = [
-                ("env", &env),
-                ("volumeMounts", &inject.volume_mounts),
-                ("ports", &inject.ports),
-                ("envFrom", &inject.env_from),
-            ];
-            lists.into_iter().for_each(|(list, ours)| {
-                leave_out_items(workload, container.node, list, ours, &mut base)
-            });
+            leave_out_container_items(workload, container, inject, &mut base);
         }
     });
     // What a policy looks up for another rule than those that apply is not missed.
@@ -185,6 +160,38 @@ fn texts_of(workload: &Workload<'_>) -> [(&'static str, Option<NodeId>, &'static
         ("annotations", own, "annotations"),
         ("labels", own, "labels"),
     ]
+}
+
+fn leave_out_pod_items(workload: &Workload<'_>, inject: &Inject, base: &mut Base) {
+    let volumes = inject.volumes.iter().map(|(item, _)| item.clone());
+    let volumes: Vec<Item> = volumes.collect();
+    let lists = [
+        ("volumes", &volumes),
+        ("imagePullSecrets", &inject.image_pull_secrets),
+    ];
+    for (list, ours) in lists {
+        leave_out_items(workload, workload.pod_spec, list, ours, base);
+    }
+}
+
+fn leave_out_container_items(
+    workload: &Workload<'_>,
+    container: &Container<'_>,
+    inject: &Inject,
+    base: &mut Base,
+) {
+    let env = inject.env.iter();
+    let env = env.filter(|change| change.op != EnvOp::Remove);
+    let env: Vec<Item> = env.map(|change| change.item.clone()).collect();
+    let lists = [
+        ("env", &env),
+        ("volumeMounts", &inject.volume_mounts),
+        ("ports", &inject.ports),
+        ("envFrom", &inject.env_from),
+    ];
+    for (list, ours) in lists {
+        leave_out_items(workload, container.node, list, ours, base);
+    }
 }
 
 /// Items of a list that stand there as the policy has them.

@@ -13,7 +13,7 @@ use crate::policy::template::{Fault, Template};
 use crate::policy::{Checksum, ChecksumKey, names};
 use crate::select::WorkloadFacts;
 
-use super::draft::{Draft, Part};
+use super::draft::Draft;
 use super::{Subject, order, refusal_diagnostic};
 
 /// Puts a policy's checksums on the pod template. One that is there with another value is updated, never a conflict.
@@ -52,20 +52,13 @@ pub(super) fn add(
     }
 }
 
-fn template_of(subject: Subject<'_, '_>, draft: &Draft<'_>) -> Part {
-    let path = &subject.workload.pod_kind.path;
-    path.iter().fold(draft.root(), |part, key| {
-        draft.get(&part, key).unwrap_or(part)
-    })
-}
-
 fn set(
     subject: Subject<'_, '_>,
     draft: &mut Draft<'_>,
     key: &str,
     value: String,
 ) -> Result<Option<Change>, Diagnostic> {
-    let metadata = draft.get(&template_of(subject, draft), "metadata");
+    let metadata = draft.get(&subject.template_in(draft), "metadata");
     let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
     let there = annotations.and_then(|annotations| draft.text_at(&annotations, key));
     if there.as_deref() == Some(value.as_str()) {
@@ -185,7 +178,7 @@ impl Summing<'_, '_> {
     fn references(&self) -> Vec<(DataKind, String, bool)> {
         let pod_spec = self
             .draft
-            .get(&template_of(self.subject, self.draft), "spec");
+            .get(&self.subject.template_in(self.draft), "spec");
         let value = pod_spec
             .and_then(|spec| self.draft.value(&spec))
             .unwrap_or(Value::Null);

@@ -10,7 +10,8 @@ use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp};
 use crate::record::fold::ORIGINAL;
 
-use super::env::{Variable, joined, value_of};
+use super::env::{Variable, value_of};
+use super::joined::joined;
 use super::order;
 use super::planner::{Planner, Step};
 

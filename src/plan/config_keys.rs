@@ -31,27 +31,18 @@ fn check_one(subject: Subject<'_, '_>, wanted: &ConfigKey) -> Option<Diagnostic>
         folder: workload.folder(),
     };
     let here = |problem: Diagnostic| {
-        problem.at(
-            policy.text.place(wanted.at.clone()),
-            format!("policy `{}` needs it", policy.identity),
-        )
+        let needs = format!("policy `{}` needs it", policy.identity);
+        problem.at(policy.text.place(wanted.at.clone()), needs)
     };
     match inventory.entries(&name) {
         Err(doubt) => Some(here(doubt.into_diagnostic())),
         Ok(Some(entries)) if entries.contains_key(&wanted.key) => None,
         Ok(Some(entries)) => {
             let message = format!("the {} has no key `{}`", name.title(), wanted.key);
-            let keys = entries
-                .keys()
-                .map(String::as_str)
-                .collect::<Vec<_>>()
-                .join(", ");
+            let keys: Vec<&str> = entries.keys().map(String::as_str).collect();
             let problem = here(Diagnostic::error(Code::MissingObject, message));
-            Some(
-                problem
-                    .at(workload.own_place(), "for this workload")
-                    .help(format!("its keys are {keys}")),
-            )
+            let problem = problem.at(workload.own_place(), "for this workload");
+            Some(problem.help(format!("its keys are {}", keys.join(", "))))
         }
         Ok(None) => {
             let message = format!(
@@ -59,11 +50,8 @@ fn check_one(subject: Subject<'_, '_>, wanted: &ConfigKey) -> Option<Diagnostic>
                 name.title()
             );
             let warning = here(Diagnostic::warning(Code::MissingObject, message));
-            Some(
-                warning.help(
-                    "pods do not start without it; give the file that holds it with `--context`",
-                ),
-            )
+            let help = "pods do not start without it; give the file that holds it with `--context`";
+            Some(warning.help(help))
         }
     }
 }

@@ -25,6 +25,8 @@ const RESTART_POLICIES_SINCE: u32 = 35;
 const PORT_CLASH: &str =
     "a pod has each port number and name once: choose others, or one container with `containers`";
 
+const ONE_NAME_SPACE: &str = "init containers and app containers share one name space: rename one";
+
 const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 
 impl<'t> Planner<'_, 't> {
@@ -74,37 +76,17 @@ impl<'t> Planner<'_, 't> {
         let name = text_of(item, "name");
         self.check_restart_policy(item)?;
         let what = format_args!("the container `{name}`");
-        let kind = match list {
-            ListKey::Containers => PodItem::Sidecar,
-            ListKey::InitContainers if text_of(item, "restartPolicy") == "Always" => {
-                PodItem::NativeSidecar
-            }
-            ListKey::InitContainers => PodItem::InitContainer,
+        let target = || Target::PodItem(kind_of(list, item), name.to_owned());
+        let other = match list {
+            ListKey::Containers => ListKey::InitContainers,
+            ListKey::InitContainers => ListKey::Containers,
         };
-        let target = || Target::PodItem(kind, name.to_owned());
-        let other = if list == ListKey::Containers {
-            ListKey::InitContainers
-        } else {
-            ListKey::Containers
-        };
-        let elsewhere = self.pod_list(other.key());
-        if let Some(at) = self.position_by(elsewhere.as_ref(), "name", name)
-            && let Some(there) = elsewhere
-                .as_ref()
-                .and_then(|list| self.draft.item(list, at))
-        {
-            return self
-                .kept_or_conflict(&there, what, item)
-                .map_err(|problem| {
-                    let help =
-                        "init containers and app containers share one name space: rename one";
-                    Box::new(problem.help(help))
-                });
+        if let Some((_, there)) = self.container_called(name, self.pod_list(other.key()).as_ref()) {
+            let kept = self.kept_or_conflict(&there, what, item);
+            return kept.map_err(|problem| Box::new(problem.help(ONE_NAME_SPACE)));
         }
         let own = self.pod_list(list.key());
-        if let Some(at) = self.position_by(own.as_ref(), "name", name)
-            && let Some(there) = own.as_ref().and_then(|own| self.draft.item(own, at))
-        {
+        if let Some((at, there)) = self.container_called(name, own.as_ref()) {
             let place = ["spec", list.key()];
             let node = self.draft.origin(&there);
             let made = node.and_then(|node| self.base.injected.get(&self.draft.tree.follow(node)));
@@ -132,6 +114,12 @@ impl<'t> Planner<'_, 't> {
         self.draft.insert(opened, at, item.value.clone());
         self.report(Operation::Add, target);
         Ok(())
+    }
+
+    /// A container of a list by its name, and where in the list it stands.
+    fn container_called(&self, name: &str, list: Option<&Part>) -> Option<(usize, Part)> {
+        let at = self.position_by(list, "name", name)?;
+        Some((at, self.draft.item(list?, at)?))
     }
 
     /// `Always` is a native sidecar's, which is looked at elsewhere.
@@ -343,6 +331,17 @@ impl<'t> Planner<'_, 't> {
             });
         }
         Ok(())
+    }
+}
+
+/// What a new container is in the list that it goes into.
+fn kind_of(list: ListKey, item: &Item) -> PodItem {
+    match list {
+        ListKey::Containers => PodItem::Sidecar,
+        ListKey::InitContainers if text_of(item, "restartPolicy") == "Always" => {
+            PodItem::NativeSidecar
+        }
+        ListKey::InitContainers => PodItem::InitContainer,
     }
 }
 

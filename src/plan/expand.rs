@@ -9,7 +9,7 @@ use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, Workload};
 use crate::policy::expression::Evaluator;
 use crate::policy::images::mirror_images;
-use crate::policy::{Inject, Policy, Rule};
+use crate::policy::{Inject, InjectTemplate, Policy, Rule};
 use crate::select::{Base, WorkloadFacts};
 use crate::yaml::tree::NodeId;
 
@@ -83,16 +83,46 @@ pub(super) fn expand<'r>(
             inventory,
         })
         .collect();
+    let (mut inject, of_containers) =
+        evaluate(policy, template, &facts).map_err(|problems| each_once(problems, workload))?;
+    mirror_images(&mut inject, &policy.image_mirrors);
+    let both = Rc::new((inject.clone(), of_containers.clone()));
+    let mut expanded = base.expanded.borrow_mut();
+    expansion.map(|expansion| expanded.insert(expansion, both));
+    Ok(Expanded {
+        inject: Cow::Owned(inject),
+        of_containers,
+    })
+}
+
+/// Problems of a workload, of which several containers may have the same.
+fn each_once(problems: Vec<Diagnostic>, workload: &Workload<'_>) -> Vec<Diagnostic> {
+    let mut said: Vec<Diagnostic> = Vec::new();
+    for problem in problems {
+        let problem = problem.at(workload.own_place(), "for this workload");
+        if !said.contains(&problem) {
+            said.push(problem);
+        }
+    }
+    said
+}
+
+/// What a template gives for the pod, and for each of the containers that the facts are of.
+fn evaluate(
+    policy: &Policy,
+    template: &InjectTemplate,
+    facts: &[WorkloadFacts<'_, '_>],
+) -> Result<(Inject, Vec<Inject>), Vec<Diagnostic>> {
     let evaluators: Vec<Evaluator<'_>> = facts
         .iter()
         .map(|facts| {
             let container = facts.container.and_then(Container::own_node);
             Evaluator::new(&policy.params, &policy.variables, facts)
-                .with_memory(base.memory(policy, container))
+                .with_memory(facts.base.memory(policy, container))
         })
         .collect();
     let mut problems = Vec::new();
-    let mut inject = template.expand_pod(&evaluators).unwrap_or_else(|found| {
+    let inject = template.expand_pod(&evaluators).unwrap_or_else(|found| {
         problems.extend(found);
         Inject::default()
     });
@@ -103,22 +133,8 @@ pub(super) fn expand<'r>(
             Err(found) => problems.extend(found),
         }
     }
-    if problems.is_empty() {
-        mirror_images(&mut inject, &policy.image_mirrors);
-        let both = Rc::new((inject.clone(), of_containers.clone()));
-        let mut expanded = base.expanded.borrow_mut();
-        expansion.map(|expansion| expanded.insert(expansion, both));
-        return Ok(Expanded {
-            inject: Cow::Owned(inject),
-            of_containers,
-        });
+    match problems.is_empty() {
+        true => Ok((inject, of_containers)),
+        false => Err(problems),
     }
-    let mut said: Vec<Diagnostic> = Vec::new();
-    for problem in problems {
-        let problem = problem.at(workload.own_place(), "for this workload");
-        if !said.contains(&problem) {
-            said.push(problem);
-        }
-    }
-    Err(said)
 }

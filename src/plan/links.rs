@@ -147,9 +147,46 @@ fn room(spec: &Value) -> Vec<(Path, String)> {
     if whole.is_null() {
         return Vec::new();
     }
+    let most = most_requested(spec);
+    let (requested, limits) = (amounts(whole, "requests"), amounts(whole, "limits"));
+    let is_above = |amounts: &Amounts<'_>, resource: &str, bound: &i128| {
+        amounts.get(resource).is_some_and(|amount| amount > bound)
+    };
     let mut found = Vec::new();
-    let at = Path::of(&["resources"]);
-    // Native sidecars run beside what comes behind them; other init containers run alone.
+    for (resource, amount) in &requested {
+        if is_above(&most, resource, amount) {
+            found.push(format!(
+                "the containers request more {resource} together than `resources.requests` of the pod"
+            ));
+        }
+    }
+    for (resource, limit) in &limits {
+        let requests = match requested.contains_key(resource) {
+            true => &requested,
+            false => &most,
+        };
+        if is_above(requests, resource, limit) {
+            found.push(format!(
+                "the pod requests more {resource} than its limit in `resources`"
+            ));
+        }
+        for container in list(spec, "containers") {
+            let own = amounts(&container["resources"], "limits");
+            if is_above(&own, resource, limit) {
+                found.push(format!(
+                    "the limit of {resource} of container `{}` is above the pod's own",
+                    name(container)
+                ));
+            }
+        }
+    }
+    let at = |what| (Path::of(&["resources"]), what);
+    found.into_iter().map(at).collect()
+}
+
+/// The most that the containers request at any time. Native sidecars run beside what comes behind them; other init
+/// containers run alone.
+fn most_requested(spec: &Value) -> Amounts<'_> {
     let (mut beside, mut most) = (Amounts::new(), Amounts::new());
     for container in list(spec, "initContainers") {
         let mut now = requests(container);
@@ -165,37 +202,7 @@ fn room(spec: &Value) -> Vec<(Path, String)> {
         add(&mut beside, &requests(container));
     }
     raise(&mut most, beside);
-    let (requested, limits) = (amounts(whole, "requests"), amounts(whole, "limits"));
-    for (resource, amount) in &requested {
-        if most.get(resource).is_some_and(|most| most > amount) {
-            let what = format!(
-                "the containers request more {resource} together than `resources.requests` of the pod"
-            );
-            found.push((at.clone(), what));
-        }
-    }
-    for (resource, limit) in &limits {
-        if requested
-            .get(resource)
-            .is_some_and(|request| request > limit)
-            || !requested.contains_key(resource)
-                && most.get(resource).is_some_and(|most| most > limit)
-        {
-            let what = format!("the pod requests more {resource} than its limit in `resources`");
-            found.push((at.clone(), what));
-        }
-        for container in list(spec, "containers") {
-            let own = amounts(&container["resources"], "limits");
-            if own.get(resource).is_some_and(|own| own > limit) {
-                let what = format!(
-                    "the limit of {resource} of container `{}` is above the pod's own",
-                    name(container)
-                );
-                found.push((at.clone(), what));
-            }
-        }
-    }
-    found
+    most
 }
 
 fn raise<'v>(most: &mut Amounts<'v>, now: Amounts<'v>) {

@@ -1,12 +1,14 @@
 //! Policies and a workload in, the workload as it will be out: pure, no text.
 
 mod added;
+mod apply;
 mod base;
 mod check;
 mod checksums;
 pub(crate) mod companions;
 mod compose;
 mod config_keys;
+mod conflict;
 mod containers;
 pub mod draft;
 mod env;
@@ -18,52 +20,54 @@ mod faults;
 mod forbidden;
 mod growth;
 mod intact;
+mod joined;
 mod kept;
 mod links;
+mod marks;
 pub(crate) mod metrics;
 mod mutation;
 mod needs;
+mod notes;
 mod order;
 mod others;
 pub(crate) mod patch;
 mod patches;
 mod planner;
 mod pod;
+mod pod_fields;
 mod qos;
 pub(crate) mod reconcile;
 pub(crate) mod recording;
 mod same;
+mod since;
 mod systems;
 mod together;
 mod unselected;
 
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::change::{Change, Operation, Target};
-use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::inventory::{Inventory, written_name};
-use crate::manifest::pod::{Container, Workload};
+use crate::change::Change;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::inventory::Inventory;
+use crate::manifest::pod::Workload;
 use crate::options::Options;
-use crate::outcome::needs::{Need, NeedsOfRun};
-use crate::outcome::{Companion, Outcome, PolicyReport, Skip, SkipCause};
-use crate::policy::{ApplyRules, Checksum, FailurePolicy, Item, Policy, Rule};
-use crate::record::{Record, digest};
-use crate::select::{Base, No, choose_containers, select, select_rule};
-use crate::yaml::tree::NodeId;
+use crate::outcome::needs::NeedsOfRun;
+use crate::outcome::{Companion, Outcome, PolicyReport};
+use crate::policy::{Checksum, Item, Policy};
+use crate::record::Record;
+use crate::record::fold::Redo;
+use crate::select::Base;
 
-use added::Added;
+use apply::{Found, Subject, apply, failed};
 use draft::{Draft, Refusal};
 pub use faults::are_annotations_too_long;
 pub use kept::unfit;
-use planner::Planner;
+use marks::{mark, stale_marks};
 pub use planner::explain as explain_refusal;
-use recording::{
-    Earlier, Met, Notes, Recording, Turn, idle, is_older, outcome_since, report_dropped, turns,
-};
+use recording::{Earlier, Met, Notes, Recording, Turn, idle, turns};
+use since::{is_older, outcome_since, report_dropped};
 pub use unselected::left_alone;
-use unselected::{no_container, no_rule};
 
 pub use crate::record::MARKER;
 
@@ -88,6 +92,23 @@ pub struct Planned<'t> {
     pub met: Vec<(String, Met)>,
     /// The draft after each policy that changed it, where it was asked for.
     pub steps: Vec<(usize, Draft<'t>)>,
+}
+
+impl<'t> From<Draft<'t>> for Planned<'t> {
+    /// Before the first policy.
+    fn from(draft: Draft<'t>) -> Self {
+        Planned {
+            draft,
+            policies: Vec::new(),
+            companions: Vec::new(),
+            diagnostics: Vec::new(),
+            ephemeral_containers: Vec::new(),
+            record: None,
+            needs: NeedsOfRun::default(),
+            met: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
 }
 
 /// Folds the policies over a workload, in order; each plans on the result of those before it. What an earlier run did is
@@ -156,9 +177,6 @@ pub fn foresee(
     applying.planned.companions
 }
 
-/// Why a policy is not adopted beside others.
-const NOT_ADOPTED: &str = "not adopted: not all that it puts here is there";
-
 /// A workload and all policies.
 struct Run<'r, 't> {
     workload: &'r Workload<'t>,
@@ -210,89 +228,81 @@ impl<'r, 't> Run<'r, 't> {
         failed_late: &BTreeMap<usize, Vec<Diagnostic>>,
         without_place: &BTreeSet<&str>,
     ) -> Applying<'t> {
-        let mut recording = self
+        let recording = self
             .is_recording
             .then(|| Recording::begin(self.workload, &draft))
             .flatten();
-        let mut planned = Planned {
-            draft,
-            policies: Vec::new(),
-            companions: Vec::new(),
-            diagnostics: Vec::new(),
-            ephemeral_containers: Vec::new(),
-            record: None,
-            needs: NeedsOfRun::default(),
-            met: Vec::new(),
-            steps: Vec::new(),
+        let mut applying = Applying {
+            planned: Planned::from(draft),
+            checksums: Vec::new(),
+            recording,
         };
-        let mut checksums = Vec::new();
         for turn in turns(self.policies, self.earlier, self.options, without_place) {
-            let at = match (turn, recording.as_mut().zip(self.earlier)) {
-                (Turn::Given(at), _) => at,
-                (Turn::Kept(redo), Some((recording, earlier))) => {
-                    let done = recording.put_back(redo, &mut planned.draft, self.workload, earlier);
-                    planned
-                        .diagnostics
-                        .extend(done.err().map(|problem| *problem));
-                    continue;
+            match turn {
+                Turn::Given(at) => self.apply_given(at, failed_late.get(&at), &mut applying),
+                Turn::Kept(redo) => {
+                    let done = self.put_back(redo, &mut applying);
+                    let problem = done.err().map(|problem| *problem);
+                    applying.planned.diagnostics.extend(problem);
                 }
-                (Turn::Kept(_), None) => {
-                    planned
-                        .diagnostics
-                        .push(recording::cannot_record(self.workload, true));
-                    continue;
-                }
-            };
-            let policy = &self.policies[at];
-            let first = planned.diagnostics.len();
-            let mut found = Found::default();
-            let outcome = match failed_late.get(&at) {
-                Some(problems) => failed(policy, problems.clone(), &mut planned),
-                None => apply(
-                    self.subject(policy),
-                    &self.policies[..at],
-                    &mut planned,
-                    &mut found,
-                ),
-            };
-            for diagnostic in &mut planned.diagnostics[first..] {
-                let owner = || Arc::from(policy.identity.as_str());
-                diagnostic.policy.get_or_insert_with(owner);
-            }
-            let met = std::mem::take(&mut found.notes.met).into_iter();
-            planned
-                .met
-                .extend(met.map(|met| (policy.identity.clone(), met)));
-            if let Some(recording) = &mut recording {
-                recording.note(
-                    policy,
-                    &planned.draft,
-                    found.notes,
-                    self.earlier,
-                    self.options,
-                );
-            }
-            if self.options.authors && matches!(outcome, Outcome::Injected(_)) {
-                planned
-                    .steps
-                    .push((planned.policies.len(), planned.draft.clone()));
-            }
-            let rules = found.rules;
-            let identity = Arc::from(policy.identity.as_str());
-            planned.policies.push(PolicyReport {
-                policy: identity,
-                outcome,
-                rules,
-                is_older: false,
-            });
-            if !found.checksums.is_empty() {
-                checksums.push((at, found.checksums));
             }
         }
-        Applying {
-            planned,
-            checksums,
-            recording,
+        applying
+    }
+
+    /// Puts back the work of a policy that is not given.
+    fn put_back(&self, redo: &Redo, applying: &mut Applying<'t>) -> Result<(), Box<Diagnostic>> {
+        let draft = &mut applying.planned.draft;
+        match (&mut applying.recording, self.earlier) {
+            (Some(recording), Some(earlier)) => {
+                recording.put_back(redo, draft, self.workload, earlier)
+            }
+            _ => Err(Box::new(recording::cannot_record(self.workload, true))),
+        }
+    }
+
+    /// Applies a given policy, and notes and reports what came of it.
+    fn apply_given(
+        &self,
+        at: usize,
+        failed_late: Option<&Vec<Diagnostic>>,
+        applying: &mut Applying<'t>,
+    ) {
+        let planned = &mut applying.planned;
+        let policy = &self.policies[at];
+        let first = planned.diagnostics.len();
+        let mut found = Found::default();
+        let outcome = match failed_late {
+            Some(problems) => failed(policy, problems.clone(), planned),
+            None => {
+                let earlier = &self.policies[..at];
+                apply(self.subject(policy), earlier, planned, &mut found)
+            }
+        };
+        let identity: Arc<str> = Arc::from(policy.identity.as_str());
+        for diagnostic in &mut planned.diagnostics[first..] {
+            let owner = || Arc::clone(&identity);
+            diagnostic.policy.get_or_insert_with(owner);
+        }
+        let met = std::mem::take(&mut found.notes.met).into_iter();
+        let met = met.map(|met| (policy.identity.clone(), met));
+        planned.met.extend(met);
+        if let Some(recording) = &mut applying.recording {
+            let draft = &planned.draft;
+            recording.note(policy, draft, found.notes, self.earlier, self.options);
+        }
+        if self.options.authors && matches!(outcome, Outcome::Injected(_)) {
+            let step = (planned.policies.len(), planned.draft.clone());
+            planned.steps.push(step);
+        }
+        planned.policies.push(PolicyReport {
+            policy: identity,
+            outcome,
+            rules: found.rules,
+            is_older: false,
+        });
+        if !found.checksums.is_empty() {
+            applying.checksums.push((at, found.checksums));
         }
     }
 
@@ -429,349 +439,6 @@ fn settle(planned: &mut Planned<'_>) {
             report.outcome = Outcome::UpToDate;
         }
     }
-}
-
-/// What applying a policy has found out beside what it did.
-#[derive(Default)]
-struct Found {
-    /// The numbers of the rules that are for the workload.
-    rules: Vec<usize>,
-    /// What is summed when all policies are applied.
-    checksums: Vec<Checksum>,
-    /// For the record.
-    notes: Notes,
-}
-
-/// Applies all of a policy but its checksums.
-fn apply<'t>(
-    subject: Subject<'_, 't>,
-    earlier: &[Policy],
-    planned: &mut Planned<'t>,
-    found: &mut Found,
-) -> Outcome {
-    let Subject {
-        workload,
-        policy,
-        base,
-        inventory,
-        ..
-    } = subject;
-    match select(policy, workload, base, inventory, &mut planned.diagnostics) {
-        Ok(()) => {}
-        Err(No::Skip(skip)) => return Outcome::Skipped(*skip),
-        Err(No::Undecided(problem)) => return failed(policy, vec![*problem], planned),
-    }
-    if let Some(skip) = others::left_alone(policy, workload, &planned.draft) {
-        return Outcome::Skipped(skip);
-    }
-    let known = subject.earlier;
-    if known.is_some_and(|known| !known.acts(&policy.identity)) {
-        return Outcome::Skipped(Skip {
-            is_near_miss: true,
-            ..Skip::because(SkipCause::NotAdopted, NOT_ADOPTED)
-        });
-    }
-    if let Some(problem) = others::rival(policy, workload, earlier, &planned.policies) {
-        return failed(policy, vec![problem], planned);
-    }
-    if let Some(mutation) = &policy.mutation {
-        return mutation::apply(subject, &**mutation, planned);
-    }
-    let before = (planned.draft.clone(), planned.ephemeral_containers.len());
-    let added = added::containers(policy, &planned.draft, workload, base);
-    let added: Vec<Container<'_>> = added.iter().map(Added::container).collect();
-    let mut applied = Applied::default();
-    for (index, rule) in policy.rules.iter().enumerate() {
-        let skips = applied.skips.len();
-        apply_rule(subject, rule, &added, planned, &mut applied);
-        if applied.skips.len() == skips {
-            found.rules.push(index);
-        }
-    }
-    let is_skipped = applied.skips.len() == policy.rules.len();
-    let companions = if is_skipped {
-        Vec::new()
-    } else {
-        beside(subject, &mut applied.problems)
-    };
-    let (errors, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
-        applied.problems.into_iter().partition(Diagnostic::is_error);
-    if !errors.is_empty() {
-        // Never half an injection.
-        planned.draft = before.0;
-        planned.ephemeral_containers.truncate(before.1);
-        return failed(policy, errors, planned);
-    }
-    planned.diagnostics.extend(others);
-    found.checksums = applied.checksums;
-    found.notes = applied.notes;
-    if is_skipped {
-        return Outcome::Skipped(no_rule(applied.skips));
-    }
-    found.notes.generated = generated_by_us(subject, &companions);
-    needs::tell(
-        subject,
-        std::mem::take(&mut applied.needs),
-        &companions,
-        planned,
-    );
-    for (companion, _) in companions.into_iter().filter(|(_, is_there)| !is_there) {
-        let target = Target::Object(companion.name.to_string());
-        applied.is_done = true;
-        applied.done.push(Change::new(Operation::Add, target));
-        planned.companions.push(companion);
-    }
-    match applied.is_done {
-        true => Outcome::Injected(applied.done),
-        false => Outcome::UpToDate,
-    }
-}
-
-/// What is to stand beside the workload, and whether it does already.
-fn beside(subject: Subject<'_, '_>, problems: &mut Vec<Diagnostic>) -> Vec<(Companion, bool)> {
-    problems.extend(config_keys::check(subject));
-    companions::of(subject).unwrap_or_else(|found| {
-        problems.extend(found);
-        Vec::new()
-    })
-}
-
-/// The objects that stand there because of this run or an earlier one, with their digests.
-fn generated_by_us(
-    subject: Subject<'_, '_>,
-    companions: &[(Companion, bool)],
-) -> BTreeMap<String, String> {
-    if !subject.is_recording {
-        return BTreeMap::new();
-    }
-    let named = companions.iter().map(|(companion, is_there)| {
-        (
-            written_name(&companion.object),
-            digest(&companion.object),
-            is_there,
-        )
-    });
-    // What another workload's record names is needed by this one, too.
-    let is_ours = |(name, digest, is_there): &(String, String, &bool)| {
-        !**is_there
-            || subject.earlier_digest(name).is_some()
-            || subject.inventory.is_recorded(name, digest)
-    };
-    named
-        .filter(is_ours)
-        .map(|(name, digest, _)| (name, digest))
-        .collect()
-}
-
-/// What a rule is applied to.
-#[derive(Clone, Copy)]
-struct Subject<'s, 't> {
-    workload: &'s Workload<'t>,
-    policy: &'s Policy,
-    base: &'s Base,
-    options: &'s Options,
-    inventory: &'s Inventory,
-    /// What is done will be written down.
-    is_recording: bool,
-    earlier: Option<&'s Earlier<'s>>,
-}
-
-/// What the rules of a policy came to so far.
-#[derive(Default)]
-struct Applied<'p> {
-    is_done: bool,
-    done: Vec<Change>,
-    problems: Vec<Diagnostic>,
-    checksums: Vec<Checksum>,
-    skips: Vec<(&'p Rule, Skip)>,
-    /// Containers that have got a rule; those that policies add by their names.
-    taken: BTreeSet<(NodeId, Option<String>)>,
-    notes: Notes,
-    /// What they need from a cluster, where it was asked for.
-    needs: BTreeSet<Need>,
-}
-
-fn apply_rule<'p, 't>(
-    subject: Subject<'p, 't>,
-    rule: &'p Rule,
-    added: &[Container<'_>],
-    planned: &mut Planned<'t>,
-    applied: &mut Applied<'p>,
-) {
-    let Subject {
-        workload,
-        policy,
-        base,
-        inventory,
-        ..
-    } = subject;
-    match select_rule(
-        policy,
-        rule,
-        workload,
-        base,
-        inventory,
-        &mut planned.diagnostics,
-    ) {
-        Ok(()) => {}
-        Err(No::Skip(skip)) => return applied.skips.push((rule, *skip)),
-        Err(No::Undecided(problem)) => return applied.problems.push(*problem),
-    }
-    let chosen = choose_containers(policy, &rule.containers, workload, base, inventory, added);
-    let mut chosen = match chosen {
-        Ok(chosen) => chosen,
-        Err(problem) => return applied.problems.push(*problem),
-    };
-    if policy.apply_rules == ApplyRules::One {
-        chosen.retain(|container| {
-            let added = container.added.as_ref().map(|_| container.name.to_owned());
-            applied.taken.insert((container.node, added))
-        });
-    }
-    if chosen.is_empty() {
-        return applied.skips.push((rule, no_container(rule, workload)));
-    }
-    let expanded = match expand::expand(policy, rule, workload, base, inventory, &chosen) {
-        Ok(expanded) => expanded,
-        Err(found) => return applied.problems.extend(found),
-    };
-    applied
-        .problems
-        .extend(forbidden::refuse(subject, &expanded));
-    applied
-        .checksums
-        .extend(expanded.inject.checksums.iter().cloned());
-    needs::collect(subject, &expanded, &mut applied.needs);
-    match subject.options.ephemeral_containers {
-        true => ephemeral::collect(
-            subject,
-            &expanded.inject.ephemeral_containers,
-            planned,
-            &mut applied.problems,
-        ),
-        false => applied.problems.extend(expanded.note(policy)),
-    }
-    let draft = planned.draft.clone();
-    let planner = Planner::new(subject, rule, &expanded, chosen, draft);
-    let Planner {
-        draft,
-        is_done,
-        done,
-        problems,
-        notes,
-        ..
-    } = planner.run();
-    planned.draft = draft;
-    applied.notes.extend(notes);
-    applied.is_done |= is_done;
-    applied.done.extend(done);
-    applied.problems.extend(problems);
-}
-
-/// `failurePolicy`: the run fails, or the workload is left alone with a warning.
-fn failed(policy: &Policy, problems: Vec<Diagnostic>, planned: &mut Planned<'_>) -> Outcome {
-    match policy.failure_policy {
-        FailurePolicy::Fail => planned.diagnostics.extend(problems),
-        FailurePolicy::Ignore => planned
-            .diagnostics
-            .extend(problems.into_iter().map(|problem| {
-                let help = format!(
-                    "policy `{}` says `failurePolicy: Ignore`, so it leaves this workload alone",
-                    policy.identity
-                );
-                problem.with_severity(Severity::Warning).help(help)
-            })),
-    }
-    Outcome::Failed
-}
-
-/// The policies that the workload's annotation names, as it is written.
-fn marked(draft: &Draft<'_>) -> String {
-    let metadata = draft.get(&draft.root(), "metadata");
-    let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
-    annotations
-        .and_then(|annotations| draft.text_at(&annotations, MARKER))
-        .unwrap_or_default()
-        .into_owned()
-}
-
-/// Warnings about policies that were here before, and now would do something else or nothing: what an earlier run put
-/// there stays.
-fn stale_marks(
-    workload: &Workload<'_>,
-    policies: &[Policy],
-    planned: &Planned<'_>,
-) -> Vec<Diagnostic> {
-    let own = marked(&Draft::new(workload.tree, workload.object.node));
-    if own.is_empty() {
-        return Vec::new();
-    }
-    let was_here =
-        |report: &&PolicyReport| own.split(',').any(|name| name.trim() == &*report.policy);
-    let stale = planned
-        .policies
-        .iter()
-        .filter(was_here)
-        .filter_map(|report| {
-            let now = match &report.outcome {
-                Outcome::Injected(_) => {
-                    "now adds something else to it, beside what an earlier run put there"
-                }
-                Outcome::Skipped(_) => {
-                    "no longer applies to it; what an earlier run put there stays"
-                }
-                Outcome::UpToDate | Outcome::Failed | Outcome::TakenOut(_) => return None,
-            };
-            let policy = policies
-                .iter()
-                .find(|policy| policy.identity == *report.policy)?;
-            let message = format!(
-                "{} is marked as injected by `{}`, which {now}",
-                workload.title(),
-                policy.identity
-            );
-            let warning = Diagnostic::warning(Code::AppliedBefore, message)
-                .at(workload.own_place(), "this workload");
-            Some(warning.help(
-                "apply to the original manifest, or take out by hand what is not wanted any more",
-            ))
-        });
-    stale.collect()
-}
-
-/// Names the policies that changed the workload in its own annotations, behind those that are named there already.
-fn mark(workload: &Workload<'_>, planned: &mut Planned<'_>) -> Result<(), Refusal> {
-    let own = marked(&planned.draft);
-    let mut names: Vec<&str> = own
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty())
-        .collect();
-    let injected = planned
-        .policies
-        .iter()
-        .filter(|report| matches!(report.outcome, Outcome::Injected(_)));
-    let added: Vec<&str> = injected
-        .map(|report| &*report.policy)
-        .filter(|name| !names.contains(name))
-        .collect();
-    if added.is_empty() {
-        return Ok(());
-    }
-    names.extend(added);
-    let value = Value::String(names.join(","));
-    let root = planned.draft.open_root()?;
-    let metadata = planned
-        .draft
-        .open_mapping(root, "metadata", order::OBJECT)?;
-    let annotations = planned
-        .draft
-        .open_mapping(metadata, "annotations", order::METADATA)?;
-    debug_assert_eq!(
-        planned.draft.origin(&planned.draft.root()),
-        Some(workload.object.node)
-    );
-    planned.draft.set(annotations, MARKER, value, &[])
 }
 
 /// A refusal to edit something, as a problem of its workload.

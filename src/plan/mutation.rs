@@ -3,24 +3,25 @@
 
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::change::{Change, ContainerItem, Operation, PodItem, Target};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::{DataKind, DataName};
-use crate::manifest::pod::ListKey;
+use crate::manifest::pod::Workload;
 use crate::outcome::Outcome;
 use crate::policy::mutation::{Mutated, Mutation, PodFacts, Remark};
-use crate::policy::{Inject, Item, Position, SidecarType};
+use crate::policy::{Inject, Item, Policy, Position, SidecarType};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::{find, to_value};
 
-use super::draft::Part;
+use super::draft::Draft;
 use super::expand::Expanded;
 use super::faults::{self, Fault, Whose};
+use super::marks::{marked, names_in};
 use super::reconcile::reconcile;
-use super::{Planned, Subject, failed, forbidden, marked, needs, order};
+use super::{Planned, Subject, failed, forbidden, needs, order};
 
 /// Asks a policy for a workload, and plans what it says.
 pub(super) fn apply<'t>(
@@ -28,36 +29,35 @@ pub(super) fn apply<'t>(
     mutation: &dyn Mutation,
     planned: &mut Planned<'t>,
 ) -> Outcome {
+    match ask(subject, mutation, planned) {
+        Ok(Mutated::Skipped(skip)) => Outcome::Skipped(skip),
+        Ok(Mutated::UpToDate) => Outcome::UpToDate,
+        Ok(Mutated::LeftAlone(remarks)) => {
+            planned.diagnostics.extend(told(subject, remarks));
+            Outcome::Failed
+        }
+        Ok(Mutated::Changed(after, remarks)) => change(subject, after, remarks, planned),
+        Err(problem) => failed(subject.policy, vec![*problem], planned),
+    }
+}
+
+/// Plans the difference between a pod spec and what stands in the draft.
+fn change<'t>(
+    subject: Subject<'_, 't>,
+    after: Value,
+    remarks: Vec<Remark>,
+    planned: &mut Planned<'t>,
+) -> Outcome {
     let Some(current) = planned.draft.value(&planned.draft.root()) else {
         return Outcome::Failed;
     };
-    let (after, remarks) = match ask(subject, mutation, planned) {
-        Ok(Mutated::Skipped(skip)) => return Outcome::Skipped(skip),
-        Ok(Mutated::UpToDate) => return Outcome::UpToDate,
-        Ok(Mutated::LeftAlone(remarks)) => {
-            planned.diagnostics.extend(told(subject, remarks));
-            return Outcome::Failed;
-        }
-        Ok(Mutated::Changed(after, remarks)) => (after, remarks),
-        Err(problem) => return failed(subject.policy, vec![*problem], planned),
-    };
-    let path: Vec<&str> = subject
-        .workload
-        .pod_kind
-        .path
-        .iter()
-        .map(String::as_str)
-        .chain(["spec"])
-        .collect();
+    let keys = subject.workload.pod_kind.path.iter().map(String::as_str);
+    let path: Vec<&str> = keys.chain(["spec"]).collect();
     let mut target = current.clone();
-    let places = path
-        .iter()
-        .try_fold(&current, |value, key| value.get(key))
-        .zip(
-            path.iter()
-                .try_fold(&mut target, |value, key| value.get_mut(key)),
-        );
-    let Some((before, place)) = places else {
+    let before = path.iter().try_fold(&current, |value, key| value.get(key));
+    let mut keys = path.iter();
+    let place = keys.try_fold(&mut target, |value, key| value.get_mut(key));
+    let Some((before, place)) = before.zip(place) else {
         return Outcome::Failed;
     };
     let after = arranged(before, after);
@@ -77,7 +77,7 @@ pub(super) fn apply<'t>(
         let problem = super::refusal_diagnostic(&refusal, subject.workload);
         return failed(subject.policy, vec![problem], planned);
     }
-    let mut found = std::collections::BTreeSet::new();
+    let mut found = BTreeSet::new();
     needs::collect(subject, &expanded, &mut found);
     needs::tell(subject, found, &[], planned);
     planned.diagnostics.extend(told(subject, remarks));
@@ -99,32 +99,20 @@ fn ask(
         inventory,
         ..
     } = subject;
-    let (tree, namespace) = (workload.tree, workload.namespace.as_deref());
-    let texts = |metadata: Option<NodeId>, key: &str| {
-        let node = metadata.and_then(|metadata| tree.get(metadata, key));
-        let value = node.and_then(|node| to_value(tree, node).ok());
-        texts_of(value.as_ref())
-    };
-    let found = match namespace {
-        Some(name) => inventory.namespace(name).map_err(|doubt| {
-            let problem = doubt.into_diagnostic();
-            Box::new(problem.at(workload.own_place(), "for this workload"))
-        })?,
-        None => None,
-    };
-    let template = workload.pod_kind.path.iter();
-    let template = template.fold(planned.draft.root(), |part, key| {
-        planned.draft.get(&part, key).unwrap_or(part)
-    });
+    let namespace = workload.namespace.as_deref();
+    let found = namespace.map(|name| inventory.namespace(name)).transpose();
+    let found = found.map_err(|doubt| {
+        let problem = doubt.into_diagnostic();
+        Box::new(problem.at(workload.own_place(), "for this workload"))
+    })?;
+    let template = subject.template_in(&planned.draft);
     let spec = || planned.draft.value(&planned.draft.get(&template, "spec")?);
     let has_object = |is_config_map: bool, name: &str| {
-        let kind = if is_config_map {
-            DataKind::ConfigMap
-        } else {
-            DataKind::Secret
-        };
         let name = DataName {
-            kind,
+            kind: match is_config_map {
+                true => DataKind::ConfigMap,
+                false => DataKind::Secret,
+            },
             namespace: namespace.map(str::to_owned),
             name: name.to_owned(),
             folder: workload.folder(),
@@ -132,29 +120,37 @@ fn ask(
         // One that cannot be read is there.
         !matches!(inventory.entries(&name), Ok(None))
     };
-    let kind = policy.kind().unwrap_or_default();
-    let is_marked = marked(&planned.draft).split(',').any(|name| {
-        let rest = name.trim().strip_prefix(kind);
-        rest.is_some_and(|rest| rest.starts_with('/'))
-    });
     let facts = PodFacts {
         kind: &workload.object.kind,
         name: Some(workload.name.as_str()).filter(|name| !name.is_empty() && !name.ends_with('*')),
         namespace,
         default_namespace: options.namespace.as_deref(),
-        annotations: &texts(workload.pod_metadata(), "annotations"),
-        labels: &texts(workload.pod_metadata(), "labels"),
-        own_annotations: &texts(workload.metadata(), "annotations"),
-        namespace_annotations: found.map(|meta| &meta.annotations),
-        is_marked,
+        annotations: &texts(workload, workload.pod_metadata(), "annotations"),
+        labels: &texts(workload, workload.pod_metadata(), "labels"),
+        own_annotations: &texts(workload, workload.metadata(), "annotations"),
+        namespace_annotations: found.flatten().map(|meta| &meta.annotations),
+        is_marked: is_marked_by_kind(&planned.draft, policy),
         spec: &spec,
         has_object: &has_object,
     };
     Ok(mutation.mutate(&facts))
 }
 
-fn texts_of(value: Option<&Value>) -> BTreeMap<String, String> {
-    let pairs = value.and_then(Value::as_object).into_iter().flatten();
+/// Whether the workload is marked as injected by a policy of the same kind.
+fn is_marked_by_kind(draft: &Draft<'_>, policy: &Policy) -> bool {
+    let kind = policy.kind().unwrap_or_default();
+    names_in(&marked(draft)).any(|name| {
+        let rest = name.strip_prefix(kind);
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    })
+}
+
+/// The labels or annotations in metadata, as an API server shows them.
+fn texts(workload: &Workload<'_>, metadata: Option<NodeId>, key: &str) -> BTreeMap<String, String> {
+    let tree = workload.tree;
+    let value = metadata.and_then(|metadata| to_value(tree, tree.get(metadata, key)?).ok());
+    let pairs = value.as_ref().and_then(Value::as_object);
+    let pairs = pairs.into_iter().flatten();
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
@@ -195,16 +191,12 @@ fn told(subject: Subject<'_, '_>, remarks: Vec<Remark>) -> Vec<Diagnostic> {
 /// it is said, and done.
 fn new_faults<'t>(
     subject: Subject<'_, 't>,
-    before: &super::draft::Draft<'t>,
+    before: &Draft<'t>,
     planned: &Planned<'t>,
 ) -> Vec<Diagnostic> {
     let kind = subject.workload.pod_kind;
-    let faults = |draft: &super::draft::Draft<'t>| -> Vec<Fault> {
-        let keys = kind.path.iter();
-        let template: Part = keys.fold(draft.root(), |part, key| {
-            draft.get(&part, key).unwrap_or(part)
-        });
-        faults::faults(draft, &template, kind, Whose::Manifest)
+    let faults = |draft: &Draft<'t>| -> Vec<Fault> {
+        faults::faults(draft, &subject.template_in(draft), kind, Whose::Manifest)
     };
     let old = faults(before);
     let is_new = |fault: &Fault| old.iter().all(|other| other.what != fault.what);
@@ -274,56 +266,55 @@ fn differences(subject: Subject<'_, '_>, before: &Value, after: &Value) -> (Vec<
         value: Arc::new(value.clone()),
         at: at.clone(),
     };
-    for list in ["volumes", "initContainers", "containers"] {
-        let kind = match list {
-            "volumes" => PodItem::Volume,
-            "initContainers" => PodItem::InitContainer,
-            _ => PodItem::Container,
-        };
+    for (list, kind) in LISTS {
         let old = items(before, list);
         for new in items(after, list) {
             let name = new["name"].as_str().unwrap_or_default();
             let twin = old.iter().find(|old| old["name"] == new["name"]);
             match twin {
                 Some(twin) if twin == new => {}
-                Some(twin) if list != "volumes" => in_container(name, twin, new, &mut changes),
+                Some(twin) if kind != PodItem::Volume => {
+                    in_container(name, twin, new, &mut changes);
+                }
                 Some(_) | None => {
                     let target = Target::PodItem(kind, name.to_owned());
                     changes.push(Change::new(Operation::Add, target));
-                    match list {
-                        "volumes" => inject.volumes.push((item(new), Position::Last)),
-                        "initContainers" => {
-                            inject.init_containers.push((item(new), Position::Last));
+                    let new = item(new);
+                    match kind {
+                        PodItem::Volume => inject.volumes.push((new, Position::Last)),
+                        PodItem::InitContainer => {
+                            inject.init_containers.push((new, Position::Last));
                         }
-                        _ => inject.sidecars.push((
-                            item(new),
-                            SidecarType::Container,
-                            Position::Last,
-                        )),
+                        _ => {
+                            let kind = SidecarType::Container;
+                            inject.sidecars.push((new, kind, Position::Last));
+                        }
                     }
                 }
             }
         }
     }
     let fields = after.as_object().into_iter().flatten();
-    let lists = [
-        "volumes",
-        ListKey::InitContainers.key(),
-        ListKey::Containers.key(),
-    ];
-    for (key, value) in fields.filter(|(key, _)| !lists.contains(&key.as_str())) {
-        if before.get(key) != Some(value) {
-            let operation = match before.get(key) {
-                None => Operation::Add,
-                Some(_) => Operation::Update,
-            };
-            changes.push(Change::new(operation, Target::PodField(vec![key.clone()])));
-            let field = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
-            inject.pod_spec = Some(item(&field));
-        }
+    let is_list = |key: &str| LISTS.iter().any(|(list, _)| *list == key);
+    for (key, value) in fields.filter(|(key, _)| !is_list(key)) {
+        let operation = match before.get(key) {
+            Some(before) if before == value => continue,
+            Some(_) => Operation::Update,
+            None => Operation::Add,
+        };
+        changes.push(Change::new(operation, Target::PodField(vec![key.clone()])));
+        let field = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
+        inject.pod_spec = Some(item(&field));
     }
     (changes, inject)
 }
+
+/// The lists of a pod spec that are compared item by item.
+const LISTS: [(&str, PodItem); 3] = [
+    ("volumes", PodItem::Volume),
+    ("initContainers", PodItem::InitContainer),
+    ("containers", PodItem::Container),
+];
 
 fn in_container(container: &str, before: &Value, after: &Value, changes: &mut Vec<Change>) {
     for (list, key, kind) in [

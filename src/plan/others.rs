@@ -9,7 +9,7 @@ use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
 use crate::policy::{LeaveAlone, Mark, Policy};
 
 use super::draft::Draft;
-use super::marked;
+use super::marks::is_marked;
 
 /// What another injector has left in the input, where podgraft's marker does not say that this policy put it there.
 pub(super) fn left_alone(
@@ -17,11 +17,7 @@ pub(super) fn left_alone(
     workload: &Workload<'_>,
     draft: &Draft<'_>,
 ) -> Option<Skip> {
-    if policy.leave_alone.is_empty()
-        || marked(draft)
-            .split(',')
-            .any(|name| name.trim() == policy.identity)
-    {
+    if policy.leave_alone.is_empty() || is_marked(draft, &policy.identity) {
         return None;
     }
     let sign = |sign: &LeaveAlone| match sign {

@@ -244,15 +244,11 @@ impl<'c, 't> Planner<'c, 't> {
         };
         let there = self.find(target, path);
         if how == Put::Replace && there.is_none() {
-            return Err(self.stop(
-                target,
-                entry,
-                format!("there is nothing at `{}` to replace", pointer(path)),
-            ));
+            let why = format!("there is nothing at `{}` to replace", pointer(path));
+            return Err(self.stop(target, entry, why));
         }
-        let is_list = self
-            .find(target, parents)
-            .is_some_and(|parent| self.draft.is_list(&parent));
+        let parent = self.find(target, parents);
+        let is_list = parent.is_some_and(|parent| self.draft.is_list(&parent));
         let is_new_item = how == Put::Add && is_list;
         if !is_new_item && there.and_then(|part| self.draft.value(&part)).as_ref() == Some(value) {
             return Ok(false);
@@ -261,16 +257,12 @@ impl<'c, 't> Planner<'c, 't> {
         let id = self.open_parents(target, parents, last, entry)?;
         let changed = match self.draft.opened(id) {
             Opened::Mapping { .. } => {
-                self.draft
-                    .set(id, last, value.clone(), self.order(target, parents))
+                let order = self.order(target, parents);
+                self.draft.set(id, last, value.clone(), order)
             }
             Opened::List { items, .. } => {
                 let length = items.len();
-                let at = if last == "-" {
-                    Some(length)
-                } else {
-                    index(last)
-                };
+                let at = index(last).or((last == "-").then_some(length));
                 let Some(at) = at.filter(|at| *at <= length) else {
                     let why = format!("`{}` is no place in a list of {length}", pointer(path));
                     return Err(self.stop(target, entry, why));
@@ -350,33 +342,25 @@ impl<'c, 't> Planner<'c, 't> {
         for (depth, token) in parents.iter().enumerate() {
             let path = &parents[..=depth];
             let there = self.find(target, path);
-            if there
-                .as_ref()
-                .is_some_and(|part| self.draft.is_scalar(part))
-            {
+            let is_scalar = |part: &Part| self.draft.is_scalar(part);
+            if there.as_ref().is_some_and(is_scalar) {
                 let why = format!("`{}` is neither a mapping nor a list", pointer(path));
                 return Err(self.stop(target, entry, why));
             }
-            let is_null = there
-                .as_ref()
-                .is_none_or(|part| self.draft.value(part) == Some(Value::Null));
+            let is_null = |part: &Part| self.draft.value(part) == Some(Value::Null);
             let next = parents.get(depth + 1).map_or(last, String::as_str);
-            // A place at the beginning or the end of what is not there can only be one of a list.
-            let is_list = if is_null {
-                matches!(next, "-" | "0")
-            } else {
-                there.is_some_and(|part| self.draft.is_list(&part))
+            let is_list = match there.filter(|part| !is_null(part)) {
+                Some(part) => self.draft.is_list(&part),
+                // A place at the beginning or the end of what is not there can only be one of a list.
+                None => matches!(next, "-" | "0"),
             };
             let opened = match self.draft.opened(id) {
                 Opened::List { items, .. } => match index(token).filter(|at| *at < items.len()) {
                     Some(at) if is_list => self.draft.open_item_list(id, at),
                     Some(at) => self.draft.open_item(id, at),
                     None => {
-                        return Err(self.stop(
-                            target,
-                            entry,
-                            format!("there is no item `{}`", pointer(path)),
-                        ));
+                        let why = format!("there is no item `{}`", pointer(path));
+                        return Err(self.stop(target, entry, why));
                     }
                 },
                 Opened::Mapping { .. } => {

@@ -2,25 +2,20 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::fmt;
-
-use serde_json::Value;
 
 use crate::change::{Change, Operation, Target};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, ListKey, Workload};
 use crate::options::Options;
-use crate::policy::{EnvChange, EnvOp, Inject, Item, OnConflict, Policy, Position, Rule};
-use crate::record::words::undo_command;
-use crate::record::{JoinHint, Joined, Paths, RECORD, identities};
+use crate::policy::{Inject, Item, OnConflict, Policy, Position, Rule};
 use crate::select::Base;
 
 use super::draft::{Draft, OpenId, Part, Refusal, WhyNot};
 use super::expand::Expanded;
 use super::growth::Growth;
 use super::qos::class_of;
-use super::recording::{Earlier, Met, Notes};
+use super::recording::{Earlier, Notes};
 use super::{Subject, order};
 
 /// A step either is done (or needs nothing), or says why it cannot be.
@@ -43,7 +38,6 @@ pub(super) struct Planner<'c, 't> {
     opened: Option<(OpenId, Option<OpenId>)>,
     /// Where the last container stood that was looked for. The next one is mostly it, or the one behind it.
     last_found: Cell<usize>,
-    /// What was added or changed, for the report.
     /// Something was done.
     pub is_done: bool,
     /// What was done, where the run reports details.
@@ -53,8 +47,8 @@ pub(super) struct Planner<'c, 't> {
     pub growth: Growth,
     /// For the record, where there is one.
     pub notes: Notes,
-    is_recording: bool,
-    earlier: Option<&'c Earlier<'c>>,
+    pub is_recording: bool,
+    pub earlier: Option<&'c Earlier<'c>>,
 }
 
 impl<'c, 't> Planner<'c, 't> {
@@ -99,87 +93,6 @@ impl<'c, 't> Planner<'c, 't> {
             notes: Notes::default(),
             is_recording,
             earlier,
-        }
-    }
-
-    /// Notes that a text was joined to a variable.
-    pub(super) fn note_join(&mut self, container: &Container<'_>, change: &EnvChange) {
-        if self.is_recording {
-            let path = Paths::of(&self.workload.pod_kind.path);
-            self.notes.joins.push(JoinHint {
-                container: path.in_pod(&["spec", container.list.key(), container.name]),
-                name: change.name.clone(),
-                is_before: change.op == EnvOp::Prepend,
-                separator: change.separator.clone(),
-            });
-        }
-    }
-
-    /// Notes that a text stands in a variable already, when another policy has joined it.
-    pub(super) fn note_twin(
-        &mut self,
-        container: &Container<'_>,
-        change: &EnvChange,
-        variable: &Part,
-        ours: &str,
-    ) {
-        if !self.is_recording {
-            return;
-        }
-        let value = self.draft.get(variable, "value");
-        let node = value.and_then(|value| self.draft.origin(&value));
-        let before = node
-            .and_then(|node| self.draft.tree.scalar(node))
-            .unwrap_or_default();
-        let paths = Paths::of(&self.workload.pod_kind.path);
-        let path = paths.in_pod(&[
-            "spec",
-            container.list.key(),
-            container.name,
-            "env",
-            &change.name,
-        ]);
-        let separator = (change.separator != " ").then(|| change.separator.clone());
-        let is_before = change.op == EnvOp::Prepend;
-        let joined = Joined {
-            text: ours.to_owned(),
-            separator,
-            before: is_before,
-            ..Joined::default()
-        };
-        if super::env::joined(before, ours, change) == before {
-            let joined = Some(joined);
-            self.notes.met.push(Met { path, joined });
-        } else {
-            let joined = Joined {
-                shared: true,
-                ..joined
-            };
-            self.notes.twins.push((path, joined));
-        }
-    }
-
-    /// Notes that what the policy wants is there already: the manifest has it, or another policy has put it there.
-    pub(super) fn note_shared(&mut self, there: &Part, holder: &[&str], key: Option<&str>) {
-        if !self.is_recording {
-            return;
-        }
-        let Some(value) = self.draft.value(there) else {
-            return;
-        };
-        let paths = Paths::of(&self.workload.pod_kind.path);
-        let list = holder.last().copied().unwrap_or_default();
-        let path = match key {
-            Some(key) => paths.in_pod(&[holder, &[key]].concat()),
-            None => format!(
-                "{}/{}",
-                paths.in_pod(holder),
-                identities(list, std::slice::from_ref(&value)).concat()
-            ),
-        };
-        match self.draft.origin(there) {
-            Some(_) => self.notes.met.push(Met { path, joined: None }),
-            None => self.notes.shared.push((path, value)),
         }
     }
 
@@ -283,30 +196,6 @@ impl<'c, 't> Planner<'c, 't> {
 
     pub(super) fn keeps(&self) -> bool {
         self.rule.on_conflict == OnConflict::Keep
-    }
-
-    /// Other content of the same identity is there: it stays where the policy says so, and is a conflict otherwise.
-    pub(super) fn kept_or_conflict(
-        &mut self,
-        there: &Part,
-        what: impl fmt::Display,
-        item: &Item,
-    ) -> Step {
-        if !self.keeps() {
-            return Err(self.conflict(there, what, item));
-        }
-        if self.options.details {
-            let message = format!("kept: {what} of {}", self.workload.title());
-            let place = match self.draft.origin(there) {
-                Some(node) => self.workload.place(node),
-                None => self.workload.own_place(),
-            };
-            let note = Diagnostic::note(Code::Kept, message).at(place, "stays as it is");
-            let wants = format!("policy `{}` wants this", self.policy.identity);
-            self.problems
-                .push(note.at(self.policy.text.place(item.at.clone()), wants));
-        }
-        Ok(())
     }
 
     /// Opens the mapping at a path of keys that are all there.
@@ -518,104 +407,6 @@ impl<'c, 't> Planner<'c, 't> {
                 self.policy.text.place(item.at.clone()),
                 format!("policy `{}` wants this", self.policy.identity),
             )
-    }
-
-    /// The policy put it there in an earlier run, and somebody changed it.
-    fn was_changed(&self, there: &Part) -> bool {
-        let (Some(earlier), Some(value)) = (self.earlier, self.draft.value(there)) else {
-            return false;
-        };
-        let paths = earlier.record.paths();
-        let is_it = |path: &str| paths.get(&earlier.taken.value, path) == Some(&value);
-        let holds_it = |path: &str| {
-            let ends = path.match_indices('/').map(|(at, _)| at).skip(1);
-            ends.chain([path.len()]).any(|end| is_it(&path[..end]))
-        };
-        let mut changed = earlier.taken.changed.iter();
-        changed.any(|changed| changed.policy == self.policy.identity && holds_it(&changed.path))
-    }
-
-    /// The policy, not among the given ones, whose record says that it put this there.
-    fn kept_owner(&self, there: &Part) -> Option<String> {
-        let given = self.options.given.as_ref()?;
-        let value = self.draft.value(there)?;
-        let name = value.get("name").and_then(Value::as_str)?;
-        let policies = &self.earlier?.record.policies;
-        let has_put = |path: &String| path.rsplit('/').next() == Some(name);
-        let owner = policies.iter().find(|policy| {
-            !given.contains(&policy.policy) && policy.effects.added.keys().any(has_put)
-        });
-        owner.map(|policy| policy.policy.clone())
-    }
-
-    /// The workload is marked as injected by this policy, and nothing in it says what was injected.
-    fn was_injected_without_record(&self) -> bool {
-        let marked = super::marked(&self.draft);
-        let is_named = marked
-            .split(',')
-            .any(|name| name.trim() == self.policy.identity);
-        is_named && !self.workload.has_annotation(RECORD)
-    }
-
-    /// Other content of the same identity is there.
-    pub(super) fn conflict(
-        &self,
-        there: &Part,
-        what: impl fmt::Display,
-        item: &Item,
-    ) -> Box<Diagnostic> {
-        let place = match self.draft.origin(there) {
-            Some(node) => self.workload.place(node),
-            None => self.workload.own_place(),
-        };
-        let wants = format!("policy `{}` wants this", self.policy.identity);
-        let wanted = self.policy.text.place(item.at.clone());
-        let title = self.workload.title();
-        if self.was_changed(there) {
-            let policy = &self.policy.identity;
-            let message =
-                format!("{what} of {title} was changed since policy `{policy}` put it there");
-            let problem = Diagnostic::error(Code::Conflict, message).at(place, "changed here");
-            let command = undo_command(policy, &self.workload.source.name, true);
-            return Box::new(problem.at(wanted, wants).help(format!(
-                "change it back, or write the same into the policy; to give the change up: {command}, and apply again"
-            )));
-        }
-        let message = format!("{what} is already in {title} with other content");
-        let is_written = self.draft.origin(there).is_some();
-        let kept = if is_written {
-            None
-        } else {
-            self.kept_owner(there)
-        };
-        let was_injected = is_written && self.was_injected_without_record();
-        let whose = match (&kept, was_injected, is_written) {
-            (Some(owner), ..) => format!("policy `{owner}` put it there in an earlier run"),
-            (None, true, _) => "injected earlier without a record".to_owned(),
-            (None, false, true) => "stands here".to_owned(),
-            (None, false, false) => "a policy of this run puts it into this workload".to_owned(),
-        };
-        // Resources of other operators have no word for it.
-        let help = match self.policy.kind() {
-            _ if kept.is_some() => format!(
-                "take out what it injected with `{}`, or give it, too, and make both the same",
-                undo_command(&kept.unwrap_or_default(), &self.workload.source.name, false)
-            ),
-            _ if was_injected => "start again from the manifest as it was before the injection; `apply --in-place` and \
-                                  `apply --record` write a record, with which a policy changes what it injected"
-                .to_owned(),
-            None => {
-                "make both the same, take one out, or let the policy win with `onConflict: Replace`"
-                    .to_owned()
-            }
-            Some(kind) => format!(
-                "make both the same, or take one out; a {kind} cannot win over what is there: an InjectionPolicy with \
-                 `onConflict: Replace` can (`podgraft policy convert {}` makes one of it)",
-                self.policy.text.name
-            ),
-        };
-        let problem = Diagnostic::error(Code::Conflict, message).at(place, whose);
-        Box::new(problem.at(wanted, wants).help(help))
     }
 
     pub(super) fn refused(&self, refusal: &Refusal) -> Box<Diagnostic> {

@@ -1,15 +1,11 @@
 //! The fold of policies with a record: what each did is noted, what an earlier run did is put back or left out.
 
-use serde_json::{Map, Value};
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::Arc;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::change::{Change, Operation, Target};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::options::{Options, TakeOut};
-use crate::outcome::Outcome;
 use crate::policy::Policy;
 use crate::record::fold::Redo;
 use crate::record::words::{undo_command, words_of};
@@ -20,8 +16,8 @@ use crate::record::{
 use crate::yaml::value::{has_value, to_value};
 
 use super::draft::{Draft, Refusal};
+use super::marks::{marked, open_annotations, with_names};
 use super::reconcile::reconcile;
-use super::{Planned, order};
 
 /// What an earlier run did to the workload, which is planned without it.
 #[derive(Debug, Clone)]
@@ -131,10 +127,8 @@ impl<'t> Recording<'t> {
             return;
         };
         let mut effects = effects_of(&before, &after, &self.paths, &notes.joins);
-        let shared = notes
-            .shared
-            .into_iter()
-            .map(|(path, value)| (path, digest(&value)));
+        let shared = notes.shared.into_iter();
+        let shared = shared.map(|(path, value)| (path, digest(&value)));
         effects.shared = shared
             .filter(|(path, _)| !effects.added.contains_key(path))
             .collect();
@@ -146,12 +140,8 @@ impl<'t> Recording<'t> {
         if effects.is_empty() && notes.generated.is_empty() {
             return;
         }
-        if let Some(own) = self
-            .record
-            .policies
-            .iter_mut()
-            .find(|own| own.policy == policy.identity)
-        {
+        let mut noted = self.record.policies.iter_mut();
+        if let Some(own) = noted.find(|own| own.policy == policy.identity) {
             own.effects.extend(effects);
             if !own.digest.is_empty() {
                 own.digest = own.effects.digest();
@@ -159,22 +149,18 @@ impl<'t> Recording<'t> {
             return;
         }
         let before = earlier.and_then(|earlier| earlier.record.policy(&policy.identity));
-        let set = options
-            .set
-            .clone()
-            .or_else(|| before.and_then(|before| before.set.clone()));
+        let set_before = || before.and_then(|before| before.set.clone());
         // A lock file has none.
         let is_annotated = earlier.is_some_and(|earlier| earlier.is_annotated);
         let digest = match options.annotates(is_annotated) {
             true => effects.digest(),
             false => String::new(),
         };
-        let generated = notes.generated;
         self.record.policies.push(PolicyRecord {
             policy: policy.identity.clone(),
             digest,
-            set,
-            generated,
+            set: options.set.clone().or_else(set_before),
+            generated: notes.generated,
             effects,
         });
     }
@@ -239,17 +225,9 @@ impl<'t> Recording<'t> {
         if self.record.policies.is_empty() {
             return Ok(None);
         }
-        let own = super::marked(draft);
-        let mut names: Vec<&str> = own
-            .split(',')
-            .map(str::trim)
-            .filter(|name| !name.is_empty())
-            .collect();
-        for policy in &self.record.policies {
-            if !names.contains(&policy.policy.as_str()) {
-                names.push(&policy.policy);
-            }
-        }
+        let own = marked(draft);
+        let policies = self.record.policies.iter();
+        let names = with_names(&own, policies.map(|policy| &*policy.policy));
         let annotations = open_annotations(draft)?;
         draft.set(annotations, MARKER, Value::String(names.join(",")), &[])?;
         if let Some((before, after)) = draft.difference(&self.draft) {
@@ -270,12 +248,6 @@ impl<'t> Recording<'t> {
         }
         Ok(Some(self.record))
     }
-}
-
-fn open_annotations(draft: &mut Draft<'_>) -> Result<super::draft::OpenId, Refusal> {
-    let root = draft.open_root()?;
-    let metadata = draft.open_mapping(root, "metadata", order::OBJECT)?;
-    draft.open_mapping(metadata, "annotations", order::METADATA)
 }
 
 /// Writes the record behind the marker, or over the one that is there.
@@ -420,202 +392,6 @@ pub(crate) fn is_dropped(policy: &PolicyRecord, options: &Options) -> bool {
         TakeOut::Only(names) => names.contains(&policy.policy),
         TakeOut::NotGiven(given) => {
             policy.set.is_some() && policy.set == options.set && !given.contains(&policy.policy)
-        }
-    }
-}
-
-/// What came of a policy, seen from what the workload was before the run.
-pub(super) fn outcome_since(
-    identity: &str,
-    outcome: Outcome,
-    now: Option<&Record>,
-    earlier: &Earlier<'_>,
-) -> Outcome {
-    let before = earlier.record.policy(identity);
-    let after = now.and_then(|record| record.policy(identity));
-    match (before, after) {
-        _ if outcome == Outcome::Failed => outcome,
-        (Some(before), None) => Outcome::TakenOut(taken_out(before, now, earlier)),
-        (None, _) => outcome,
-        (Some(before), Some(after)) => match changes(before, after, now, earlier) {
-            changes if !changes.is_empty() => Outcome::Injected(changes),
-            _ if earlier.adopting.is_some() && earlier.acts(identity) => {
-                let adopted = paths_of(&after.effects).into_iter();
-                let changes = adopted.map(|(path, _)| at(Operation::Adopt, &path));
-                Outcome::Injected(changes.collect())
-            }
-            _ => Outcome::UpToDate,
-        },
-    }
-}
-
-/// Whether the record before the run is of another version of a policy.
-pub(super) fn is_older(identity: &str, now: Option<&Record>, earlier: &Earlier<'_>) -> bool {
-    let now = now.and_then(|record| record.policy(identity));
-    earlier
-        .record
-        .policy(identity)
-        .zip(now)
-        .is_some_and(|(before, now)| digest_of(before) != digest_of(now))
-}
-
-/// Lock files do not have it.
-fn digest_of(policy: &PolicyRecord) -> Cow<'_, str> {
-    match policy.digest.as_str() {
-        "" => Cow::Owned(policy.effects.digest()),
-        digest => Cow::Borrowed(digest),
-    }
-}
-
-/// All that a policy did and that is still there, as it goes; what another policy has now stays.
-fn taken_out(policy: &PolicyRecord, now: Option<&Record>, earlier: &Earlier<'_>) -> Vec<Change> {
-    let paths = earlier.record.paths();
-    let stays = |path: &str| {
-        let mut others = now.into_iter().flat_map(|record| &record.policies);
-        others.any(|other| other.effects.added.contains_key(path))
-    };
-    let items = paths_of(&policy.effects)
-        .into_iter()
-        .filter(|(path, _)| is_to_undo(&policy.effects, path, &paths, earlier) && !stays(path))
-        .map(|(path, _)| at(Operation::TakeOut, &path));
-    let objects = policy.generated.keys();
-    items
-        .chain(objects.map(|name| of_object(Operation::TakeOut, name)))
-        .chain(emptied(&policy.effects, now, earlier))
-        .collect()
-}
-
-/// What a policy made and what stands there empty, because another took out what was in it: it goes, where none makes it.
-fn emptied(effects: &Effects, now: Option<&Record>, earlier: &Earlier<'_>) -> Vec<Change> {
-    let paths = earlier.record.paths();
-    let is_left = |path: &&String| {
-        let policies = now.into_iter().flat_map(|now| &now.policies);
-        let is_made = policies
-            .map(|own| &own.effects)
-            .any(|own| own.made.contains(*path));
-        let is_empty = |value: &Value| {
-            value.as_array().is_some_and(Vec::is_empty)
-                || value.as_object().is_some_and(Map::is_empty)
-        };
-        !is_made && paths.get(earlier.current, path).is_some_and(is_empty)
-    };
-    let gone = effects.made.iter().filter(is_left);
-    gone.map(|path| at(Operation::TakeOut, path)).collect()
-}
-
-/// An operation on what a record's path names.
-fn at(operation: Operation, path: &str) -> Change {
-    Change::new(operation, Target::at(path))
-}
-
-/// An operation on an object beside the workload.
-fn of_object(operation: Operation, name: &str) -> Change {
-    Change::new(operation, Target::Object(name.to_owned()))
-}
-
-/// Whether something of what a policy did at a path is left; somebody may have taken it out by hand.
-fn is_to_undo(effects: &Effects, path: &str, paths: &Paths, earlier: &Earlier<'_>) -> bool {
-    let is_there = |path: &str| paths.get(earlier.current, path).is_some();
-    // What was removed comes back where there is still something that it was in.
-    let holder = path.rsplit_once('/').map_or("", |(holder, _)| holder);
-    is_there(path) || effects.removed.contains_key(path) && is_there(holder)
-}
-
-/// Every path of what a policy did.
-fn all_paths(effects: &Effects) -> impl Iterator<Item = &String> {
-    let added = effects.added.keys().chain(effects.joined.keys());
-    let changed = effects.replaced.keys().chain(effects.removed.keys());
-    added.chain(changed)
-}
-
-/// Every path of what a policy did once, with what tells whether it is still the same.
-fn paths_of(effects: &Effects) -> Vec<(String, String)> {
-    let text = |value: &dyn std::fmt::Debug| format!("{value:?}");
-    let added = effects
-        .added
-        .iter()
-        .map(|(path, now)| (path.clone(), now.clone()));
-    let joined = effects
-        .joined
-        .iter()
-        .map(|(path, joined)| (path.clone(), text(joined)));
-    let replaced = effects
-        .replaced
-        .iter()
-        .map(|(path, replaced)| (path.clone(), replaced.now.clone()));
-    let removed = effects
-        .removed
-        .keys()
-        .map(|path| (path.clone(), String::new()));
-    let mut all: Vec<_> = added.chain(joined).chain(replaced).chain(removed).collect();
-    let mut seen = HashSet::new();
-    all.retain(|(path, _)| seen.insert(Target::at(path)));
-    all
-}
-
-fn changes(
-    before: &PolicyRecord,
-    after: &PolicyRecord,
-    now: Option<&Record>,
-    earlier: &Earlier<'_>,
-) -> Vec<Change> {
-    let (generated, was_generated) = (&after.generated, &before.generated);
-    let paths = earlier.record.paths();
-    let (before, after) = (&before.effects, &after.effects);
-    let is_there = |path: &String| {
-        paths.get(earlier.current, path).is_some() || after.removed.contains_key(path)
-    };
-    // Nearly always nothing is other than it was, which is seen without a word about any of it.
-    if before == after && generated == was_generated && all_paths(after).all(is_there) {
-        return emptied(before, now, earlier);
-    }
-    let (old, new) = (paths_of(before), paths_of(after));
-    let was: BTreeMap<&String, &String> = old.iter().map(|(path, was)| (path, was)).collect();
-    let is_new: BTreeSet<&String> = new.iter().map(|(path, _)| path).collect();
-    let mut changes = Vec::new();
-    for (name, now) in generated {
-        match was_generated.get(name) {
-            None => changes.push(of_object(Operation::Add, name)),
-            Some(was) if was != now => changes.push(of_object(Operation::Update, name)),
-            Some(_) => {}
-        }
-    }
-    let gone = was_generated
-        .keys()
-        .filter(|name| !generated.contains_key(*name));
-    changes.extend(gone.map(|name| of_object(Operation::TakeOut, name)));
-    for (path, now) in &new {
-        match was.get(path) {
-            Some(was) if *was == now && is_there(path) => {}
-            Some(_) if is_there(path) => changes.push(at(Operation::Update, path)),
-            Some(_) | None => changes.push(at(Operation::Add, path)),
-        }
-    }
-    let gone = old
-        .iter()
-        .filter(|(path, _)| !is_new.contains(path) && is_to_undo(before, path, &paths, earlier));
-    changes.extend(gone.map(|(path, _)| at(Operation::TakeOut, path)));
-    changes.extend(emptied(before, now, earlier));
-    changes
-}
-
-/// Reports on the policies that the run was not given and that it took out.
-pub(super) fn report_dropped(
-    planned: &mut Planned<'_>,
-    policies: &[Policy],
-    earlier: &Earlier<'_>,
-    options: &Options,
-) {
-    for policy in &earlier.record.policies {
-        let is_given = policies.iter().any(|given| given.identity == policy.policy);
-        if !is_given && is_dropped(policy, options) {
-            let outcome = Outcome::TakenOut(taken_out(policy, planned.record.as_ref(), earlier));
-            planned.policies.push(crate::outcome::PolicyReport {
-                policy: Arc::from(policy.policy.as_str()),
-                outcome,
-                rules: Vec::new(),
-                is_older: false,
-            });
         }
     }
 }

@@ -249,59 +249,49 @@ fn restart_policy(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
 
 /// On the node's network, a container's port is the node's.
 fn host_ports(spec: &Value) -> Vec<(Path, String)> {
-    let containers = field(spec, "containers")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let list = |value, key| field(value, key).and_then(Value::as_array);
     let (mut found, mut taken) = (Vec::new(), BTreeMap::new());
-    for (at, container) in containers.iter().enumerate() {
-        let ports = field(container, "ports")
-            .and_then(Value::as_array)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        for (index, port) in ports.iter().enumerate() {
-            let number = |key: &str| {
-                field(port, key)
-                    .and_then(Value::as_i64)
-                    .filter(|number| *number != 0)
+    for (at, container) in list(spec, "containers").into_iter().flatten().enumerate() {
+        let owner = systems::name(container);
+        let ports = list(container, "ports").into_iter().flatten();
+        for (index, port) in ports.enumerate() {
+            let path = || {
+                let containers = Path::of(&["containers"]);
+                containers.index(at).key("ports").index(index)
             };
+            let (host, own) = (
+                port_number(port, "hostPort"),
+                port_number(port, "containerPort"),
+            );
             let text = |key: &str| field(port, key).and_then(Value::as_str).unwrap_or_default();
             let protocol = match text("protocol") {
                 "" => "TCP",
                 stated => stated,
             };
-            let of_node = (
-                number("hostPort").or(number("containerPort")),
-                protocol,
-                text("hostIP"),
-            );
-            let other = *taken.entry(of_node).or_insert(at);
+            let of_node = (host.or(own), protocol, text("hostIP"));
+            let (other, other_owner) = *taken.entry(of_node).or_insert((at, owner));
             // What stands twice in one container is told of that.
             if let (Some(number), true) = (of_node.0, other != at) {
-                let path = Path::of(&["containers"])
-                    .index(at)
-                    .key("ports")
-                    .index(index);
                 let what = format!(
-                    "with `hostNetwork`, the containers `{}` and `{}` both want the port {number}/{protocol} of the node",
-                    systems::name(&containers[other]),
-                    systems::name(container)
+                    "with `hostNetwork`, the containers `{other_owner}` and `{owner}` both want the port \
+                     {number}/{protocol} of the node"
                 );
-                found.push((path, what));
+                found.push((path(), what));
             }
-            if let (Some(host), Some(own)) = (number("hostPort"), number("containerPort"))
+            if let (Some(host), Some(own)) = (host, own)
                 && host != own
             {
-                let path = Path::of(&["containers"])
-                    .index(at)
-                    .key("ports")
-                    .index(index);
-                found.push((
-                    path,
-                    format!("with `hostNetwork`, `hostPort: {host}` must be the port {own} itself"),
-                ));
+                let what =
+                    format!("with `hostNetwork`, `hostPort: {host}` must be the port {own} itself");
+                found.push((path(), what));
             }
         }
     }
     found
+}
+
+/// A port that is stated; Kubernetes reads 0 as none.
+fn port_number(port: &Value, key: &str) -> Option<i64> {
+    let number = field(port, key).and_then(Value::as_i64);
+    number.filter(|number| *number != 0)
 }

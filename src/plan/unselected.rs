@@ -8,8 +8,9 @@ use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
 use crate::policy::{ContainerList, Policy, Rule};
 use crate::select::{No, select};
 
+use super::added;
 use super::draft::Draft;
-use super::{added, marked};
+use super::marks::marked;
 
 /// What [`super::plan`] reports of each policy where none of them is for the workload; `None` where one is or may be, or where
 /// something is to be said.

@@ -1,0 +1,315 @@
+//! One policy applied to one workload: what it is asked for, its rules one after the other, and what it puts beside the
+//! workload. What comes out is the draft with its work and what came of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::change::{Change, Operation, Target};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::inventory::{Inventory, written_name};
+use crate::manifest::pod::{Container, Workload};
+use crate::options::Options;
+use crate::outcome::needs::Need;
+use crate::outcome::{Companion, Outcome, Skip, SkipCause};
+use crate::policy::{ApplyRules, Checksum, FailurePolicy, Policy, Rule};
+use crate::record::digest;
+use crate::select::{Base, No, choose_containers, select, select_rule};
+use crate::yaml::tree::NodeId;
+
+use super::Planned;
+use super::added::{self, Added};
+use super::draft::{Draft, Part};
+use super::planner::Planner;
+use super::recording::{Earlier, Notes};
+use super::unselected::{no_container, no_rule};
+use super::{companions, config_keys, ephemeral, expand, forbidden, mutation, needs, others};
+
+/// Why a policy is not adopted beside others.
+const NOT_ADOPTED: &str = "not adopted: not all that it puts here is there";
+
+/// What a rule is applied to.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'s, 't> {
+    pub workload: &'s Workload<'t>,
+    pub policy: &'s Policy,
+    pub base: &'s Base,
+    pub options: &'s Options,
+    pub inventory: &'s Inventory,
+    /// What is done will be written down.
+    pub is_recording: bool,
+    pub earlier: Option<&'s Earlier<'s>>,
+}
+
+/// What applying a policy has found out beside what it did.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The numbers of the rules that are for the workload.
+    pub rules: Vec<usize>,
+    /// What is summed when all policies are applied.
+    pub checksums: Vec<Checksum>,
+    /// For the record.
+    pub notes: Notes,
+}
+
+impl Subject<'_, '_> {
+    /// The pod template as it stands in a draft, or the part of the way to it that is there.
+    pub(super) fn template_in(&self, draft: &Draft<'_>) -> Part {
+        let path = &self.workload.pod_kind.path;
+        path.iter().fold(draft.root(), |part, key| {
+            draft.get(&part, key).unwrap_or(part)
+        })
+    }
+}
+
+/// What the rules of a policy came to so far.
+#[derive(Default)]
+struct Applied<'p> {
+    is_done: bool,
+    done: Vec<Change>,
+    problems: Vec<Diagnostic>,
+    checksums: Vec<Checksum>,
+    skips: Vec<(&'p Rule, Skip)>,
+    /// Containers that have got a rule; those that policies add by their names.
+    taken: BTreeSet<(NodeId, Option<String>)>,
+    notes: Notes,
+    /// What they need from a cluster, where it was asked for.
+    needs: BTreeSet<Need>,
+}
+
+/// Applies all of a policy but its checksums.
+pub(super) fn apply<'t>(
+    subject: Subject<'_, 't>,
+    earlier: &[Policy],
+    planned: &mut Planned<'t>,
+    found: &mut Found,
+) -> Outcome {
+    let policy = subject.policy;
+    match check_turn(subject, earlier, planned) {
+        Ok(()) => {}
+        Err(No::Skip(skip)) => return Outcome::Skipped(*skip),
+        Err(No::Undecided(problem)) => return failed(policy, vec![*problem], planned),
+    }
+    if let Some(mutation) = &policy.mutation {
+        return mutation::apply(subject, &**mutation, planned);
+    }
+    let before = (planned.draft.clone(), planned.ephemeral_containers.len());
+    let mut applied = apply_rules(subject, planned, &mut found.rules);
+    let is_skipped = applied.skips.len() == policy.rules.len();
+    let companions = match is_skipped {
+        true => Vec::new(),
+        false => beside(subject, &mut applied.problems),
+    };
+    let (errors, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
+        applied.problems.into_iter().partition(Diagnostic::is_error);
+    if !errors.is_empty() {
+        // Never half an injection.
+        planned.draft = before.0;
+        planned.ephemeral_containers.truncate(before.1);
+        return failed(policy, errors, planned);
+    }
+    planned.diagnostics.extend(others);
+    found.checksums = applied.checksums;
+    found.notes = applied.notes;
+    if is_skipped {
+        return Outcome::Skipped(no_rule(applied.skips));
+    }
+    found.notes.generated = generated_by_us(subject, &companions);
+    needs::tell(subject, applied.needs, &companions, planned);
+    let missing = companions.into_iter().filter(|(_, is_there)| !is_there);
+    for (companion, _) in missing {
+        let target = Target::Object(companion.name.to_string());
+        applied.is_done = true;
+        applied.done.push(Change::new(Operation::Add, target));
+        planned.companions.push(companion);
+    }
+    match applied.is_done {
+        true => Outcome::Injected(applied.done),
+        false => Outcome::UpToDate,
+    }
+}
+
+/// Whether a policy is for the workload, beside others that have to do with it.
+fn check_turn(
+    subject: Subject<'_, '_>,
+    earlier: &[Policy],
+    planned: &mut Planned<'_>,
+) -> Result<(), No> {
+    let Subject {
+        workload,
+        policy,
+        base,
+        inventory,
+        ..
+    } = subject;
+    select(policy, workload, base, inventory, &mut planned.diagnostics)?;
+    if let Some(skip) = others::left_alone(policy, workload, &planned.draft) {
+        return Err(No::Skip(Box::new(skip)));
+    }
+    let known = subject.earlier;
+    if known.is_some_and(|known| !known.acts(&policy.identity)) {
+        return Err(No::Skip(Box::new(Skip {
+            is_near_miss: true,
+            ..Skip::because(SkipCause::NotAdopted, NOT_ADOPTED)
+        })));
+    }
+    match others::rival(policy, workload, earlier, &planned.policies) {
+        Some(problem) => Err(No::Undecided(Box::new(problem))),
+        None => Ok(()),
+    }
+}
+
+/// Applies the rules in their order, and notes the numbers of those that are for the workload.
+fn apply_rules<'p, 't>(
+    subject: Subject<'p, 't>,
+    planned: &mut Planned<'t>,
+    numbers: &mut Vec<usize>,
+) -> Applied<'p> {
+    let Subject {
+        workload,
+        policy,
+        base,
+        ..
+    } = subject;
+    let added = added::containers(policy, &planned.draft, workload, base);
+    let added: Vec<Container<'_>> = added.iter().map(Added::container).collect();
+    let mut applied = Applied::default();
+    for (index, rule) in policy.rules.iter().enumerate() {
+        let skips = applied.skips.len();
+        apply_rule(subject, rule, &added, planned, &mut applied);
+        if applied.skips.len() == skips {
+            numbers.push(index);
+        }
+    }
+    applied
+}
+
+/// What is to stand beside the workload, and whether it does already.
+fn beside(subject: Subject<'_, '_>, problems: &mut Vec<Diagnostic>) -> Vec<(Companion, bool)> {
+    problems.extend(config_keys::check(subject));
+    companions::of(subject).unwrap_or_else(|found| {
+        problems.extend(found);
+        Vec::new()
+    })
+}
+
+/// The objects that stand there because of this run or an earlier one, with their digests.
+fn generated_by_us(
+    subject: Subject<'_, '_>,
+    companions: &[(Companion, bool)],
+) -> BTreeMap<String, String> {
+    if !subject.is_recording {
+        return BTreeMap::new();
+    }
+    let named = companions.iter().map(|(companion, is_there)| {
+        (
+            written_name(&companion.object),
+            digest(&companion.object),
+            is_there,
+        )
+    });
+    // What another workload's record names is needed by this one, too.
+    let is_ours = |(name, digest, is_there): &(String, String, &bool)| {
+        !**is_there
+            || subject.earlier_digest(name).is_some()
+            || subject.inventory.is_recorded(name, digest)
+    };
+    named
+        .filter(is_ours)
+        .map(|(name, digest, _)| (name, digest))
+        .collect()
+}
+
+fn apply_rule<'p, 't>(
+    subject: Subject<'p, 't>,
+    rule: &'p Rule,
+    added: &[Container<'_>],
+    planned: &mut Planned<'t>,
+    applied: &mut Applied<'p>,
+) {
+    let Subject {
+        workload,
+        policy,
+        base,
+        inventory,
+        ..
+    } = subject;
+    let problems = &mut applied.problems;
+    let warnings = &mut planned.diagnostics;
+    let chosen = match choose(subject, rule, added, warnings, &mut applied.taken) {
+        Ok(chosen) => chosen,
+        Err(No::Skip(skip)) => return applied.skips.push((rule, *skip)),
+        Err(No::Undecided(problem)) => return problems.push(*problem),
+    };
+    let expanded = match expand::expand(policy, rule, workload, base, inventory, &chosen) {
+        Ok(expanded) => expanded,
+        Err(found) => return problems.extend(found),
+    };
+    problems.extend(forbidden::refuse(subject, &expanded));
+    let checksums = expanded.inject.checksums.iter().cloned();
+    applied.checksums.extend(checksums);
+    needs::collect(subject, &expanded, &mut applied.needs);
+    match subject.options.ephemeral_containers {
+        true => {
+            let containers = &expanded.inject.ephemeral_containers;
+            ephemeral::collect(subject, containers, planned, problems);
+        }
+        false => problems.extend(expanded.note(policy)),
+    }
+    let draft = planned.draft.clone();
+    let planner = Planner::new(subject, rule, &expanded, chosen, draft).run();
+    planned.draft = planner.draft;
+    applied.notes.extend(planner.notes);
+    applied.is_done |= planner.is_done;
+    applied.done.extend(planner.done);
+    applied.problems.extend(planner.problems);
+}
+
+/// The containers that a rule is for, or why it is for none.
+fn choose<'c>(
+    subject: Subject<'c, '_>,
+    rule: &Rule,
+    added: &[Container<'c>],
+    warnings: &mut Vec<Diagnostic>,
+    taken: &mut BTreeSet<(NodeId, Option<String>)>,
+) -> Result<Vec<Container<'c>>, No> {
+    let Subject {
+        workload,
+        policy,
+        base,
+        inventory,
+        ..
+    } = subject;
+    select_rule(policy, rule, workload, base, inventory, warnings)?;
+    let mut chosen = choose_containers(policy, &rule.containers, workload, base, inventory, added)
+        .map_err(No::Undecided)?;
+    if policy.apply_rules == ApplyRules::One {
+        chosen.retain(|container| {
+            let added = container.added.as_ref().map(|_| container.name.to_owned());
+            taken.insert((container.node, added))
+        });
+    }
+    match chosen.is_empty() {
+        true => Err(No::Skip(Box::new(no_container(rule, workload)))),
+        false => Ok(chosen),
+    }
+}
+
+/// `failurePolicy`: the run fails, or the workload is left alone with a warning.
+pub(super) fn failed(
+    policy: &Policy,
+    problems: Vec<Diagnostic>,
+    planned: &mut Planned<'_>,
+) -> Outcome {
+    match policy.failure_policy {
+        FailurePolicy::Fail => planned.diagnostics.extend(problems),
+        FailurePolicy::Ignore => planned
+            .diagnostics
+            .extend(problems.into_iter().map(|problem| {
+                let help = format!(
+                    "policy `{}` says `failurePolicy: Ignore`, so it leaves this workload alone",
+                    policy.identity
+                );
+                problem.with_severity(Severity::Warning).help(help)
+            })),
+    }
+    Outcome::Failed
+}

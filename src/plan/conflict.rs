@@ -1,0 +1,174 @@
+//! Other content of the same identity is there: it is kept, or a problem says whose it is and what to do.
+
+use serde_json::Value;
+use std::fmt;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::Item;
+use crate::record::RECORD;
+use crate::record::words::undo_command;
+
+use super::draft::Part;
+use super::marks::is_marked;
+use super::planner::{Planner, Step};
+
+/// Who put something there.
+enum Author {
+    /// A policy of an earlier run that is not given now, by its identity.
+    KeptPolicy(String),
+    /// The policy itself, without a record of it.
+    EarlierRun,
+    Manifest,
+    /// Another policy.
+    ThisRun,
+}
+
+impl Author {
+    fn label(&self) -> String {
+        match self {
+            Author::KeptPolicy(owner) => format!("policy `{owner}` put it there in an earlier run"),
+            Author::EarlierRun => "injected earlier without a record".to_owned(),
+            Author::Manifest => "stands here".to_owned(),
+            Author::ThisRun => "a policy of this run puts it into this workload".to_owned(),
+        }
+    }
+}
+
+impl Planner<'_, '_> {
+    /// Other content of the same identity is there: it stays where the policy says so, and is a conflict otherwise.
+    pub(super) fn kept_or_conflict(
+        &mut self,
+        there: &Part,
+        what: impl fmt::Display,
+        item: &Item,
+    ) -> Step {
+        if !self.keeps() {
+            return Err(self.conflict(there, what, item));
+        }
+        if self.options.details {
+            let message = format!("kept: {what} of {}", self.workload.title());
+            let note = Diagnostic::note(Code::Kept, message);
+            let note = self.disputed(note, there, "stays as it is", item);
+            self.problems.push(note);
+        }
+        Ok(())
+    }
+
+    /// The policy put it there in an earlier run, and somebody changed it.
+    fn was_changed(&self, there: &Part) -> bool {
+        let (Some(earlier), Some(value)) = (self.earlier, self.draft.value(there)) else {
+            return false;
+        };
+        let paths = earlier.record.paths();
+        let is_it = |path: &str| paths.get(&earlier.taken.value, path) == Some(&value);
+        let holds_it = |path: &str| {
+            let ends = path.match_indices('/').map(|(at, _)| at).skip(1);
+            ends.chain([path.len()]).any(|end| is_it(&path[..end]))
+        };
+        let mut changed = earlier.taken.changed.iter();
+        changed.any(|changed| changed.policy == self.policy.identity && holds_it(&changed.path))
+    }
+
+    /// The policy, not among the given ones, whose record says that it put this there.
+    fn kept_owner(&self, there: &Part) -> Option<String> {
+        let given = self.options.given.as_ref()?;
+        let value = self.draft.value(there)?;
+        let name = value.get("name").and_then(Value::as_str)?;
+        let policies = &self.earlier?.record.policies;
+        let has_put = |path: &String| path.rsplit('/').next() == Some(name);
+        let owner = policies.iter().find(|policy| {
+            !given.contains(&policy.policy) && policy.effects.added.keys().any(has_put)
+        });
+        owner.map(|policy| policy.policy.clone())
+    }
+
+    /// The workload is marked as injected by this policy, and nothing in it says what was injected.
+    fn was_injected_without_record(&self) -> bool {
+        is_marked(&self.draft, &self.policy.identity) && !self.workload.has_annotation(RECORD)
+    }
+
+    /// A problem at what is there and at what the policy wants instead.
+    fn disputed(
+        &self,
+        problem: Diagnostic,
+        there: &Part,
+        label: impl Into<String>,
+        item: &Item,
+    ) -> Diagnostic {
+        let place = match self.draft.origin(there) {
+            Some(node) => self.workload.place(node),
+            None => self.workload.own_place(),
+        };
+        let wants = format!("policy `{}` wants this", self.policy.identity);
+        let wanted = self.policy.text.place(item.at.clone());
+        problem.at(place, label).at(wanted, wants)
+    }
+
+    /// Other content of the same identity is there.
+    pub(super) fn conflict(
+        &self,
+        there: &Part,
+        what: impl fmt::Display,
+        item: &Item,
+    ) -> Box<Diagnostic> {
+        let title = self.workload.title();
+        if self.was_changed(there) {
+            let policy = &self.policy.identity;
+            let message =
+                format!("{what} of {title} was changed since policy `{policy}` put it there");
+            let problem = Diagnostic::error(Code::Conflict, message);
+            let problem = self.disputed(problem, there, "changed here", item);
+            let command = undo_command(policy, &self.workload.source.name, true);
+            return Box::new(problem.help(format!(
+                "change it back, or write the same into the policy; to give the change up: {command}, and apply again"
+            )));
+        }
+        let message = format!("{what} is already in {title} with other content");
+        let problem = Diagnostic::error(Code::Conflict, message);
+        let author = self.author_of(there);
+        let problem = self.disputed(problem, there, author.label(), item);
+        Box::new(problem.help(self.way_out(&author)))
+    }
+
+    fn author_of(&self, there: &Part) -> Author {
+        if self.draft.origin(there).is_some() {
+            return match self.was_injected_without_record() {
+                true => Author::EarlierRun,
+                false => Author::Manifest,
+            };
+        }
+        match self.kept_owner(there) {
+            Some(owner) => Author::KeptPolicy(owner),
+            None => Author::ThisRun,
+        }
+    }
+
+    fn way_out(&self, author: &Author) -> String {
+        match author {
+            Author::KeptPolicy(owner) => {
+                let command = undo_command(owner, &self.workload.source.name, false);
+                return format!(
+                    "take out what it injected with `{command}`, or give it, too, and make both the same"
+                );
+            }
+            Author::EarlierRun => {
+                return "start again from the manifest as it was before the injection; `apply --in-place` and \
+                        `apply --record` write a record, with which a policy changes what it injected"
+                    .to_owned();
+            }
+            Author::Manifest | Author::ThisRun => {}
+        }
+        // Resources of other operators have no word for it.
+        match self.policy.kind() {
+            None => {
+                "make both the same, take one out, or let the policy win with `onConflict: Replace`"
+                    .to_owned()
+            }
+            Some(kind) => format!(
+                "make both the same, or take one out; a {kind} cannot win over what is there: an InjectionPolicy with \
+                 `onConflict: Replace` can (`podgraft policy convert {}` makes one of it)",
+                self.policy.text.name
+            ),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A text joined to the value of a variable: both go in, what the variable says from now on comes out.
+
+use crate::policy::{EnvChange, EnvOp};
+use crate::record::has_token;
+
+/// What stands there and ours, by the entry's operation. Nothing changes when ours is there already.
+pub(super) fn joined(old: &str, ours: &str, change: &EnvChange) -> String {
+    // A block scalar's last line end is no part of the flags that it holds: ours goes before it, and comes without its own.
+    let (body, ours) = (old.trim_end_matches('\n'), ours.trim_end_matches('\n'));
+    let tail = &old[body.len()..];
+    let separator = &change.separator;
+    // Blanks alone are no flag: nothing could find them again.
+    if ours.trim().is_empty() || body.is_empty() {
+        return if body.is_empty() {
+            ours.to_owned()
+        } else {
+            old.to_owned()
+        };
+    }
+    match change.op {
+        EnvOp::MergeKeys => merged(body, ours, separator) + tail,
+        _ if has_token(body, ours, separator) => old.to_owned(),
+        EnvOp::Prepend => format!("{ours}{separator}{old}"),
+        EnvOp::Set | EnvOp::SetIfAbsent | EnvOp::Append | EnvOp::Remove => {
+            let between = if body.ends_with(separator.as_str()) {
+                ""
+            } else {
+                separator
+            };
+            format!("{body}{between}{ours}{tail}")
+        }
+    }
+}
+
+/// `k=v` pairs: those that are there win.
+fn merged(old: &str, ours: &str, separator: &str) -> String {
+    let key = |pair: &str| {
+        pair.split_once('=')
+            .map_or(pair, |(key, _)| key)
+            .trim()
+            .to_owned()
+    };
+    let own: Vec<String> = old.split(separator).map(key).collect();
+    let added = ours
+        .split(separator)
+        .filter(|pair| !pair.is_empty() && !own.contains(&key(pair)));
+    added.fold(old.to_owned(), |text, pair| {
+        if text.ends_with(separator) {
+            text + pair
+        } else {
+            text + separator + pair
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Item, Position};
+    use serde_json::json;
+    use std::sync::Arc;
+
+    fn change(op: EnvOp, separator: &str) -> EnvChange {
+        let item = Item {
+            value: Arc::new(json!({"name": "X"})),
+            at: 0..0,
+        };
+        EnvChange {
+            item,
+            name: "X".into(),
+            op,
+            separator: separator.into(),
+            position: Position::Last,
+        }
+    }
+
+    #[test]
+    fn a_token_is_appended_once() {
+        let append = change(EnvOp::Append, " ");
+        assert_eq!(
+            joined("-Xmx1g", "-javaagent:/a.jar", &append),
+            "-Xmx1g -javaagent:/a.jar"
+        );
+        assert_eq!(
+            joined("-Xmx1g -javaagent:/a.jar", "-javaagent:/a.jar", &append),
+            "-Xmx1g -javaagent:/a.jar"
+        );
+        assert_eq!(
+            joined("-javaagent:/a.jar=x", "-javaagent:/a.jar", &append),
+            "-javaagent:/a.jar=x -javaagent:/a.jar"
+        );
+        assert_eq!(joined("-Xmx1g\n", "-Da", &append), "-Xmx1g -Da\n");
+        assert_eq!(joined("-Xmx1g", "-Da\n", &append), "-Xmx1g -Da");
+        assert_eq!(joined("-Da\n-Db\n", "-Da\n-Db\n", &append), "-Da\n-Db\n");
+        assert_eq!(joined("", "-Da", &append), "-Da");
+        assert_eq!(joined("-Da", "  ", &append), "-Da");
+        assert_eq!(
+            joined("/bin", "/opt/bin", &change(EnvOp::Prepend, ":")),
+            "/opt/bin:/bin"
+        );
+    }
+
+    #[test]
+    fn pairs_that_are_there_win() {
+        let merge = change(EnvOp::MergeKeys, ",");
+        assert_eq!(joined("a=1,b=2", "b=9,c=3", &merge), "a=1,b=2,c=3");
+        assert_eq!(joined("a=1,b=2,c=3", "b=9,c=3", &merge), "a=1,b=2,c=3");
+    }
+}

@@ -1,0 +1,119 @@
+//! The annotation that names the policies which changed a workload: read, compared with what they do now, and written.
+
+use serde_json::Value;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::pod::Workload;
+use crate::outcome::{Outcome, PolicyReport};
+use crate::policy::Policy;
+use crate::record::MARKER;
+
+use super::draft::{Draft, OpenId, Refusal};
+use super::{Planned, order};
+
+/// The policies that the workload's annotation names, as it is written.
+pub(super) fn marked(draft: &Draft<'_>) -> String {
+    let metadata = draft.get(&draft.root(), "metadata");
+    let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
+    annotations
+        .and_then(|annotations| draft.text_at(&annotations, MARKER))
+        .unwrap_or_default()
+        .into_owned()
+}
+
+/// The names in the annotation.
+pub(super) fn names_in(marked: &str) -> impl Iterator<Item = &str> {
+    marked
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+}
+
+/// Whether the workload is marked as injected by a policy.
+pub(super) fn is_marked(draft: &Draft<'_>, policy: &str) -> bool {
+    names_in(&marked(draft)).any(|name| name == policy)
+}
+
+/// The names in the annotation, and behind them those of policies that it does not name.
+pub(super) fn with_names<'n>(
+    marked: &'n str,
+    policies: impl Iterator<Item = &'n str>,
+) -> Vec<&'n str> {
+    let mut names: Vec<&str> = names_in(marked).collect();
+    for policy in policies {
+        if !names.contains(&policy) {
+            names.push(policy);
+        }
+    }
+    names
+}
+
+/// Warnings about policies that were here before, and now would do something else or nothing: what an earlier run put
+/// there stays.
+pub(super) fn stale_marks(
+    workload: &Workload<'_>,
+    policies: &[Policy],
+    planned: &Planned<'_>,
+) -> Vec<Diagnostic> {
+    let own = marked(&Draft::new(workload.tree, workload.object.node));
+    if own.is_empty() {
+        return Vec::new();
+    }
+    let was_here = |report: &&PolicyReport| names_in(&own).any(|name| name == &*report.policy);
+    let stale = planned
+        .policies
+        .iter()
+        .filter(was_here)
+        .filter_map(|report| {
+            let now = match &report.outcome {
+                Outcome::Injected(_) => {
+                    "now adds something else to it, beside what an earlier run put there"
+                }
+                Outcome::Skipped(_) => {
+                    "no longer applies to it; what an earlier run put there stays"
+                }
+                Outcome::UpToDate | Outcome::Failed | Outcome::TakenOut(_) => return None,
+            };
+            let policy = policies
+                .iter()
+                .find(|policy| policy.identity == *report.policy)?;
+            let message = format!(
+                "{} is marked as injected by `{}`, which {now}",
+                workload.title(),
+                policy.identity
+            );
+            let warning = Diagnostic::warning(Code::AppliedBefore, message)
+                .at(workload.own_place(), "this workload");
+            Some(warning.help(
+                "apply to the original manifest, or take out by hand what is not wanted any more",
+            ))
+        });
+    stale.collect()
+}
+
+/// Names the policies that changed the workload in its own annotations, behind those that are named there already.
+pub(super) fn mark(workload: &Workload<'_>, planned: &mut Planned<'_>) -> Result<(), Refusal> {
+    let own = marked(&planned.draft);
+    let injected = planned
+        .policies
+        .iter()
+        .filter(|report| matches!(report.outcome, Outcome::Injected(_)));
+    let names = with_names(&own, injected.map(|report| &*report.policy));
+    if names.len() == names_in(&own).count() {
+        return Ok(());
+    }
+    let value = Value::String(names.join(","));
+    let annotations = open_annotations(&mut planned.draft)?;
+    debug_assert_eq!(
+        planned.draft.origin(&planned.draft.root()),
+        Some(workload.object.node)
+    );
+    planned.draft.set(annotations, MARKER, value, &[])
+}
+
+/// Opens the annotations of the workload itself.
+pub(super) fn open_annotations(draft: &mut Draft<'_>) -> Result<OpenId, Refusal> {
+    let root = draft.open_root()?;
+    let metadata = draft.open_mapping(root, "metadata", order::OBJECT)?;
+    draft.open_mapping(metadata, "annotations", order::METADATA)
+}

@@ -1,0 +1,92 @@
+//! What a rule notes for the record, beside what it plans: texts that it joined, and what it found there already.
+
+use crate::manifest::pod::Container;
+use crate::policy::{EnvChange, EnvOp};
+use crate::record::{JoinHint, Joined, Paths, identities};
+
+use super::draft::Part;
+use super::planner::Planner;
+use super::recording::Met;
+
+impl Planner<'_, '_> {
+    /// Notes that a text was joined to a variable.
+    pub(super) fn note_join(&mut self, container: &Container<'_>, change: &EnvChange) {
+        if self.is_recording {
+            let path = Paths::of(&self.workload.pod_kind.path);
+            self.notes.joins.push(JoinHint {
+                container: path.in_pod(&["spec", container.list.key(), container.name]),
+                name: change.name.clone(),
+                is_before: change.op == EnvOp::Prepend,
+                separator: change.separator.clone(),
+            });
+        }
+    }
+
+    /// Notes that a text stands in a variable already, when another policy has joined it.
+    pub(super) fn note_twin(
+        &mut self,
+        container: &Container<'_>,
+        change: &EnvChange,
+        variable: &Part,
+        ours: &str,
+    ) {
+        if !self.is_recording {
+            return;
+        }
+        let value = self.draft.get(variable, "value");
+        let node = value.and_then(|value| self.draft.origin(&value));
+        let before = node
+            .and_then(|node| self.draft.tree.scalar(node))
+            .unwrap_or_default();
+        let paths = Paths::of(&self.workload.pod_kind.path);
+        let path = paths.in_pod(&[
+            "spec",
+            container.list.key(),
+            container.name,
+            "env",
+            &change.name,
+        ]);
+        let separator = (change.separator != " ").then(|| change.separator.clone());
+        let is_before = change.op == EnvOp::Prepend;
+        let joined = Joined {
+            text: ours.to_owned(),
+            separator,
+            before: is_before,
+            ..Joined::default()
+        };
+        if super::joined::joined(before, ours, change) == before {
+            let joined = Some(joined);
+            self.notes.met.push(Met { path, joined });
+        } else {
+            let joined = Joined {
+                shared: true,
+                ..joined
+            };
+            self.notes.twins.push((path, joined));
+        }
+    }
+
+    /// Notes that what the policy wants is there already: the manifest has it, or another policy has put it there.
+    pub(super) fn note_shared(&mut self, there: &Part, holder: &[&str], key: Option<&str>) {
+        if !self.is_recording {
+            return;
+        }
+        let Some(value) = self.draft.value(there) else {
+            return;
+        };
+        let paths = Paths::of(&self.workload.pod_kind.path);
+        let list = holder.last().copied().unwrap_or_default();
+        let path = match key {
+            Some(key) => paths.in_pod(&[holder, &[key]].concat()),
+            None => format!(
+                "{}/{}",
+                paths.in_pod(holder),
+                identities(list, std::slice::from_ref(&value)).concat()
+            ),
+        };
+        match self.draft.origin(there) {
+            Some(_) => self.notes.met.push(Met { path, joined: None }),
+            None => self.notes.shared.push((path, value)),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What came of each policy, seen from the workload before the run: the records of an earlier run and of this one are
+//! compared, and come out as outcomes.
+
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use crate::change::{Change, Operation, Target};
+use crate::options::Options;
+use crate::outcome::{Outcome, PolicyReport};
+use crate::policy::Policy;
+use crate::record::{Effects, Paths, PolicyRecord, Record};
+
+use super::Planned;
+use super::recording::{Earlier, is_dropped};
+
+/// What came of a policy, seen from what the workload was before the run.
+pub(super) fn outcome_since(
+    identity: &str,
+    outcome: Outcome,
+    now: Option<&Record>,
+    earlier: &Earlier<'_>,
+) -> Outcome {
+    let before = earlier.record.policy(identity);
+    let after = now.and_then(|record| record.policy(identity));
+    match (before, after) {
+        _ if outcome == Outcome::Failed => outcome,
+        (Some(before), None) => Outcome::TakenOut(taken_out(before, now, earlier)),
+        (None, _) => outcome,
+        (Some(before), Some(after)) => match changes(before, after, now, earlier) {
+            changes if !changes.is_empty() => Outcome::Injected(changes),
+            _ if earlier.adopting.is_some() && earlier.acts(identity) => {
+                let adopted = paths_of(&after.effects).into_iter();
+                let changes = adopted.map(|(path, _)| at(Operation::Adopt, &path));
+                Outcome::Injected(changes.collect())
+            }
+            _ => Outcome::UpToDate,
+        },
+    }
+}
+
+/// Whether the record before the run is of another version of a policy.
+pub(super) fn is_older(identity: &str, now: Option<&Record>, earlier: &Earlier<'_>) -> bool {
+    let now = now.and_then(|record| record.policy(identity));
+    earlier
+        .record
+        .policy(identity)
+        .zip(now)
+        .is_some_and(|(before, now)| digest_of(before) != digest_of(now))
+}
+
+/// Lock files do not have it.
+fn digest_of(policy: &PolicyRecord) -> Cow<'_, str> {
+    match policy.digest.as_str() {
+        "" => Cow::Owned(policy.effects.digest()),
+        digest => Cow::Borrowed(digest),
+    }
+}
+
+/// All that a policy did and that is still there, as it goes; what another policy has now stays.
+fn taken_out(policy: &PolicyRecord, now: Option<&Record>, earlier: &Earlier<'_>) -> Vec<Change> {
+    let paths = earlier.record.paths();
+    let stays = |path: &str| {
+        let mut others = now.into_iter().flat_map(|record| &record.policies);
+        others.any(|other| other.effects.added.contains_key(path))
+    };
+    let items = paths_of(&policy.effects)
+        .into_iter()
+        .filter(|(path, _)| is_to_undo(&policy.effects, path, &paths, earlier) && !stays(path))
+        .map(|(path, _)| at(Operation::TakeOut, &path));
+    let objects = policy.generated.keys();
+    items
+        .chain(objects.map(|name| of_object(Operation::TakeOut, name)))
+        .chain(emptied(&policy.effects, now, earlier))
+        .collect()
+}
+
+/// What a policy made and what stands there empty, because another took out what was in it: it goes, where none makes it.
+fn emptied(effects: &Effects, now: Option<&Record>, earlier: &Earlier<'_>) -> Vec<Change> {
+    let paths = earlier.record.paths();
+    let is_left = |path: &&String| {
+        let policies = now.into_iter().flat_map(|now| &now.policies);
+        let is_made = policies
+            .map(|own| &own.effects)
+            .any(|own| own.made.contains(*path));
+        let is_empty = |value: &Value| {
+            value.as_array().is_some_and(Vec::is_empty)
+                || value.as_object().is_some_and(Map::is_empty)
+        };
+        !is_made && paths.get(earlier.current, path).is_some_and(is_empty)
+    };
+    let gone = effects.made.iter().filter(is_left);
+    gone.map(|path| at(Operation::TakeOut, path)).collect()
+}
+
+/// An operation on what a record's path names.
+fn at(operation: Operation, path: &str) -> Change {
+    Change::new(operation, Target::at(path))
+}
+
+/// An operation on an object beside the workload.
+fn of_object(operation: Operation, name: &str) -> Change {
+    Change::new(operation, Target::Object(name.to_owned()))
+}
+
+/// Whether something of what a policy did at a path is left; somebody may have taken it out by hand.
+fn is_to_undo(effects: &Effects, path: &str, paths: &Paths, earlier: &Earlier<'_>) -> bool {
+    let is_there = |path: &str| paths.get(earlier.current, path).is_some();
+    // What was removed comes back where there is still something that it was in.
+    let holder = path.rsplit_once('/').map_or("", |(holder, _)| holder);
+    is_there(path) || effects.removed.contains_key(path) && is_there(holder)
+}
+
+/// Every path of what a policy did.
+fn all_paths(effects: &Effects) -> impl Iterator<Item = &String> {
+    let added = effects.added.keys().chain(effects.joined.keys());
+    let changed = effects.replaced.keys().chain(effects.removed.keys());
+    added.chain(changed)
+}
+
+/// Every path of what a policy did once, with what tells whether it is still the same.
+fn paths_of(effects: &Effects) -> Vec<(String, String)> {
+    let text = |value: &dyn std::fmt::Debug| format!("{value:?}");
+    let added = effects
+        .added
+        .iter()
+        .map(|(path, now)| (path.clone(), now.clone()));
+    let joined = effects
+        .joined
+        .iter()
+        .map(|(path, joined)| (path.clone(), text(joined)));
+    let replaced = effects
+        .replaced
+        .iter()
+        .map(|(path, replaced)| (path.clone(), replaced.now.clone()));
+    let removed = effects
+        .removed
+        .keys()
+        .map(|path| (path.clone(), String::new()));
+    let mut all: Vec<_> = added.chain(joined).chain(replaced).chain(removed).collect();
+    let mut seen = HashSet::new();
+    all.retain(|(path, _)| seen.insert(Target::at(path)));
+    all
+}
+
+fn changes(
+    before: &PolicyRecord,
+    after: &PolicyRecord,
+    now: Option<&Record>,
+    earlier: &Earlier<'_>,
+) -> Vec<Change> {
+    let (generated, was_generated) = (&after.generated, &before.generated);
+    let paths = earlier.record.paths();
+    let (before, after) = (&before.effects, &after.effects);
+    let is_there = |path: &String| {
+        paths.get(earlier.current, path).is_some() || after.removed.contains_key(path)
+    };
+    // Nearly always nothing is other than it was, which is seen without a word about any of it.
+    if before == after && generated == was_generated && all_paths(after).all(is_there) {
+        return emptied(before, now, earlier);
+    }
+    let (old, new) = (paths_of(before), paths_of(after));
+    let was: BTreeMap<&String, &String> = old.iter().map(|(path, was)| (path, was)).collect();
+    let is_new: BTreeSet<&String> = new.iter().map(|(path, _)| path).collect();
+    let mut changes = Vec::new();
+    for (name, now) in generated {
+        match was_generated.get(name) {
+            None => changes.push(of_object(Operation::Add, name)),
+            Some(was) if was != now => changes.push(of_object(Operation::Update, name)),
+            Some(_) => {}
+        }
+    }
+    let gone = was_generated
+        .keys()
+        .filter(|name| !generated.contains_key(*name));
+    changes.extend(gone.map(|name| of_object(Operation::TakeOut, name)));
+    for (path, now) in &new {
+        match was.get(path) {
+            Some(was) if *was == now && is_there(path) => {}
+            Some(_) if is_there(path) => changes.push(at(Operation::Update, path)),
+            Some(_) | None => changes.push(at(Operation::Add, path)),
+        }
+    }
+    let gone = old
+        .iter()
+        .filter(|(path, _)| !is_new.contains(path) && is_to_undo(before, path, &paths, earlier));
+    changes.extend(gone.map(|(path, _)| at(Operation::TakeOut, path)));
+    changes.extend(emptied(before, now, earlier));
+    changes
+}
+
+/// Reports on the policies that the run was not given and that it took out.
+pub(super) fn report_dropped(
+    planned: &mut Planned<'_>,
+    policies: &[Policy],
+    earlier: &Earlier<'_>,
+    options: &Options,
+) {
+    for policy in &earlier.record.policies {
+        let is_given = policies.iter().any(|given| given.identity == policy.policy);
+        if !is_given && is_dropped(policy, options) {
+            let outcome = Outcome::TakenOut(taken_out(policy, planned.record.as_ref(), earlier));
+            planned.policies.push(PolicyReport {
+                policy: Arc::from(policy.policy.as_str()),
+                outcome,
+                rules: Vec::new(),
+                is_older: false,
+            });
+        }
+    }
+}
