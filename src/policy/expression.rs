@@ -4,8 +4,10 @@
 //! The crate has no limit of cost, so what an expression may cost is bounded by its form: its length, the depth of its
 //! nesting, and of lists within lists that it walks; by the length of these lists; and by the steps of `cost`.
 
+mod addresses;
 mod check;
 mod cost;
+mod evaluator;
 mod formats;
 mod kubernetes;
 mod library;
@@ -18,27 +20,19 @@ mod values;
 mod words;
 
 use cel::common::ast::IdedExpr;
-use cel::common::types::{CelNull, CelString};
-use cel::common::value::{CowVal, Val};
-use cel::{Context, ExecutionError, Value as Cel};
 use serde_json::Value;
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
-use std::rc::Rc;
 use std::sync::Arc;
 
-use super::functions::MAX_TEXT;
-use super::template::{Fault, Params, ValueTemplate};
+use super::template::{Fault, ValueTemplate};
 use super::vocabulary::{Uses, Vocabulary, fields_of};
 use crate::diagnostic::Code;
 use check::{Check, Parsed};
+pub(crate) use evaluator::{Evaluator, Memory};
 use library::ENV;
-use lookups::Known;
 pub(crate) use lookups::Wanted;
-use memo::{Memo, Remembered};
-use shared::{Shared, from_json, map_of, to_json};
-use words::{in_words, shortened};
+use memo::Memo;
 
 const MAX_LENGTH: usize = 16_384;
 const MAX_NESTING: u16 = 64;
@@ -48,8 +42,6 @@ const MAX_DEPTH: usize = 40;
 #[cfg(not(target_family = "wasm"))]
 const PARSER_STACK: usize = 256 << 20;
 const MAX_WALKS: usize = 2;
-/// Objects that are looked up by what other looked-up objects say.
-const MAX_ROUNDS: usize = 8;
 /// Names that stand for one value, not for a set of fields.
 const WHOLE: [&str; 4] = ["object", "namespaceObject", "source", "sources"];
 /// The variable that holds the resource of `source`; no policy can name one so.
@@ -298,292 +290,6 @@ fn too_deep() -> Fault {
         format!("the expression nests more than {MAX_DEPTH} deep"),
         help,
     )
-}
-
-/// Fields of a name, and their values.
-type Fields = Vec<(String, Shared)>;
-
-/// What stands for the names of an expression.
-type Bound = BTreeMap<String, Fields>;
-
-/// What an expression came to, and where that is kept.
-struct Found {
-    value: Shared,
-    remembered: Option<Arc<Remembered>>,
-}
-
-/// Values of names and fields.
-type Values = RefCell<BTreeMap<(String, String), Option<Shared>>>;
-
-/// What the names in a policy's expressions stand for over one workload, for all that evaluate some of them.
-#[derive(Debug, Clone, Default)]
-pub struct Memory {
-    of_workload: Rc<Values>,
-    of_container: Rc<Values>,
-    objects: Rc<RefCell<Known>>,
-}
-
-impl Memory {
-    /// The same for another container.
-    pub fn of_another_container(&self) -> Self {
-        Memory {
-            of_container: Rc::default(),
-            ..self.clone()
-        }
-    }
-}
-
-/// Evaluates a policy's expressions over one workload, and one of its containers. What was looked up is kept.
-pub struct Evaluator<'e> {
-    params: &'e Params,
-    variables: &'e [Variable],
-    facts: &'e dyn Facts,
-    memory: Memory,
-    steps_left: Cell<usize>,
-}
-
-impl<'e> Evaluator<'e> {
-    /// Evaluates with these names.
-    pub fn new(params: &'e Params, variables: &'e [Variable], facts: &'e dyn Facts) -> Self {
-        Evaluator {
-            params,
-            variables,
-            facts,
-            memory: Memory::default(),
-            steps_left: Cell::new(cost::MOST),
-        }
-    }
-
-    /// With what others found that evaluate over the same facts.
-    pub fn with_memory(self, memory: Memory) -> Self {
-        Evaluator { memory, ..self }
-    }
-
-    /// The value of an expression.
-    ///
-    /// # Errors
-    /// Why it has none.
-    pub fn evaluate(&self, expression: &Expression) -> Result<Outcome, Fault> {
-        let found = self.found(expression)?;
-        let arranged = std::ptr::from_ref(self.variables).addr();
-        let known = found
-            .remembered
-            .as_ref()
-            .and_then(|found| found.outcome.get());
-        if let Some((_, known)) = known.filter(|(own, _)| *own == arranged) {
-            return Ok(known.clone());
-        }
-        let outcome = self.in_json(expression, &found.value)?;
-        if let Some(remembered) = &found.remembered {
-            remembered
-                .outcome
-                .get_or_init(|| (arranged, outcome.clone()));
-        }
-        Ok(outcome)
-    }
-
-    fn in_json(&self, expression: &Expression, value: &Shared) -> Result<Outcome, Fault> {
-        let mut left = MAX_TEXT;
-        let mut outcome = to_json(&**value, &mut left).map_err(|why| failed(expression, &why))?;
-        if let Outcome::Value(value @ (Value::Object(_) | Value::Array(_))) = &mut outcome {
-            let own = self.variables.iter().filter(|one| one.name != SOURCES);
-            let written = own.filter_map(|one| one.body.written());
-            let written: Vec<&Value> = written.collect();
-            if !written.is_empty() {
-                order::arrange(value, &written);
-            }
-        }
-        Ok(outcome)
-    }
-
-    fn found(&self, expression: &Expression) -> Result<Found, Fault> {
-        let mut late = BTreeMap::new();
-        let bound = self.bindings(expression, &mut late)?;
-        let memo = expression.memo.as_ref().filter(|_| late.is_empty());
-        if let Some(found) = memo.and_then(|memo| memo.find(&bound))
-            && let Some(left) = self.steps_left.get().checked_sub(found.steps)
-        {
-            self.steps_left.set(left);
-            return Ok(Found {
-                value: found.value.clone(),
-                remembered: Some(found),
-            });
-        }
-        let before = self.steps_left.get();
-        let value = self.resolve(expression, &bound, late)?;
-        let steps = before - self.steps_left.get();
-        let remembered = memo.map(|memo| memo.keep(&bound, &value, steps));
-        Ok(Found { value, remembered })
-    }
-
-    fn resolve(
-        &self,
-        expression: &Expression,
-        bound: &Bound,
-        mut late: BTreeMap<String, Fault>,
-    ) -> Result<Shared, Fault> {
-        let mut context = Context::with_env(Arc::clone(&ENV));
-        for (root, fields) in bound {
-            let fields = fields.iter().map(|(field, value)| {
-                let value: Box<dyn Val> = Box::new(value.clone());
-                (field.clone(), value)
-            });
-            context.add_variable_as_val(root, Box::new(map_of(fields)));
-        }
-        for root in WHOLE {
-            if expression.wants.iter().any(|(wanted, _)| wanted == root) {
-                let object = self.find(root, "")?;
-                let object =
-                    object.unwrap_or_else(|| Shared::from(Box::new(CelNull) as Box<dyn Val>));
-                context.add_variable_as_val(root, Box::new(object));
-            }
-        }
-        let evaluate = || {
-            cost::within(&self.steps_left, || {
-                Cel::resolve_val(&expression.tree, &context).map(CowVal::into_owned)
-            })
-        };
-        let resolved = if expression.looks_up {
-            self.with_objects(expression, evaluate)?
-        } else {
-            evaluate()
-        };
-        resolved.map(Shared::from).map_err(|error| match &error {
-            ExecutionError::NoSuchKey(key) => match late.remove(key.as_str()) {
-                Some(fault) => fault,
-                None => failed(expression, &in_words(error)),
-            },
-            _ => failed(expression, &in_words(error)),
-        })
-    }
-
-    /// Evaluates until nothing is asked for that was not looked up.
-    fn with_objects<T>(
-        &self,
-        expression: &Expression,
-        evaluate: impl Fn() -> T,
-    ) -> Result<T, Fault> {
-        for _ in 0..MAX_ROUNDS {
-            let objects = &self.memory.objects;
-            let (evaluated, asked) = lookups::within(&mut objects.borrow_mut(), &evaluate);
-            if asked.is_empty() {
-                return Ok(evaluated);
-            }
-            for wanted in asked {
-                let found = self.facts.lookup(&wanted)?.map(shared);
-                objects.borrow_mut().insert(wanted, found);
-            }
-        }
-        let why = format!("what it looks up depends on other objects more than {MAX_ROUNDS} deep");
-        Err(failed(expression, &why))
-    }
-
-    /// The maps that stand for the names of an expression, with the fields that it asks for. What has no value, and is
-    /// perhaps not needed, is left out: `late` says why.
-    fn bindings(
-        &self,
-        expression: &Expression,
-        late: &mut BTreeMap<String, Fault>,
-    ) -> Result<Bound, Fault> {
-        let mut bindings = Bound::new();
-        let fields = |(root, _): &&(String, Option<String>)| !WHOLE.contains(&root.as_str());
-        for (root, field) in expression.wants.iter().filter(fields) {
-            let fields: Vec<String> = match (root.as_str(), field) {
-                (_, Some(field)) => vec![field.clone()],
-                ("params", None) => self.params.keys().cloned().collect(),
-                ("variables", None) => Vec::new(),
-                (root, None) => fields_of(root)
-                    .iter()
-                    .map(|&field| field.to_owned())
-                    .collect(),
-            };
-            if fields.is_empty()
-                && fields_of(root).is_empty()
-                && !matches!(root.as_str(), "params" | "variables")
-            {
-                continue; // the name of a type
-            }
-            let bound = bindings.entry(root.clone()).or_default();
-            for field in fields {
-                let tested = expression.tested.as_ref();
-                let may_wait = tested
-                    .is_some_and(|tested| !tested.contains(&(root.clone(), Some(field.clone()))));
-                match self.find(root, &field) {
-                    Ok(Some(value)) => bound.push((field, value)),
-                    Ok(None) => {}
-                    Err(fault) if may_wait => drop(late.insert(field, fault)),
-                    Err(fault) => return Err(fault),
-                }
-            }
-        }
-        Ok(bindings)
-    }
-
-    fn variable(&self, name: &str) -> Result<Option<Shared>, Fault> {
-        let Some(variable) = self.variables.iter().find(|one| one.name == name) else {
-            return Ok(None);
-        };
-        let value = match &variable.body {
-            Body::Expression(expression) => self.found(expression).map(|found| found.value),
-            Body::Value(value) => value.evaluate(self).map(shared),
-            Body::Constant(value) => Ok(shared((**value).clone())),
-        };
-        value.map(Some).map_err(|fault| Fault {
-            variable: fault.variable.or_else(|| Some(variable.at.clone())),
-            ..fault
-        })
-    }
-
-    fn find(&self, root: &str, field: &str) -> Result<Option<Shared>, Fault> {
-        let key = (root.to_owned(), field.to_owned());
-        let values = match self.depends_on_container(root, field) {
-            true => &self.memory.of_container,
-            false => &self.memory.of_workload,
-        };
-        if let Some(found) = values.borrow().get(&key) {
-            return Ok(found.clone());
-        }
-        let found = match root {
-            "params" => self
-                .params
-                .get(field)
-                .cloned()
-                .flatten()
-                .map(|text| Shared::from(Box::new(CelString::from(text)) as Box<dyn Val>)),
-            "variables" => self.variable(field)?,
-            "source" => self.variable(SOURCE)?,
-            "sources" => self.variable(SOURCES)?,
-            _ => self.facts.fact(root, field)?.map(shared),
-        };
-        values.borrow_mut().insert(key, found.clone());
-        Ok(found)
-    }
-
-    fn depends_on_container(&self, root: &str, field: &str) -> bool {
-        match root {
-            "variables" => {
-                let mut variables = self.variables.iter();
-                let variable = variables.find(|variable| variable.name == field);
-                variable.is_some_and(|variable| variable.body.uses().container)
-            }
-            _ => root == "container",
-        }
-    }
-}
-
-fn failed(expression: &Expression, why: &str) -> Fault {
-    Fault {
-        help: None,
-        ..Fault::new(
-            Code::BadExpression,
-            format!("`{}` has no value: {why}", shortened(&expression.text)),
-            String::new(),
-        )
-    }
-}
-
-fn shared(value: Value) -> Shared {
-    Shared::from(from_json(value))
 }
 
 #[cfg(test)]

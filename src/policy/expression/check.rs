@@ -204,22 +204,9 @@ impl<'c> Check<'c> {
     }
 
     fn call(&mut self, call: &mut CallExpr) {
-        if let (INDEX | OPT_INDEX | OPT_SELECT, [of, key]) =
-            (call.func_name.as_str(), call.args.as_slice())
-            && let Expr::Literal(LiteralValue::String(field)) = &key.expr
-            && let Some(root) = free_name(of).filter(|root| !self.is_bound(root))
-        {
-            let asked = if call.func_name == INDEX {
-                Asked::Plainly
-            } else {
-                Asked::Perhaps
-            };
-            let (root, field) = (root.to_owned(), field.inner().to_owned());
+        if let Some((root, field, asked)) = self.field_access(call) {
             return self.field(&root, &field, asked);
         }
-        let is_operator = !call
-            .func_name
-            .starts_with(|char: char| char.is_ascii_alphabetic());
         let namespace = call.target.as_deref().and_then(free_name);
         let namespace = namespace.filter(|name| NAMESPACES.contains(name) && !self.is_bound(name));
         let is_qualified = namespace.is_some();
@@ -227,6 +214,9 @@ impl<'c> Check<'c> {
             Some(namespace) => format!("{namespace}.{}", call.func_name),
             None => call.func_name.clone(),
         };
+        let is_operator = !call
+            .func_name
+            .starts_with(|char: char| char.is_ascii_alphabetic());
         if !is_operator && let Err(fault) = check_function(&name) {
             self.faults.push(fault);
             // What it would have brought in is not known, either.
@@ -235,25 +225,48 @@ impl<'c> Check<'c> {
         if name == "lookup" {
             self.lookup(call);
         }
+        if let Some(target) = call.target.as_mut().filter(|_| !is_qualified) {
+            let charge = match call.func_name.as_str() {
+                "split" => CHARGED_EACH,
+                _ => CHARGED,
+            };
+            self.charged(target, charge);
+        }
+        self.arguments(call);
+        match call.func_name.as_str() {
+            "replace" => call.func_name = REPLACE.to_owned(),
+            "join" => call.func_name = JOIN.to_owned(),
+            _ => {}
+        }
+    }
+
+    /// A root and the field that is read of it by a text: `pod['labels']`, `pod.?labels`.
+    fn field_access(&self, call: &CallExpr) -> Option<(String, String, Asked)> {
+        let asked = match call.func_name.as_str() {
+            INDEX => Asked::Plainly,
+            OPT_INDEX | OPT_SELECT => Asked::Perhaps,
+            _ => return None,
+        };
+        let [of, key] = call.args.as_slice() else {
+            return None;
+        };
+        let Expr::Literal(LiteralValue::String(field)) = &key.expr else {
+            return None;
+        };
+        let root = free_name(of).filter(|root| !self.is_bound(root))?;
+        Some((root.to_owned(), field.inner().to_owned(), asked))
+    }
+
+    /// Limits the list that a function walks, and charges for what it is given.
+    fn arguments(&mut self, call: &mut CallExpr) {
         let is_free = is_free(&call.func_name);
         let is_bound = self.is_bound("pod") || self.is_bound("workload");
         let is_in = call.func_name == IN && !is_bound;
-        let is_of_list = ON_LISTS.contains(&call.func_name.as_str());
-        if let Some(target) = call.target.as_mut().filter(|_| !is_qualified) {
-            self.charged(
-                target,
-                if call.func_name == "split" {
-                    CHARGED_EACH
-                } else {
-                    CHARGED
-                },
-            );
-        }
         let listed = match &mut call.target {
             Some(target) => Some(&mut **target),
             None => call.args.first_mut(),
         };
-        if let Some(listed) = listed.filter(|_| is_of_list) {
+        if let Some(listed) = listed.filter(|_| ON_LISTS.contains(&call.func_name.as_str())) {
             limit(listed, nodes_of(&call.func_name));
         }
         for arg in &mut call.args {
@@ -262,11 +275,6 @@ impl<'c> Check<'c> {
             } else {
                 self.charged(arg, CHARGED)
             }
-        }
-        match call.func_name.as_str() {
-            "replace" => call.func_name = REPLACE.to_owned(),
-            "join" => call.func_name = JOIN.to_owned(),
-            _ => {}
         }
     }
 

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use super::cost::{spend, spend_on_text};
-use super::library::{Args, Returned, arg, returned, text_arg};
+use super::library::{Args, Overload, Returned, add_all, add_members, arg, returned, text_arg};
 use super::macros::{KEYS, MAP_OF};
 use super::shared::{from_json, to_json};
 use crate::policy::expression::Outcome;
@@ -54,64 +54,82 @@ fn failed(function: &str, why: impl Into<String>) -> ExecutionError {
 /// Adds all functions.
 pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
     cel::extensions::lists(env)?;
-    let member =
-        |env: &mut Env, name: &str, op: for<'b, 'v> fn(Args<'b, 'v>) -> Returned<'b, 'v>| {
-            env.add_member_overload(
-                name,
-                &format!("podgraft_list_{name}"),
-                LIST_TYPE,
-                vec![],
-                op,
-            )
-        };
-    member(env, "sum", sum)?;
-    member(env, "min", |args| extreme(args, Ordering::Less))?;
-    member(env, "max", |args| extreme(args, Ordering::Greater))?;
-    member(env, "isSorted", is_sorted)?;
-    let of = vec![DYN_TYPE];
-    env.add_member_overload("indexOf", "podgraft_list_index", LIST_TYPE, of, |args| {
-        position(args, false)
-    })?;
-    let of = vec![DYN_TYPE];
-    env.add_member_overload("lastIndexOf", "podgraft_list_last", LIST_TYPE, of, |args| {
-        position(args, true)
-    })?;
-    env.add_overload(KEYS, "podgraft_keys", vec![DYN_TYPE], keys)?;
-    env.add_overload(MAP_OF, "podgraft_map_of", vec![LIST_TYPE], map_of)?;
-    let two = || vec![LIST_TYPE, LIST_TYPE];
-    env.add_overload("sets.contains", "podgraft_sets_contains", two(), |args| {
-        let (one, other) = two_lists(&args)?;
-        returned(other.iter().all(|entry| one.contains(entry)))
-    })?;
-    env.add_overload(
-        "sets.intersects",
-        "podgraft_sets_intersects",
-        two(),
-        |args| {
-            let (one, other) = two_lists(&args)?;
-            returned(other.iter().any(|entry| one.contains(entry)))
-        },
-    )?;
-    env.add_overload(
-        "sets.equivalent",
-        "podgraft_sets_equivalent",
-        two(),
-        |args| {
-            let (one, other) = two_lists(&args)?;
-            let is_in = |list: &[Cel], of: &[Cel]| of.iter().all(|entry| list.contains(entry));
-            returned(is_in(&one, &other) && is_in(&other, &one))
-        },
-    )?;
-    let text = || vec![STRING_TYPE];
-    env.add_overload("json.parse", "podgraft_json_parse", text(), json_parse)?;
-    env.add_overload("json.text", "podgraft_json_text", vec![DYN_TYPE], json_text)?;
-    env.add_overload("yaml.parse", "podgraft_yaml_parse", text(), yaml_parse)?;
-    env.add_overload("yaml.text", "podgraft_yaml_text", vec![DYN_TYPE], yaml_text)?;
-    env.add_overload("base64.encode", "podgraft_base64_encode", text(), |args| {
-        returned(STANDARD.encode(text_arg(&args, 0)?))
-    })?;
-    env.add_overload("base64.decode", "podgraft_base64_decode", text(), decode)?;
+    add_lists(env)?;
+    add_sets(env)?;
+    add_texts(env)?;
     add_quantities(env)
+}
+
+fn add_lists(env: &mut Env) -> Result<(), DeclarationError> {
+    let of_lists: [Overload; 6] = [
+        ("sum", "podgraft_list_sum", vec![], sum),
+        ("min", "podgraft_list_min", vec![], |args| {
+            extreme(args, Ordering::Less)
+        }),
+        ("max", "podgraft_list_max", vec![], |args| {
+            extreme(args, Ordering::Greater)
+        }),
+        ("isSorted", "podgraft_list_isSorted", vec![], is_sorted),
+        ("indexOf", "podgraft_list_index", vec![DYN_TYPE], |args| {
+            position(args, false)
+        }),
+        (
+            "lastIndexOf",
+            "podgraft_list_last",
+            vec![DYN_TYPE],
+            |args| position(args, true),
+        ),
+    ];
+    add_members(env, || LIST_TYPE, of_lists)?;
+    env.add_overload(KEYS, "podgraft_keys", vec![DYN_TYPE], keys)?;
+    env.add_overload(MAP_OF, "podgraft_map_of", vec![LIST_TYPE], map_of)
+}
+
+fn add_sets(env: &mut Env) -> Result<(), DeclarationError> {
+    let two = || vec![LIST_TYPE, LIST_TYPE];
+    let functions: [Overload; 3] = [
+        ("sets.contains", "podgraft_sets_contains", two(), |args| {
+            let (one, other) = two_lists(&args)?;
+            returned(other.iter().all(|entry| one.contains(entry)))
+        }),
+        (
+            "sets.intersects",
+            "podgraft_sets_intersects",
+            two(),
+            |args| {
+                let (one, other) = two_lists(&args)?;
+                returned(other.iter().any(|entry| one.contains(entry)))
+            },
+        ),
+        (
+            "sets.equivalent",
+            "podgraft_sets_equivalent",
+            two(),
+            |args| {
+                let (one, other) = two_lists(&args)?;
+                let is_in = |list: &[Cel], of: &[Cel]| of.iter().all(|entry| list.contains(entry));
+                returned(is_in(&one, &other) && is_in(&other, &one))
+            },
+        ),
+    ];
+    add_all(env, functions)
+}
+
+/// Texts of other formats.
+fn add_texts(env: &mut Env) -> Result<(), DeclarationError> {
+    let any = || vec![DYN_TYPE];
+    let text = || vec![STRING_TYPE];
+    let functions: [Overload; 6] = [
+        ("json.parse", "podgraft_json_parse", text(), json_parse),
+        ("json.text", "podgraft_json_text", any(), json_text),
+        ("yaml.parse", "podgraft_yaml_parse", text(), yaml_parse),
+        ("yaml.text", "podgraft_yaml_text", any(), yaml_text),
+        ("base64.encode", "podgraft_base64_encode", text(), |args| {
+            returned(STANDARD.encode(text_arg(&args, 0)?))
+        }),
+        ("base64.decode", "podgraft_base64_decode", text(), decode),
+    ];
+    add_all(env, functions)
 }
 
 /// The entries of a list.
@@ -397,49 +415,51 @@ fn compare(args: &Args<'_, '_>) -> Result<Ordering, ExecutionError> {
 }
 
 fn add_quantities(env: &mut Env) -> Result<(), DeclarationError> {
-    env.add_overload("quantity", "podgraft_quantity", vec![STRING_TYPE], |args| {
-        let quantity = quantity_of(&text_arg(&args, 0)?);
-        let quantity = quantity.ok_or_else(|| failed("quantity", "the text is no quantity"))?;
-        Ok(CowVal::owned(quantity))
-    })?;
-    env.add_overload(
-        "isQuantity",
-        "podgraft_is_quantity",
-        vec![STRING_TYPE],
-        |args| returned(quantity_of(&text_arg(&args, 0)?).is_some()),
-    )?;
-    let with = || vec![quantity_type()];
-    let own = quantity_type;
-    env.add_member_overload("compareTo", "podgraft_compare", own(), with(), |args| {
-        returned(compare(&args)? as i64)
-    })?;
-    env.add_member_overload("isGreaterThan", "podgraft_greater", own(), with(), |args| {
-        returned(compare(&args)? == Ordering::Greater)
-    })?;
-    env.add_member_overload("isLessThan", "podgraft_less", own(), with(), |args| {
-        returned(compare(&args)? == Ordering::Less)
-    })?;
-    env.add_member_overload("sign", "podgraft_sign", own(), vec![], |args| {
-        returned(i64::try_from(quantity_arg(&args, 0)?.0.signum()).unwrap_or(0))
-    })?;
-    env.add_member_overload("isInteger", "podgraft_is_integer", own(), vec![], |args| {
-        returned(quantity_arg(&args, 0)?.0 % NANO == 0)
-    })?;
-    env.add_member_overload("asInteger", "podgraft_as_integer", own(), vec![], |args| {
-        let nano = quantity_arg(&args, 0)?.0;
-        let whole = (nano % NANO == 0).then(|| i64::try_from(nano / NANO).ok());
-        returned(
-            whole
-                .flatten()
-                .ok_or_else(|| failed("asInteger", "it is no whole number"))?,
-        )
-    })?;
-    env.add_member_overload("add", "podgraft_add", own(), with(), |args| {
-        combined(&args, i128::checked_add)
-    })?;
-    env.add_member_overload("sub", "podgraft_sub", own(), with(), |args| {
-        combined(&args, i128::checked_sub)
-    })
+    let functions: [Overload; 2] = [
+        ("quantity", "podgraft_quantity", vec![STRING_TYPE], |args| {
+            let quantity = quantity_of(&text_arg(&args, 0)?);
+            let quantity = quantity.ok_or_else(|| failed("quantity", "the text is no quantity"))?;
+            Ok(CowVal::owned(quantity))
+        }),
+        (
+            "isQuantity",
+            "podgraft_is_quantity",
+            vec![STRING_TYPE],
+            |args| returned(quantity_of(&text_arg(&args, 0)?).is_some()),
+        ),
+    ];
+    add_all(env, functions)?;
+    let other = || vec![quantity_type()];
+    let of_quantities: [Overload; 8] = [
+        ("compareTo", "podgraft_compare", other(), |args| {
+            returned(compare(&args)? as i64)
+        }),
+        ("isGreaterThan", "podgraft_greater", other(), |args| {
+            returned(compare(&args)? == Ordering::Greater)
+        }),
+        ("isLessThan", "podgraft_less", other(), |args| {
+            returned(compare(&args)? == Ordering::Less)
+        }),
+        ("sign", "podgraft_sign", vec![], |args| {
+            returned(i64::try_from(quantity_arg(&args, 0)?.0.signum()).unwrap_or(0))
+        }),
+        ("isInteger", "podgraft_is_integer", vec![], |args| {
+            returned(quantity_arg(&args, 0)?.0 % NANO == 0)
+        }),
+        ("asInteger", "podgraft_as_integer", vec![], |args| {
+            let nano = quantity_arg(&args, 0)?.0;
+            let whole = (nano % NANO == 0).then(|| i64::try_from(nano / NANO).ok());
+            let whole = whole.flatten();
+            returned(whole.ok_or_else(|| failed("asInteger", "it is no whole number"))?)
+        }),
+        ("add", "podgraft_add", other(), |args| {
+            combined(&args, i128::checked_add)
+        }),
+        ("sub", "podgraft_sub", other(), |args| {
+            combined(&args, i128::checked_sub)
+        }),
+    ];
+    add_members(env, quantity_type, of_quantities)
 }
 
 fn combined<'b, 'v>(args: &Args<'b, 'v>, how: fn(i128, i128) -> Option<i128>) -> Returned<'b, 'v> {

@@ -3,12 +3,14 @@
 use cel::common::ast::operators;
 use cel::common::types::{
     CelList, CelMap, CelMapKey, CelOptional, CelString, DYN_TYPE, INT_TYPE, LIST_TYPE, STRING_TYPE,
+    Type,
 };
 use cel::common::value::{CowVal, Val};
 use cel::objects::Key;
-use cel::{Env, ExecutionError, Value as Cel};
+use cel::{DeclarationError, Env, ExecutionError, Value as Cel};
 use std::sync::{Arc, LazyLock};
 
+use super::addresses;
 use super::cost::{spend, spend_on, spend_on_text};
 use super::formats;
 use super::kubernetes;
@@ -56,91 +58,105 @@ pub(super) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut env = Env::stdlib();
     let added = cel::extensions::strings(&mut env)
         .and_then(|()| add_functions(&mut env))
+        .and_then(|()| add_charged(&mut env))
         .and_then(|()| kubernetes::add(&mut env))
         .and_then(|()| values::add(&mut env))
+        .and_then(|()| addresses::add(&mut env))
         .and_then(|()| formats::add(&mut env))
         .and_then(|()| macros::add(&mut env));
     added.expect("no function of ours is one of the crate's");
     Arc::new(env)
 });
 
-fn add_functions(env: &mut Env) -> Result<(), cel::DeclarationError> {
+/// A function: its name, that of its overload, what it takes, and what it does.
+pub(super) type Overload = (
+    &'static str,
+    &'static str,
+    Vec<Type>,
+    for<'b, 'v> fn(Args<'b, 'v>) -> Returned<'b, 'v>,
+);
+
+/// Adds functions.
+pub(super) fn add_all(
+    env: &mut Env,
+    overloads: impl IntoIterator<Item = Overload>,
+) -> Result<(), DeclarationError> {
+    let mut overloads = overloads.into_iter();
+    overloads.try_for_each(|(name, id, takes, call)| env.add_overload(name, id, takes, call))
+}
+
+/// Adds functions that are called on a value of a type.
+pub(super) fn add_members(
+    env: &mut Env,
+    of: fn() -> Type,
+    overloads: impl IntoIterator<Item = Overload>,
+) -> Result<(), DeclarationError> {
+    let mut overloads = overloads.into_iter();
+    overloads.try_for_each(|(name, id, takes, call)| {
+        env.add_member_overload(name, id, of(), takes, call)
+    })
+}
+
+fn add_functions(env: &mut Env) -> Result<(), DeclarationError> {
     let text = || vec![STRING_TYPE];
-    env.add_overload("imageTag", "podgraft_image_tag", text(), |args| {
-        own_text("imageTag", &args, |text| Ok(functions::image_tag(text)))
-    })?;
-    env.add_overload("imageName", "podgraft_image_name", text(), |args| {
-        own_text("imageName", &args, |text| Ok(functions::image_name(text)))
-    })?;
-    env.add_overload("dnsLabel", "podgraft_dns_label", text(), |args| {
-        own_text("dnsLabel", &args, functions::dns_label)
-    })?;
-    env.add_overload("sha1", "podgraft_sha1", text(), |args| {
-        own_text("sha1", &args, |text| Ok(functions::sha1(text)))
-    })?;
-    env.add_overload("sha256", "podgraft_sha256", text(), |args| {
-        own_text("sha256", &args, |text| Ok(functions::sha256(text)))
-    })?;
-    env.add_overload(
-        "firstPort",
-        "podgraft_first_port",
-        vec![DYN_TYPE, DYN_TYPE],
-        first_port,
-    )?;
+    let two = || vec![DYN_TYPE, DYN_TYPE];
+    let functions: [Overload; 6] = [
+        ("imageTag", "podgraft_image_tag", text(), |args| {
+            own_text("imageTag", &args, |text| Ok(functions::image_tag(text)))
+        }),
+        ("imageName", "podgraft_image_name", text(), |args| {
+            own_text("imageName", &args, |text| Ok(functions::image_name(text)))
+        }),
+        ("dnsLabel", "podgraft_dns_label", text(), |args| {
+            own_text("dnsLabel", &args, functions::dns_label)
+        }),
+        ("sha1", "podgraft_sha1", text(), |args| {
+            own_text("sha1", &args, |text| Ok(functions::sha1(text)))
+        }),
+        ("sha256", "podgraft_sha256", text(), |args| {
+            own_text("sha256", &args, |text| Ok(functions::sha256(text)))
+        }),
+        ("firstPort", "podgraft_first_port", two(), first_port),
+    ];
+    add_all(env, functions)?;
     for count in [3, 4] {
         let id = format!("podgraft_lookup_{count}");
-        let texts = (0..count).map(|_| STRING_TYPE).collect();
-        env.add_overload("lookup", &id, texts, lookup)?;
+        env.add_overload("lookup", &id, texts(count), lookup)?;
     }
-    env.add_overload(WALKED, "podgraft_walked", vec![DYN_TYPE, INT_TYPE], walked)?;
-    env.add_overload(CHARGED, "podgraft_charged", vec![DYN_TYPE], charged)?;
-    env.add_overload(
-        CHARGED_EACH,
-        "podgraft_charged_each",
-        vec![DYN_TYPE],
-        charged_each,
-    )?;
-    env.add_member_overload(JOIN, "podgraft_join", LIST_TYPE, vec![], join)?;
-    env.add_member_overload(JOIN, "podgraft_join_separator", LIST_TYPE, text(), join)?;
-    env.add_overload(
-        "matches",
-        "podgraft_matches",
-        vec![STRING_TYPE, STRING_TYPE],
-        matches,
-    )?;
-    env.add_member_overload(
-        "matches",
-        "podgraft_matches_member",
-        STRING_TYPE,
-        text(),
-        matches,
-    )?;
-    env.add_member_overload("find", "podgraft_find", STRING_TYPE, text(), find)?;
-    env.add_member_overload(
-        "findAll",
-        "podgraft_find_all",
-        STRING_TYPE,
-        text(),
-        find_all,
-    )?;
-    let with_number = vec![STRING_TYPE, INT_TYPE];
-    env.add_member_overload(
-        "findAll",
-        "podgraft_find_all_most",
-        STRING_TYPE,
-        with_number,
-        find_all,
-    )?;
-    let two = vec![STRING_TYPE, STRING_TYPE];
-    env.add_member_overload(REPLACE, "podgraft_replace", STRING_TYPE, two, replace)?;
-    let three = vec![STRING_TYPE, STRING_TYPE, INT_TYPE];
-    env.add_member_overload(
-        REPLACE,
-        "podgraft_replace_most",
-        STRING_TYPE,
-        three,
-        replace,
-    )
+    Ok(())
+}
+
+/// Functions that the check of an expression writes into it, and those on texts that cost more than their node.
+fn add_charged(env: &mut Env) -> Result<(), DeclarationError> {
+    let any = || vec![DYN_TYPE];
+    let walks = vec![DYN_TYPE, INT_TYPE];
+    let functions: [Overload; 4] = [
+        (WALKED, "podgraft_walked", walks, walked),
+        (CHARGED, "podgraft_charged", any(), charged),
+        (CHARGED_EACH, "podgraft_charged_each", any(), charged_each),
+        ("matches", "podgraft_matches", texts(2), matches),
+    ];
+    add_all(env, functions)?;
+    let of_lists: [Overload; 2] = [
+        (JOIN, "podgraft_join", texts(0), join),
+        (JOIN, "podgraft_join_separator", texts(1), join),
+    ];
+    add_members(env, || LIST_TYPE, of_lists)?;
+    let one_most = vec![STRING_TYPE, INT_TYPE];
+    let two_most = vec![STRING_TYPE, STRING_TYPE, INT_TYPE];
+    let of_texts: [Overload; 6] = [
+        ("matches", "podgraft_matches_member", texts(1), matches),
+        ("find", "podgraft_find", texts(1), find),
+        ("findAll", "podgraft_find_all", texts(1), find_all),
+        ("findAll", "podgraft_find_all_most", one_most, find_all),
+        (REPLACE, "podgraft_replace", texts(2), replace),
+        (REPLACE, "podgraft_replace_most", two_most, replace),
+    ];
+    add_members(env, || STRING_TYPE, of_texts)
+}
+
+fn texts(count: usize) -> Vec<Type> {
+    (0..count).map(|_| STRING_TYPE).collect()
 }
 
 pub(super) fn returned<'b, 'v>(value: impl Into<Cel>) -> Returned<'b, 'v> {

@@ -113,14 +113,20 @@ fn expand(
     let filter = rest.pop();
     let mut build = Builder { helper };
     let step = step(&mut build, &names, value, filter, kind);
+    let walk = walk(&mut build, names.0, step, kind);
+    let walk = build.helper.next_expr(Expr::Comprehension(Box::new(walk)));
+    let target = target.take().unwrap_or_default();
+    Ok(Some(build.bind(RANGE, target, walk)))
+}
+
+/// A walk over the keys, with what is done for each.
+fn walk(build: &mut Builder<'_, '_>, key: String, step: IdedExpr, kind: Kind) -> ComprehensionExpr {
     let (init, condition) = match kind {
         Kind::All => (build.flag(true), Some(build.ident(RESULT))),
         Kind::Exists => {
             let found = build.ident(RESULT);
-            (
-                build.flag(false),
-                Some(build.call(LOGICAL_NOT, vec![found])),
-            )
+            let none = build.call(LOGICAL_NOT, vec![found]);
+            (build.flag(false), Some(none))
         }
         Kind::List | Kind::Map => (build.list(Vec::new()), None),
     };
@@ -133,19 +139,16 @@ fn expand(
     if kind == Kind::Map {
         result = build.call(MAP_OF, vec![result]);
     }
-    let walk = ComprehensionExpr {
+    ComprehensionExpr {
         iter_range: build.call(KEYS, vec![range]),
-        iter_var: names.0,
+        iter_var: key,
         iter_var2: None,
         accu_var: RESULT.to_owned(),
         accu_init: init,
         loop_cond,
         loop_step: step,
         result,
-    };
-    let walk = build.helper.next_expr(Expr::Comprehension(Box::new(walk)));
-    let target = target.take().unwrap_or_default();
-    Ok(Some(build.bind(RANGE, target, walk)))
+    }
 }
 
 /// What is done for each key.

@@ -10,8 +10,9 @@ use cel::common::value::{FromVal, Val};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::evaluator::Bound;
 use super::shared::Shared;
-use super::{Bound, Outcome, WHOLE, Wants};
+use super::{Outcome, WHOLE, Wants};
 
 /// Values that are kept of each expression.
 const KEPT: usize = 4;

@@ -1,17 +1,17 @@
-//! Values of Kubernetes' CEL libraries that are read from texts: versions, IP addresses, networks and URLs.
+//! Values of Kubernetes' CEL libraries that are read from texts: versions and URLs, and what all such types have.
 
 use cel::common::types::{STRING_TYPE, Type};
 use cel::common::value::{CowVal, StaticVal, Val};
 use cel::objects::{Key, Map};
 use cel::{DeclarationError, Env, ExecutionError, Value as Cel};
-use core::net::{IpAddr, Ipv6Addr};
+use core::net::Ipv6Addr;
 use std::any::Any;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use super::cost::spend_on_text;
-use super::library::{Args, Returned, returned, text_arg};
+use super::library::{Args, Overload, Returned, add_members, returned, text_arg};
 
 /// A type of values that only functions look into.
 macro_rules! opaque {
@@ -57,17 +57,6 @@ macro_rules! opaque {
     };
 }
 
-pub(super) use opaque;
-
-pub(super) fn failed(function: &str, why: &str) -> ExecutionError {
-    ExecutionError::function_error(function, why)
-}
-
-/// Whether a text is an absolute URI or path.
-pub(super) fn is_url(text: &str) -> bool {
-    Url::read(text).is_some()
-}
-
 /// Adds a function that reads a text, and one that says whether a text can be read.
 macro_rules! reading {
     ($env:ident, $function:literal, $is:literal, $rust:ident) => {
@@ -88,7 +77,18 @@ macro_rules! reading {
     };
 }
 
-fn checked_text(args: &Args<'_, '_>) -> Result<String, ExecutionError> {
+pub(super) use {opaque, reading};
+
+pub(super) fn failed(function: &str, why: &str) -> ExecutionError {
+    ExecutionError::function_error(function, why)
+}
+
+/// Whether a text is an absolute URI or path.
+pub(super) fn is_url(text: &str) -> bool {
+    Url::read(text).is_some()
+}
+
+pub(super) fn checked_text(args: &Args<'_, '_>) -> Result<String, ExecutionError> {
     let text = text_arg(args, 0)?;
     spend_on_text(&text)?;
     Ok(text)
@@ -97,12 +97,8 @@ fn checked_text(args: &Args<'_, '_>) -> Result<String, ExecutionError> {
 /// Adds all functions.
 pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
     reading!(env, "semver", "isSemver", Version);
-    reading!(env, "ip", "isIP", Address);
-    reading!(env, "cidr", "isCIDR", Network);
     reading!(env, "url", "isURL", Url);
     add_versions(env)?;
-    add_addresses(env)?;
-    add_networks(env)?;
     add_urls(env)
 }
 
@@ -173,44 +169,37 @@ fn split(text: &str, mark: char) -> (&str, Option<&str>) {
 }
 
 /// Without a zero in front, and without a sign.
-fn number(text: &str) -> Option<u64> {
+pub(super) fn number(text: &str) -> Option<u64> {
     let is_plain = text == "0" || !text.starts_with(['0', '+']);
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
 fn add_versions(env: &mut Env) -> Result<(), DeclarationError> {
-    let own = Version::kind;
-    let with = || vec![Version::kind()];
-    env.add_member_overload(
-        "compareTo",
-        "podgraft_semver_compare",
-        own(),
-        with(),
-        |args| returned(compare_versions(&args)? as i64),
-    )?;
-    env.add_member_overload(
-        "isLessThan",
-        "podgraft_semver_less",
-        own(),
-        with(),
-        |args| returned(compare_versions(&args)? == Ordering::Less),
-    )?;
-    env.add_member_overload(
-        "isGreaterThan",
-        "podgraft_semver_greater",
-        own(),
-        with(),
-        |args| returned(compare_versions(&args)? == Ordering::Greater),
-    )?;
-    env.add_member_overload("major", "podgraft_semver_major", own(), vec![], |args| {
-        part(&args, 0)
-    })?;
-    env.add_member_overload("minor", "podgraft_semver_minor", own(), vec![], |args| {
-        part(&args, 1)
-    })?;
-    env.add_member_overload("patch", "podgraft_semver_patch", own(), vec![], |args| {
-        part(&args, 2)
-    })
+    let other = || vec![Version::kind()];
+    let of_versions: [Overload; 6] = [
+        ("compareTo", "podgraft_semver_compare", other(), |args| {
+            returned(compare_versions(&args)? as i64)
+        }),
+        ("isLessThan", "podgraft_semver_less", other(), |args| {
+            returned(compare_versions(&args)? == Ordering::Less)
+        }),
+        (
+            "isGreaterThan",
+            "podgraft_semver_greater",
+            other(),
+            |args| returned(compare_versions(&args)? == Ordering::Greater),
+        ),
+        ("major", "podgraft_semver_major", vec![], |args| {
+            part(&args, 0)
+        }),
+        ("minor", "podgraft_semver_minor", vec![], |args| {
+            part(&args, 1)
+        }),
+        ("patch", "podgraft_semver_patch", vec![], |args| {
+            part(&args, 2)
+        }),
+    ];
+    add_members(env, Version::kind, of_versions)
 }
 
 fn compare_versions(args: &Args<'_, '_>) -> Result<Ordering, ExecutionError> {
@@ -219,215 +208,6 @@ fn compare_versions(args: &Args<'_, '_>) -> Result<Ordering, ExecutionError> {
 
 fn part<'b, 'v>(args: &Args<'b, 'v>, at: usize) -> Returned<'b, 'v> {
     returned(i64::try_from(Version::arg(args, 0)?.numbers[at]).unwrap_or(i64::MAX))
-}
-
-/// An IP address: no zone, and no IPv4 address in the form of an IPv6 one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Address(IpAddr);
-
-opaque!(Address, ADDRESS, "net.IP");
-
-impl Address {
-    fn read(text: &str) -> Option<Self> {
-        let address: IpAddr = text.parse().ok()?;
-        let is_mapped =
-            matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some());
-        (!is_mapped).then_some(Address(address))
-    }
-}
-
-fn add_addresses(env: &mut Env) -> Result<(), DeclarationError> {
-    env.add_overload(
-        "ip.isCanonical",
-        "podgraft_ip_canonical",
-        vec![STRING_TYPE],
-        |args| {
-            let text = checked_text(&args)?;
-            let address = Address::read(&text)
-                .ok_or_else(|| failed("ip.isCanonical", "the text is no ip"))?;
-            returned(address.0.to_string() == text)
-        },
-    )?;
-    let own = Address::kind;
-    env.add_overload("string", "podgraft_ip_string", vec![own()], |args| {
-        returned(Address::arg(&args, 0)?.0.to_string())
-    })?;
-    env.add_member_overload("family", "podgraft_ip_family", own(), vec![], |args| {
-        returned(if Address::arg(&args, 0)?.0.is_ipv4() {
-            4_i64
-        } else {
-            6
-        })
-    })?;
-    env.add_member_overload(
-        "isUnspecified",
-        "podgraft_ip_unspecified",
-        own(),
-        vec![],
-        |args| returned(Address::arg(&args, 0)?.0.is_unspecified()),
-    )?;
-    env.add_member_overload(
-        "isLoopback",
-        "podgraft_ip_loopback",
-        own(),
-        vec![],
-        |args| returned(Address::arg(&args, 0)?.0.is_loopback()),
-    )?;
-    env.add_member_overload(
-        "isLinkLocalUnicast",
-        "podgraft_ip_link",
-        own(),
-        vec![],
-        |args| returned(is_link_local(Address::arg(&args, 0)?.0)),
-    )?;
-    env.add_member_overload(
-        "isLinkLocalMulticast",
-        "podgraft_ip_link_many",
-        own(),
-        vec![],
-        |args| {
-            returned(match Address::arg(&args, 0)?.0 {
-                IpAddr::V4(address) => address.octets()[..3] == [224, 0, 0],
-                IpAddr::V6(address) => address.segments()[0] & 0xff0f == 0xff02,
-            })
-        },
-    )?;
-    env.add_member_overload(
-        "isGlobalUnicast",
-        "podgraft_ip_global",
-        own(),
-        vec![],
-        |args| {
-            let address = Address::arg(&args, 0)?.0;
-            let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
-            let is_other =
-                address.is_unspecified() || address.is_loopback() || address.is_multicast();
-            returned(!is_broadcast && !is_other && !is_link_local(address))
-        },
-    )
-}
-
-fn is_link_local(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => address.is_link_local(),
-        IpAddr::V6(address) => address.is_unicast_link_local(),
-    }
-}
-
-/// A network: an address and the number of bits that count.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Network {
-    address: IpAddr,
-    bits: u32,
-}
-
-opaque!(Network, NETWORK, "net.CIDR");
-
-impl Network {
-    fn read(text: &str) -> Option<Self> {
-        let (address, bits) = text.split_once('/')?;
-        let Address(address) = Address::read(address)?;
-        let bits = u32::try_from(number(bits)?).ok()?;
-        (bits <= width(address)).then_some(Network { address, bits })
-    }
-
-    /// The address with zeros where nothing counts.
-    fn masked(&self) -> IpAddr {
-        let kept = |all: u128, width: u32| match self.bits {
-            0 => 0,
-            bits => all >> (width - bits) << (width - bits),
-        };
-        match self.address {
-            IpAddr::V4(address) => {
-                let kept = kept(u128::from(address.to_bits()), 32);
-                IpAddr::V4(u32::try_from(kept).unwrap_or_default().into())
-            }
-            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(kept(address.to_bits(), 128))),
-        }
-    }
-
-    fn contains(&self, address: IpAddr, bits: u32) -> bool {
-        let other = Network {
-            address,
-            bits: self.bits,
-        };
-        width(address) == width(self.address)
-            && bits >= self.bits
-            && other.masked() == self.masked()
-    }
-}
-
-fn width(address: IpAddr) -> u32 {
-    if address.is_ipv4() { 32 } else { 128 }
-}
-
-fn add_networks(env: &mut Env) -> Result<(), DeclarationError> {
-    let own = Network::kind;
-    env.add_overload("string", "podgraft_cidr_string", vec![own()], |args| {
-        let Network { address, bits } = Network::arg(&args, 0)?;
-        returned(format!("{address}/{bits}"))
-    })?;
-    env.add_member_overload(
-        "containsIP",
-        "podgraft_cidr_ip",
-        own(),
-        vec![Address::kind()],
-        |args| {
-            let Address(address) = Address::arg(&args, 1)?;
-            returned(Network::arg(&args, 0)?.contains(address, width(address)))
-        },
-    )?;
-    env.add_member_overload(
-        "containsIP",
-        "podgraft_cidr_ip_text",
-        own(),
-        vec![STRING_TYPE],
-        |args| {
-            let address = Address::read(&text_arg(&args, 1)?);
-            let Address(address) =
-                address.ok_or_else(|| failed("containsIP", "the text is no ip"))?;
-            returned(Network::arg(&args, 0)?.contains(address, width(address)))
-        },
-    )?;
-    env.add_member_overload(
-        "containsCIDR",
-        "podgraft_cidr_cidr",
-        own(),
-        vec![own()],
-        |args| {
-            let Network { address, bits } = Network::arg(&args, 1)?;
-            returned(Network::arg(&args, 0)?.contains(address, bits))
-        },
-    )?;
-    env.add_member_overload(
-        "containsCIDR",
-        "podgraft_cidr_text",
-        own(),
-        vec![STRING_TYPE],
-        |args| {
-            let other = Network::read(&text_arg(&args, 1)?);
-            let Network { address, bits } =
-                other.ok_or_else(|| failed("containsCIDR", "the text is no cidr"))?;
-            returned(Network::arg(&args, 0)?.contains(address, bits))
-        },
-    )?;
-    env.add_member_overload("ip", "podgraft_cidr_address", own(), vec![], |args| {
-        Ok(CowVal::owned(Address(Network::arg(&args, 0)?.address)))
-    })?;
-    env.add_member_overload("masked", "podgraft_cidr_masked", own(), vec![], |args| {
-        let network = Network::arg(&args, 0)?;
-        Ok(CowVal::owned(Network {
-            address: network.masked(),
-            ..network
-        }))
-    })?;
-    env.add_member_overload(
-        "prefixLength",
-        "podgraft_cidr_prefix",
-        own(),
-        vec![],
-        |args| returned(i64::from(Network::arg(&args, 0)?.bits)),
-    )
 }
 
 /// An absolute URI, or an absolute path.
@@ -465,6 +245,24 @@ impl Url {
             path: path.to_owned(),
             query: query.unwrap_or_default().to_owned(),
         })
+    }
+
+    /// The values of each key of the query.
+    fn query_values(&self) -> Cel {
+        let mut query: HashMap<Key, Vec<Cel>> = HashMap::new();
+        for pair in self.query.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let text = |part: &str| percent_decoded(&part.replace('+', " "));
+            if let (Some(key), Some(value)) = (text(key), text(value)) {
+                let value = Cel::String(Arc::new(value));
+                query.entry(Key::from(key)).or_default().push(value);
+            }
+        }
+        let lists = query
+            .into_iter()
+            .map(|(key, values)| (key, Cel::List(Arc::new(values))));
+        let map = Arc::new(lists.collect());
+        Cel::Map(Map { map })
     }
 
     /// The host's name and its port.
@@ -519,47 +317,27 @@ fn percent_decoded(text: &str) -> Option<String> {
 }
 
 fn add_urls(env: &mut Env) -> Result<(), DeclarationError> {
-    let own = Url::kind;
-    env.add_member_overload("getScheme", "podgraft_url_scheme", own(), vec![], |args| {
-        returned(Url::arg(&args, 0)?.scheme)
-    })?;
-    env.add_member_overload("getHost", "podgraft_url_host", own(), vec![], |args| {
-        returned(Url::arg(&args, 0)?.host)
-    })?;
-    env.add_member_overload(
-        "getHostname",
-        "podgraft_url_hostname",
-        own(),
-        vec![],
-        |args| returned(Url::arg(&args, 0)?.host_and_port().0.to_owned()),
-    )?;
-    env.add_member_overload("getPort", "podgraft_url_port", own(), vec![], |args| {
-        returned(Url::arg(&args, 0)?.host_and_port().1.to_owned())
-    })?;
-    env.add_member_overload(
-        "getEscapedPath",
-        "podgraft_url_path",
-        own(),
-        vec![],
-        |args| returned(Url::arg(&args, 0)?.path),
-    )?;
-    env.add_member_overload("getQuery", "podgraft_url_query", own(), vec![], |args| {
-        let url = Url::arg(&args, 0)?;
-        let mut query: HashMap<Key, Vec<Cel>> = HashMap::new();
-        for pair in url.query.split('&').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let text = |part: &str| percent_decoded(&part.replace('+', " "));
-            if let (Some(key), Some(value)) = (text(key), text(value)) {
-                let value = Cel::String(Arc::new(value));
-                query.entry(Key::from(key)).or_default().push(value);
-            }
-        }
-        let lists = query
-            .into_iter()
-            .map(|(key, values)| (key, Cel::List(Arc::new(values))));
-        let map = Arc::new(lists.collect());
-        returned(Cel::Map(Map { map }))
-    })
+    let of_urls: [Overload; 6] = [
+        ("getScheme", "podgraft_url_scheme", vec![], |args| {
+            returned(Url::arg(&args, 0)?.scheme)
+        }),
+        ("getHost", "podgraft_url_host", vec![], |args| {
+            returned(Url::arg(&args, 0)?.host)
+        }),
+        ("getHostname", "podgraft_url_hostname", vec![], |args| {
+            returned(Url::arg(&args, 0)?.host_and_port().0.to_owned())
+        }),
+        ("getPort", "podgraft_url_port", vec![], |args| {
+            returned(Url::arg(&args, 0)?.host_and_port().1.to_owned())
+        }),
+        ("getEscapedPath", "podgraft_url_path", vec![], |args| {
+            returned(Url::arg(&args, 0)?.path)
+        }),
+        ("getQuery", "podgraft_url_query", vec![], |args| {
+            returned(Url::arg(&args, 0)?.query_values())
+        }),
+    ];
+    add_members(env, Url::kind, of_urls)
 }
 
 #[cfg(test)]
@@ -601,27 +379,6 @@ mod tests {
         ] {
             assert_eq!(Version::read(wrong), None, "{wrong}");
         }
-    }
-
-    #[test]
-    fn addresses_and_networks_are_those_of_kubernetes() {
-        for wrong in ["::ffff:1.2.3.4", "1.2.3.04", "fe80::1%eth0", "1.2.3", ""] {
-            assert_eq!(Address::read(wrong), None, "{wrong}");
-        }
-        for wrong in [
-            "10.0.0.0",
-            "10.0.0.0/33",
-            "10.0.0.0/08",
-            "::/129",
-            "10.0.0.0/-1",
-        ] {
-            assert_eq!(Network::read(wrong), None, "{wrong}");
-        }
-        let masked = |text: &str| Network::read(text).map(|network| network.masked().to_string());
-        assert_eq!(masked("10.1.2.3/8").as_deref(), Some("10.0.0.0"));
-        assert_eq!(masked("10.1.2.3/0").as_deref(), Some("0.0.0.0"));
-        assert_eq!(masked("2001:db8::1/32").as_deref(), Some("2001:db8::"));
-        assert_eq!(masked("::1/0").as_deref(), Some("::"));
     }
 
     #[test]

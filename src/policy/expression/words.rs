@@ -5,59 +5,31 @@ use cel::{ExecutionError, Value as Cel};
 /// Why an evaluation failed, without the crate's way to show values.
 pub(super) fn in_words(error: ExecutionError) -> String {
     match error {
-        ExecutionError::NoSuchKey(key) => {
-            let key = key.to_string();
-            let is_field = !key.is_empty()
-                && !key.starts_with(|char: char| char.is_ascii_digit())
-                && key
-                    .chars()
-                    .all(|char| char.is_ascii_alphanumeric() || char == '_');
-            match is_field {
-                true => format!(
-                    "there is no `{key}` here (ask with `has(...)`, or read it with `.?{key}.orValue('')`)"
-                ),
-                false => format!(
-                    "there is no `{key}` here (ask with `'{key}' in ...`, or read it with `[?'{key}'].orValue('')`)"
-                ),
-            }
-        }
+        ExecutionError::NoSuchKey(key) => no_such_key(&key.to_string()),
         ExecutionError::FunctionError { function, message } => {
             format!("{}: {message}", function.trim_start_matches('@'))
         }
         ExecutionError::IndexOutOfBounds(_) => "the list is shorter".to_owned(),
         ExecutionError::NoSuchOverload(error) => {
             let types = error.argument_types().join(", ");
-            format!(
-                "`{}` does not take ({types})",
-                error
-                    .function()
-                    .trim_matches(|char| char == '_' || char == '@')
-            )
+            let function = error.function().trim_matches(['_', '@']);
+            format!("`{function}` does not take ({types})")
         }
         ExecutionError::UndeclaredReference(name) => format!("`{name}` is not known"),
         ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
             "division by zero".to_owned()
         }
         ExecutionError::Overflow(operator, ..) => {
-            format!(
-                "`{}` comes to a number that is none of 64 bits",
-                sign(operator)
-            )
+            let sign = sign(operator);
+            format!("`{sign}` comes to a number that is none of 64 bits")
         }
         ExecutionError::UnsupportedBinaryOperator(operator, left, right) => {
-            format!(
-                "`{}` does not take ({}, {})",
-                sign(operator),
-                type_name(&left),
-                type_name(&right)
-            )
+            let (sign, left, right) = (sign(operator), type_name(&left), type_name(&right));
+            format!("`{sign}` does not take ({left}, {right})")
         }
         ExecutionError::ValuesNotComparable(left, right) => {
-            format!(
-                "{} and {} cannot be compared",
-                type_name(&left),
-                type_name(&right)
-            )
+            let (left, right) = (type_name(&left), type_name(&right));
+            format!("{left} and {right} cannot be compared")
         }
         ExecutionError::UnsupportedIndex(key, of) => {
             format!("{} has no entries by {}", type_name(&of), type_name(&key))
@@ -80,6 +52,19 @@ pub(super) fn in_words(error: ExecutionError) -> String {
         // The others are of calls that the check of the names lets through to nobody; their texts show values.
         _ => "it cannot be evaluated".to_owned(),
     }
+}
+
+fn no_such_key(key: &str) -> String {
+    let is_field = !key.is_empty()
+        && !key.starts_with(|char: char| char.is_ascii_digit())
+        && key
+            .chars()
+            .all(|char| char.is_ascii_alphanumeric() || char == '_');
+    let (ask, read) = match is_field {
+        true => ("has(...)".to_owned(), format!(".?{key}")),
+        false => (format!("'{key}' in ..."), format!("[?'{key}']")),
+    };
+    format!("there is no `{key}` here (ask with `{ask}`, or read it with `{read}.orValue('')`)")
 }
 
 /// The crate's name of an operator as it is written.
