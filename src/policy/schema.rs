@@ -5,12 +5,15 @@
 //! (JSON Schema, CRD) from one definition. A mapping with stated `properties` has no others, as the API server's strict
 //! field validation has it.
 
+mod words;
+
 use serde_json::{Map, Value};
 
 use super::stored::{Definitions, KUBERNETES};
 use super::template;
 use crate::diagnostic::Code;
 use crate::yaml::value::{Path, Step};
+use words::{article, describe, empty_help, one_of};
 
 /// The schema of a pod template, for whole results.
 pub static POD_TEMPLATE: Schema = Schema::kubernetes("io.k8s.api.core.v1.PodTemplateSpec");
@@ -302,17 +305,8 @@ impl Walk {
             .filter(|required| !map.contains_key(*required))
             .filter(|required| unknown.iter().all(|key| near(key) != Some(required)))
             .collect();
-        let takes_objects = |required: &&str| {
-            let field = field_of(required).map(|field| self.resolve(field));
-            let is_any = |field: &Value| {
-                let narrows = |key| field.get(key).is_some();
-                !["anyOf", "oneOf", "enum", "const"].into_iter().any(narrows)
-            };
-            field.is_some_and(|field| match field.get("type") {
-                Some(kind) => kind == "object",
-                None => is_any(field),
-            })
-        };
+        let takes_objects =
+            |required: &&str| field_of(required).is_some_and(|field| self.takes_objects(field));
         let is_beside = !unknown.is_empty() && unknown.iter().all(|key| near(key).is_none());
         let wrapper = missing.iter().copied().find(takes_objects);
         let wrapper = wrapper.filter(|_| is_beside);
@@ -327,15 +321,23 @@ impl Walk {
         }
         for required in missing {
             let text = field_of(required).and_then(|field| self.first_sentence(field));
+            let below = || format!("write `{}` below `{required}`", unknown.join("`, `"));
             let help = match wrapper == Some(required) {
-                true => Some(format!(
-                    "write `{}` below `{required}`",
-                    unknown.join("`, `")
-                )),
+                true => Some(below()),
                 false => text.map(|text| format!("`{required}`: {text}")),
             };
             let message = format!("{} must have `{required}`", self.name());
             self.report(ProblemKind::Missing, message, help);
+        }
+    }
+
+    /// Whether a field may be a mapping.
+    fn takes_objects(&self, field: &Value) -> bool {
+        let field = self.resolve(field);
+        let narrows = |key| field.get(key).is_some();
+        match field.get("type") {
+            Some(kind) => kind == "object",
+            None => !["anyOf", "oneOf", "enum", "const"].into_iter().any(narrows),
         }
     }
 
@@ -451,48 +453,6 @@ fn describe_choice(schema: &Value) -> String {
         .and_then(type_of)
         .map_or("something else", article)
         .to_owned()
-}
-
-/// What a value is, in a sentence.
-fn describe(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "empty",
-        Value::Bool(_) => "a boolean",
-        Value::Number(number) if number.is_f64() => "a number with a fraction",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a mapping",
-    }
-}
-
-fn article(type_name: &str) -> &'static str {
-    match type_name {
-        "object" => "a mapping",
-        "array" => "a list",
-        "string" => "a string",
-        "integer" => "an integer",
-        "boolean" => "a boolean",
-        "number" => "a number",
-        _ => "something else",
-    }
-}
-
-fn empty_help(wanted: &str) -> &'static str {
-    match wanted {
-        "object" => "leave the key out, or write `{}` for an empty mapping",
-        "array" => "leave the key out, or write `[]` for an empty list",
-        "string" => "leave the key out, or write `\"\"` for an empty string",
-        _ => "leave the key out, or give it a value",
-    }
-}
-
-fn one_of(words: &[&str]) -> String {
-    words
-        .iter()
-        .map(|word| format!("`{word}`"))
-        .collect::<Vec<_>>()
-        .join(" or ")
 }
 
 /// The sentence for a near miss.

@@ -14,7 +14,7 @@ const MAX_ITEMS: usize = 5_000;
 const MAX_PATCHES: usize = 500;
 
 /// Refuses more items than a policy may have, at the list or mapping that goes over.
-pub(super) fn check(document: &Document<'_>) -> Option<Diagnostic> {
+pub(super) fn check(document: &Document<'_>) -> Result<(), Vec<Diagnostic>> {
     let mut items = 0;
     let mut patches = 0;
     for inject in rules::injects(document) {
@@ -26,22 +26,20 @@ pub(super) fn check(document: &Document<'_>) -> Option<Diagnostic> {
         {
             items += count(key, value);
             if items > MAX_ITEMS {
-                return Some(too_many(
-                    document,
-                    &inject.key(key),
-                    MAX_ITEMS,
-                    "items under `inject`",
-                ));
+                let what = "items under `inject`";
+                let problem = too_many(document, &inject.key(key), MAX_ITEMS, what);
+                return Err(vec![problem]);
             }
             if key == "patches" {
                 patches += value.as_array().map_or(0, Vec::len);
             }
             if patches > MAX_PATCHES {
-                return Some(too_many(document, &inject.key(key), MAX_PATCHES, "patches"));
+                let problem = too_many(document, &inject.key(key), MAX_PATCHES, "patches");
+                return Err(vec![problem]);
             }
         }
     }
-    None
+    Ok(())
 }
 
 /// What stands in one key of `inject`; that of patches and of a pod spec is deeper.

@@ -66,6 +66,32 @@ fn keep_what_is_read(
     let mut rest = Value::Object(std::mem::take(spec));
     let mut read = BTreeSet::new();
     note_names(&mut rest, &mut read);
+    let variables = variables_read(variables, prepared, instance, &mut read);
+    let params = params_read(params, prepared, &read);
+    let mut made = Map::new();
+    for (word, list) in [("params", params), ("variables", variables)] {
+        if !list.is_empty() {
+            made.insert(word.to_owned(), Value::Array(list));
+        }
+    }
+    if let Value::Object(rest) = rest {
+        let description = rest.get("description").cloned();
+        spec.extend(description.map(|text| ("description".to_owned(), text)));
+        spec.extend(made);
+        spec.extend(rest);
+    }
+}
+
+/// The names that are read, each with its root.
+type Read = BTreeSet<(String, String)>;
+
+/// The variables that something reads, and what these read.
+fn variables_read(
+    variables: Option<Value>,
+    prepared: &Prepared<'_>,
+    instance: &Instance<'_, '_>,
+    read: &mut Read,
+) -> Vec<Value> {
     let mut kept: Vec<Value> = Vec::new();
     // Each is read by those after it.
     for mut variable in entries(variables).into_iter().rev() {
@@ -75,7 +101,7 @@ fn keep_what_is_read(
                 variable = json!({"name": name, "value": literals(&value)});
             }
             let mut own = json!({"variables": [variable]});
-            note_names(&mut own, &mut read);
+            note_names(&mut own, read);
             variable = own["variables"][0].take();
             kept.insert(0, variable);
         }
@@ -85,7 +111,12 @@ fn keep_what_is_read(
             kept.insert(0, json!({"name": name, "value": literals(value)}));
         }
     }
-    let kept_params = entries(params).into_iter().filter_map(|mut param| {
+    kept
+}
+
+/// The parameters that something reads, with what they are now as their default.
+fn params_read(params: Option<Value>, prepared: &Prepared<'_>, read: &Read) -> Vec<Value> {
+    let keep = |mut param: Value| {
         let name = name_of(&param).to_owned();
         if !read.contains(&("params".to_owned(), name.clone())) {
             return None;
@@ -97,20 +128,8 @@ fn keep_what_is_read(
             own.insert("default".to_owned(), Value::from(value.as_str()));
         }
         Some(param)
-    });
-    let kept_params: Vec<Value> = kept_params.collect();
-    let mut made = Map::new();
-    for (word, list) in [("params", kept_params), ("variables", kept)] {
-        if !list.is_empty() {
-            made.insert(word.to_owned(), Value::Array(list));
-        }
-    }
-    if let Value::Object(rest) = rest {
-        let description = rest.get("description").cloned();
-        spec.extend(description.map(|text| ("description".to_owned(), text)));
-        spec.extend(made);
-        spec.extend(rest);
-    }
+    };
+    entries(params).into_iter().filter_map(keep).collect()
 }
 
 /// The value of a variable that does not depend on the workload.

@@ -29,53 +29,23 @@ pub(super) fn write_out(
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<Made> {
     let evaluator = Evaluator::new(&vocabulary.params, resources, &NoFacts);
-    let (mut made, mut origins) = (Vec::new(), vec![(Path::default(), Path::default())]);
-    for list in ["rules", "validations"] {
-        let list = Path::of(&["spec", list]);
+    let mut writer = Writer {
+        vocabulary,
+        evaluator: &evaluator,
+        made: Vec::new(),
+        origins: vec![(Path::default(), Path::default())],
+    };
+    for word in ["rules", "validations"] {
+        let list = Path::of(&["spec", word]);
         let Some(Value::Array(entries)) = list.get(&document.value) else {
             continue;
         };
         if entries.iter().all(|entry| entry.get("forEach").is_none()) {
             continue;
         }
-        let mut written: Vec<Value> = Vec::new();
-        for (index, entry) in entries.iter().enumerate() {
-            let at = list.index(index);
-            let loops = match entry.get("forEach").cloned().map(serde_json::from_value) {
-                Some(Ok(loops)) => loops,
-                Some(Err(_)) | None => Vec::new(),
-            };
-            let mut entry = entry.clone();
-            if let Some(entry) = entry.as_object_mut() {
-                entry.shift_remove("forEach");
-            }
-            let writer = Writer {
-                vocabulary,
-                evaluator: &evaluator,
-            };
-            match writer.entries(&loops, entry, String::new()) {
-                Ok(found) => {
-                    for (one, of) in found {
-                        let now = list.index(written.len());
-                        origins.push((now.clone(), at.clone()));
-                        made.extend(Some((now, of)).filter(|(_, of)| !of.is_empty()));
-                        written.push(one);
-                    }
-                }
-                Err(faults) => {
-                    let path = at.key("forEach");
-                    let in_place = |fault| {
-                        document.fault(Fault {
-                            path: path.clone(),
-                            ..fault
-                        })
-                    };
-                    problems.extend(faults.into_iter().map(in_place));
-                }
-            }
-        }
+        let written = writer.write_list(document, &list, entries, problems);
         // Rules for no entry are a policy that does nothing.
-        let is_suspended = written.is_empty() && list == Path::of(&["spec", "rules"]);
+        let is_suspended = written.is_empty() && word == "rules";
         if let Some(entries) = list.get_mut(&mut document.value) {
             *entries = Value::Array(written);
         }
@@ -83,19 +53,78 @@ pub(super) fn write_out(
             document.value["spec"]["suspend"] = Value::Bool(true);
         }
     }
-    if origins.len() > 1 {
+    if writer.origins.len() > 1 {
         let places = Box::new(document.places.clone());
-        document.places = Places::Converted(Arc::new(Origins::new(origins)), places);
+        document.places = Places::Converted(Arc::new(Origins::new(writer.origins)), places);
     }
-    made
+    writer.made
+}
+
+fn check_name(name: &str) -> Result<(), Fault> {
+    let is_taken = ROOTS.iter().any(|(root, _)| *root == name);
+    if is_name(name) && !is_taken {
+        return Ok(());
+    }
+    let message = format!("an entry of a list cannot be called `{name}`");
+    let help = "a name is letters, digits and `_`, and none that expressions know already";
+    Err(Fault::new(Code::BadPolicy, message, help))
 }
 
 struct Writer<'w> {
     vocabulary: &'w Vocabulary,
     evaluator: &'w Evaluator<'w>,
+    made: Vec<Made>,
+    /// Where each entry came from.
+    origins: Vec<(Path, Path)>,
 }
 
 impl Writer<'_> {
+    /// The entries of a list with each loop written out.
+    fn write_list(
+        &mut self,
+        document: &Document<'_>,
+        list: &Path,
+        entries: &[Value],
+        problems: &mut Vec<Diagnostic>,
+    ) -> Vec<Value> {
+        let mut written: Vec<Value> = Vec::new();
+        for (index, entry) in entries.iter().enumerate() {
+            let at = list.index(index);
+            let found = self.made_of(entry).unwrap_or_else(|faults| {
+                let path = at.key("forEach");
+                let placed = |fault| Fault {
+                    path: path.clone(),
+                    ..fault
+                };
+                let faults = faults.into_iter().map(placed);
+                problems.extend(faults.map(|fault| document.fault(fault)));
+                Vec::new()
+            });
+            for (one, of) in found {
+                let now = list.index(written.len());
+                self.origins.push((now.clone(), at.clone()));
+                if !of.is_empty() {
+                    self.made.push((now, of));
+                }
+                written.push(one);
+            }
+        }
+        written
+    }
+
+    /// What a rule or a validation becomes.
+    fn made_of(&self, entry: &Value) -> Result<Vec<(Value, String)>, Vec<Fault>> {
+        let loops = match entry.get("forEach").cloned().map(serde_json::from_value) {
+            Some(Ok(loops)) => loops,
+            Some(Err(_)) | None => Vec::new(),
+        };
+        let mut entry = entry.clone();
+        if let Some(entry) = entry.as_object_mut() {
+            entry.shift_remove("forEach");
+        }
+        self.entries(&loops, entry, String::new())
+    }
+
     /// What an entry becomes, each with the entry of the innermost list.
     fn entries(
         &self,
@@ -107,12 +136,7 @@ impl Writer<'_> {
             return Ok(vec![(entry, of)]);
         };
         let Each { name, list } = first;
-        let is_taken = ROOTS.iter().any(|(root, _)| root == name);
-        if !is_name(name) || is_taken {
-            let message = format!("an entry of a list cannot be called `{name}`");
-            let help = "a name is letters, digits and `_`, and none that expressions know already";
-            return Err(vec![Fault::new(Code::BadPolicy, message, help)]);
-        }
+        check_name(name).map_err(|fault| vec![fault])?;
         let expression = Expression::compile(list, self.vocabulary)?;
         // Without a resource there is one entry to look at.
         let count = match expression.uses.workload {

@@ -4,10 +4,11 @@
 use serde_json::Value;
 use std::sync::Arc;
 
+use super::generate::{choosing, holders, names_of_containers};
 use super::{SCHEMA, rules};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
-use crate::policy::expression::{Evaluator, NoFacts, Variable};
+use crate::policy::expression::{Evaluator, NoFacts, Outcome, Variable};
 use crate::policy::put::Moves;
 use crate::policy::schema::{Problem, ProblemKind, Templates};
 use crate::policy::template::{self, Fault, Template};
@@ -48,9 +49,27 @@ pub(super) fn fill_in(
     variables: &[Variable],
     problems: &mut Vec<Diagnostic>,
 ) -> Unfilled {
-    let evaluator = Evaluator::new(&vocabulary.params, variables, &NoFacts);
-    let injects = rules::injects(document);
-    let holders = super::generate::holders(document);
+    let mut unfilled = Unfilled::default();
+    let outcomes = match evaluate(document, vocabulary, variables, &mut unfilled) {
+        Ok(outcomes) => outcomes,
+        Err(faults) => {
+            problems.extend(faults.into_iter().map(|fault| document.fault(fault)));
+            return unfilled;
+        }
+    };
+    let filled: Vec<Path> = outcomes.iter().map(|(path, _)| path.clone()).collect();
+    let moves = document.put_all(outcomes);
+    unfilled.evaluated = moves.now_all(&filled);
+    unfilled.move_by(&moves);
+    let found = SCHEMA.check(&document.value, Templates::Filled);
+    write_as_text(&mut document.value, &found, &unfilled.evaluated);
+    problems.extend(check_filled(document, &unfilled));
+    unfilled
+}
+
+/// The texts with expressions, each once.
+fn texts_in(document: &Document<'_>) -> Vec<(Path, String)> {
+    let holders = holders(document);
     let values = holders
         .iter()
         .filter(|path| {
@@ -59,75 +78,94 @@ pub(super) fn fill_in(
             !holders.iter().any(|other| is_within(&other))
         })
         .filter_map(|path| Some((path, path.get(&document.value)?)));
-    let texts: Vec<(Path, String)> = values
+    values
         .flat_map(|(path, value)| template::texts(value, path))
-        .collect();
-    let choosing = super::generate::choosing(document);
-    let names = super::generate::names_of_containers(document);
-    let (mut unfilled, mut outcomes, mut faults) = (Unfilled::default(), Vec::new(), Vec::new());
-    for (path, text) in texts {
-        match Template::parse(&text, vocabulary) {
-            Ok(template) if template.uses().reference && is_checksum_key(&path, &injects) => {
+        .collect()
+}
+
+/// What comes of the texts that depend on no workload; those that wait for one are noted.
+fn evaluate(
+    document: &Document<'_>,
+    vocabulary: &Vocabulary,
+    variables: &[Variable],
+    unfilled: &mut Unfilled,
+) -> Result<Vec<(Path, Outcome)>, Vec<Fault>> {
+    let evaluator = Evaluator::new(&vocabulary.params, variables, &NoFacts);
+    let injects = rules::injects(document);
+    let (choosing, names) = (choosing(document), names_of_containers(document));
+    let (mut outcomes, mut faults) = (Vec::new(), Vec::new());
+    for (path, text) in texts_in(document) {
+        let template = match Template::parse(&text, vocabulary) {
+            Ok(template) => template,
+            Err(found) => {
+                let path = || path.clone();
+                faults.extend(found.into_iter().map(|fault| Fault {
+                    path: path(),
+                    ..fault
+                }));
+                continue;
+            }
+        };
+        let chooses = is_within(&path, &choosing) && !is_within(&path, &names);
+        let fault = match template.uses() {
+            uses if uses.reference && is_checksum_key(&path, &injects) => {
                 unfilled.of_each.push((path, Arc::new(template)));
+                continue;
             }
-            Ok(template) if template.uses().reference => faults.push(Fault {
-                path,
-                ..no_reference()
-            }),
-            Ok(template) if template.uses().workload => {
-                let is_in = |holders: &[Path]| holders.iter().any(|one| path.starts_with(one));
-                let is_chosen_by = is_in(&choosing) && !is_in(&names);
-                if is_chosen_by && !vocabulary.is_open() {
-                    let help = "ask for it in `matchConditions`";
-                    let message = "what chooses workloads cannot depend on the workload";
-                    let fault = Fault::new(Code::BadExpression, message, help);
-                    faults.push(Fault { path, ..fault });
-                } else {
-                    unfilled.waiting.push((path, template));
+            uses if uses.reference => no_reference(),
+            uses if uses.workload && chooses && !vocabulary.is_open() => chosen_by_workload(),
+            uses if uses.workload => {
+                unfilled.waiting.push((path, template));
+                continue;
+            }
+            _ => match template.evaluate(&evaluator) {
+                Err(fault) => fault,
+                Ok(outcome) => {
+                    outcomes.push((path, outcome));
+                    continue;
                 }
-            }
-            Ok(template) => match template.evaluate(&evaluator) {
-                Ok(outcome) => outcomes.push((path, outcome)),
-                Err(fault) => faults.push(Fault { path, ..fault }),
             },
-            Err(found) => faults.extend(found.into_iter().map(|fault| Fault {
-                path: path.clone(),
-                ..fault
-            })),
-        }
+        };
+        faults.push(Fault { path, ..fault });
     }
-    if !faults.is_empty() {
-        problems.extend(faults.into_iter().map(|fault| document.fault(fault)));
-        return unfilled;
+    if faults.is_empty() {
+        Ok(outcomes)
+    } else {
+        Err(faults)
     }
-    let filled: Vec<Path> = outcomes.iter().map(|(path, _)| path.clone()).collect();
-    let moves = document.put_all(outcomes);
-    let filled = moves.now_all(&filled);
-    unfilled.move_by(&moves);
-    let found = SCHEMA.check(&document.value, Templates::Filled);
-    write_as_text(&mut document.value, &found, &filled);
-    for problem in SCHEMA.check(&document.value, Templates::Filled) {
-        if unfilled
-            .waiting
-            .iter()
-            .any(|(path, template)| template.is_whole() && problem.path.starts_with(path))
-        {
-            continue;
-        }
+}
+
+fn is_within(path: &Path, holders: &[Path]) -> bool {
+    holders.iter().any(|holder| path.starts_with(holder))
+}
+
+fn chosen_by_workload() -> Fault {
+    let message = "what chooses workloads cannot depend on the workload";
+    let help = "ask for it in `matchConditions`";
+    Fault::new(Code::BadExpression, message, help)
+}
+
+/// What is wrong with the document as it is filled in; what waits for a workload as a whole is checked then.
+fn check_filled(document: &Document<'_>, unfilled: &Unfilled) -> Vec<Diagnostic> {
+    let waits = |problem: &Problem| {
+        let mut waiting = unfilled.waiting.iter();
+        waiting.any(|(path, template)| template.is_whole() && problem.path.starts_with(path))
+    };
+    let tell = |problem: Problem| {
         let text = problem.path.get(&document.value).and_then(Value::as_str);
         let is_computed = document
             .written(&problem.path)
             .is_some_and(template::has_expression);
         let diagnostic = document.problem(&problem);
-        problems.push(match (text.filter(|_| is_computed), problem.kind) {
+        match (text.filter(|_| is_computed), problem.kind) {
             // Outside of what is filled in.
             (Some(text), _) if template::has_expression(text) => diagnostic.help(WRITE_OUT),
             (Some(_), ProblemKind::WrongType) => diagnostic.help(TEXT_ONLY),
             _ => diagnostic,
-        });
-    }
-    unfilled.evaluated = filled;
-    unfilled
+        }
+    };
+    let found = SCHEMA.check(&document.value, Templates::Filled).into_iter();
+    found.filter(|problem| !waits(problem)).map(tell).collect()
 }
 
 /// `inject.checksums[N].annotation`.

@@ -59,63 +59,21 @@ impl Reader<'_, '_> {
             None => None,
         };
         let resource = at.key("resource");
-        for word in ["apiVersion", "kind"] {
-            let path = resource.key(word);
-            let text = path
-                .get(&self.document.value)
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            if text.is_empty()
-                || self
-                    .unfilled
-                    .waiting
-                    .iter()
-                    .any(|(waiting, _)| *waiting == path)
-            {
-                let message = format!("the object must state its `{word}`");
-                self.bad(
-                    &path,
-                    message,
-                    "write it out: it does not depend on the workload",
-                );
-                return None;
-            }
-            // What an earlier run wrote is found again by these words, which every reader must see alike.
-            let is_known = |byte: u8| {
-                byte.is_ascii_alphanumeric() || word == "apiVersion" && b"./-".contains(&byte)
-            };
-            if !text.bytes().all(is_known) {
-                self.bad(
-                    &path,
-                    format!("no object has such a `{word}`"),
-                    "Kubernetes has `v1` and `ConfigMap`, `apps/v1` and `Deployment`",
-                );
-                return None;
-            }
-        }
-        let own = self
-            .unfilled
-            .waiting
-            .iter()
-            .filter(|(path, _)| path.starts_with(&resource));
-        let waiting: Vec<(Path, Template)> = own.cloned().collect();
-        if let Some((path, _)) = waiting
-            .iter()
-            .find(|(_, template)| template.uses().container)
-        {
+        self.check_type(&resource)?;
+        let is_within = |path: &Path| path.starts_with(&resource);
+        let waiting = self.unfilled.waiting.iter();
+        let waiting = waiting.filter(|(path, _)| is_within(path));
+        let waiting: Vec<(Path, Template)> = waiting.cloned().collect();
+        let mut templates = waiting.iter();
+        if let Some((path, _)) = templates.find(|(_, template)| template.uses().container) {
             let help = "an object is generated once a workload: use `containers.first`";
             self.bad(path, "objects of `generate` are of no container", help);
         }
         let value = resource.get(&self.document.value)?.clone();
         let places = self.document.places.keep(&value, &resource);
         let file = Arc::clone(&self.document.file);
-        let evaluated = self
-            .unfilled
-            .evaluated
-            .iter()
-            .filter(|path| path.starts_with(&resource))
-            .cloned()
-            .collect();
+        let evaluated = self.unfilled.evaluated.iter();
+        let evaluated = evaluated.filter(|path| is_within(path)).cloned().collect();
         let template = ResourceTemplate {
             at: resource,
             value,
@@ -134,6 +92,32 @@ impl Reader<'_, '_> {
             when,
             resource: Arc::new(template),
         })
+    }
+
+    /// What an earlier run wrote is found again by these words, which every reader must see alike.
+    fn check_type(&mut self, resource: &Path) -> Option<()> {
+        for word in ["apiVersion", "kind"] {
+            let path = resource.key(word);
+            let text = path.get(&self.document.value).and_then(Value::as_str);
+            let text = text.unwrap_or_default();
+            let mut waiting = self.unfilled.waiting.iter();
+            if text.is_empty() || waiting.any(|(waiting, _)| *waiting == path) {
+                let message = format!("the object must state its `{word}`");
+                let help = "write it out: it does not depend on the workload";
+                self.bad(&path, message, help);
+                return None;
+            }
+            let is_known = |byte: u8| {
+                byte.is_ascii_alphanumeric() || word == "apiVersion" && b"./-".contains(&byte)
+            };
+            if !text.bytes().all(is_known) {
+                let message = format!("no object has such a `{word}`");
+                let help = "Kubernetes has `v1` and `ConfigMap`, `apps/v1` and `Deployment`";
+                self.bad(&path, message, help);
+                return None;
+            }
+        }
+        Some(())
     }
 
     fn condition_of(&mut self, text: &str, at: &Path) -> Option<Expression> {

@@ -124,47 +124,14 @@ fn prepare<'t>(
     instance: Option<&Instance<'_, 't>>,
     broken: &mut Vec<Diagnostic>,
 ) -> Result<Prepared<'t>, Vec<Diagnostic>> {
-    if let Some(problem) = bounds::check(&document) {
-        return Err(vec![problem]);
-    }
+    bounds::check(&document)?;
     let mut problems = check_words(&document);
     none_of(&mut problems)?;
-    let declared = document
-        .value
-        .pointer("/spec/params")
-        .cloned()
-        .unwrap_or_else(|| Value::Array(Vec::new()));
-    let declared: Vec<Param> =
-        serde_json::from_value(declared).map_err(|error| vec![unreadable(&document, &error)])?;
     // Nobody has the file of a policy that the program brings: what is wrong is shown in the resource.
     let of_builtin = instance.filter(|_| document.file.name.starts_with(BUILTIN));
-    let params = match of_builtin {
-        Some(instance) => {
-            let shown = instance.places_of(document.clone(), &[]);
-            let params = params::values(&shown, &declared, given, &mut problems);
-            none_of(&mut problems)?;
-            params
-        }
-        None => params::values(&document, &declared, given, &mut problems),
-    };
+    let mut vocabulary = read_params(&document, given, of_builtin, &mut problems)?;
+    vocabulary.source = source_known(&document, instance);
     refuse_elsewhere(&document, &mut problems);
-    // A missing one is said once, not again at every place that uses it.
-    let is_open = |param: &&Param| param.required && params.get(&param.name) == Some(&None);
-    let open = declared
-        .iter()
-        .filter(is_open)
-        .map(|param| param.name.clone())
-        .collect();
-    let mut vocabulary = Vocabulary {
-        params,
-        open,
-        source: match (source::kind_of(&document.value), instance) {
-            (None, _) => SourceKnown::Never,
-            (Some(_), None) => SourceKnown::NotYet,
-            (Some(_), Some(_)) => SourceKnown::Yes,
-        },
-        ..Vocabulary::default()
-    };
     let resources: Vec<Variable> = instance.into_iter().flat_map(Instance::variables).collect();
     let made = each::write_out(&mut document, &vocabulary, &resources, &mut problems);
     if let Some(instance) = of_builtin {
@@ -178,16 +145,14 @@ fn prepare<'t>(
         variables: &variables,
         instance,
     };
-    let said = asked.validations();
-    let (not_held, said): (Vec<_>, Vec<_>) = said.into_iter().partition(Diagnostic::is_error);
+    let (not_held, said) = by_error(asked.validations());
     broken.extend(not_held);
     // What is wrong with the resource is wrong wherever it is used.
     if !broken.is_empty() && of_builtin.is_none() {
         return Err(problems);
     }
-    let (effects, broken): (Vec<_>, Vec<_>) =
-        asked.notes().into_iter().partition(|note| !note.is_error());
-    problems.extend(broken);
+    let (not_noted, effects) = by_error(asked.notes());
+    problems.extend(not_noted);
     let unfilled = fill::fill_in(&mut document, &vocabulary, &variables, &mut problems);
     if !problems.is_empty() || vocabulary.source == SourceKnown::NotYet {
         expressions::check_conditions(&document, &vocabulary, &mut problems);
@@ -200,6 +165,37 @@ fn prepare<'t>(
         unfilled,
         said,
         effects,
+    })
+}
+
+/// The parameters with their values, as far as they have any; those of a built-in policy are shown in its resource.
+fn read_params<'t>(
+    document: &Document<'t>,
+    given: &Given<'_>,
+    of_builtin: Option<&Instance<'_, 't>>,
+    problems: &mut Vec<Diagnostic>,
+) -> Result<Vocabulary, Vec<Diagnostic>> {
+    let declared = document.value.pointer("/spec/params").cloned();
+    let declared = declared.unwrap_or_else(|| Value::Array(Vec::new()));
+    let declared: Vec<Param> =
+        serde_json::from_value(declared).map_err(|error| vec![unreadable(document, &error)])?;
+    let params = match of_builtin {
+        Some(instance) => {
+            let shown = instance.places_of(document.clone(), &[]);
+            let params = params::values(&shown, &declared, given, problems);
+            none_of(problems)?;
+            params
+        }
+        None => params::values(document, &declared, given, problems),
+    };
+    // A missing one is said once, not again at every place that uses it.
+    let is_open = |param: &&Param| param.required && params.get(&param.name) == Some(&None);
+    let open = declared.iter().filter(is_open);
+    let open = open.map(|param| param.name.clone()).collect();
+    Ok(Vocabulary {
+        params,
+        open,
+        ..Vocabulary::default()
     })
 }
 
@@ -217,6 +213,19 @@ const CHOOSING: [&str; 8] = [
     "optOut",
     "leaveAlone",
 ];
+
+/// Errors, and what is none.
+fn by_error(problems: Vec<Diagnostic>) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
+    problems.into_iter().partition(Diagnostic::is_error)
+}
+
+fn source_known(document: &Document<'_>, instance: Option<&Instance<'_, '_>>) -> SourceKnown {
+    match (source::kind_of(&document.value), instance) {
+        (None, _) => SourceKnown::Never,
+        (Some(_), None) => SourceKnown::NotYet,
+        (Some(_), Some(_)) => SourceKnown::Yes,
+    }
+}
 
 fn none_of(problems: &mut Vec<Diagnostic>) -> Result<(), Vec<Diagnostic>> {
     if problems.is_empty() {
@@ -334,6 +343,16 @@ impl<'d, 't> Reader<'d, 't> {
         }
     }
 
+    fn config_keys(&self, requires: Vec<types::Required>) -> Vec<ConfigKey> {
+        let list = Path::of(&["spec", "requires"]);
+        let key = |(index, key): (usize, types::Required)| ConfigKey {
+            name: key.config_map,
+            key: key.key,
+            at: self.document.span(&list.index(index)),
+        };
+        requires.into_iter().enumerate().map(key).collect()
+    }
+
     fn policy(&mut self, policy: InjectionPolicy) -> Policy {
         let spec = policy.spec;
         self.check_metadata();
@@ -350,14 +369,7 @@ impl<'d, 't> Reader<'d, 't> {
         let containers = self.containers(&spec.containers, &at.key("containers"));
         let match_conditions = self.conditions(spec.match_conditions, &at.key("matchConditions"));
         let generate = self.generate(spec.generate);
-        let required = Path::of(&["spec", "requires"]);
-        let config_keys = spec.requires.into_iter().enumerate();
-        let config_keys = config_keys.map(|(index, key)| ConfigKey {
-            name: key.config_map,
-            key: key.key,
-            at: self.document.span(&required.index(index)),
-        });
-        let config_keys = config_keys.collect();
+        let config_keys = self.config_keys(spec.requires);
         let rules = match self.document.value.pointer("/spec/rules") {
             None if spec.suspend && spec.inject.is_none() => Vec::new(),
             Some(_) if spec.suspend && spec.rules.is_empty() => Vec::new(),

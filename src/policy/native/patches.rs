@@ -117,10 +117,9 @@ impl Reader<'_, '_> {
     }
 
     fn check_operation(&mut self, operation: &Operation, at: &Path) {
-        use OperationKind::{Add, Copy, Move, Remove, Replace, Test};
         let word = format!("{:?}", operation.op).to_lowercase();
         self.check_pointer(&operation.path, &at.key("path"));
-        if operation.path.is_empty() && operation.op != Test {
+        if operation.path.is_empty() && operation.op != OperationKind::Test {
             let help = "name what is to change: `/` and a key";
             self.bad_patch(
                 &at.key("path"),
@@ -128,42 +127,42 @@ impl Reader<'_, '_> {
                 help,
             );
         }
+        self.check_value(operation, &word, at);
+        self.check_from(operation, &word, at);
+    }
+
+    fn check_value(&mut self, operation: &Operation, word: &str, at: &Path) {
+        use OperationKind::{Add, Copy, Move, Remove, Replace, Test};
         // A null is a value, too, so the key decides.
         let has_value = at.key("value").get(&self.document.value).is_some();
         match (operation.op, has_value) {
             (Add | Replace | Test, false) => {
-                self.bad_patch(at, format!("`{word}` needs a `value`"), "add `value`")
+                self.bad_patch(at, format!("`{word}` needs a `value`"), "add `value`");
             }
             (Remove | Move | Copy, true) => {
-                self.bad_patch(
-                    &at.key("value"),
-                    format!("`{word}` takes no `value`"),
-                    "take it out",
-                );
+                let message = format!("`{word}` takes no `value`");
+                self.bad_patch(&at.key("value"), message, "take it out");
             }
             (Add | Replace | Test, true) | (Remove | Move | Copy, false) => {}
         }
+    }
+
+    fn check_from(&mut self, operation: &Operation, word: &str, at: &Path) {
+        use OperationKind::{Add, Copy, Move, Remove, Replace, Test};
         match (operation.op, &operation.from) {
-            (Move | Copy, None) => self.bad_patch(
-                at,
-                format!("`{word}` needs `from`"),
-                "say where the value stands",
-            ),
+            (Move | Copy, None) => {
+                let message = format!("`{word}` needs `from`");
+                self.bad_patch(at, message, "say where the value stands");
+            }
             (Add | Remove | Replace | Test, Some(_)) => {
-                self.bad_patch(
-                    &at.key("from"),
-                    format!("`{word}` takes no `from`"),
-                    "take it out",
-                );
+                let message = format!("`{word}` takes no `from`");
+                self.bad_patch(&at.key("from"), message, "take it out");
             }
             (Move | Copy, Some(from)) => {
                 self.check_pointer(from, &at.key("from"));
                 if operation.op == Move && operation.path.starts_with(&format!("{from}/")) {
-                    self.bad_patch(
-                        at,
-                        "a value cannot be moved into itself",
-                        "copy it, or move something else",
-                    );
+                    let help = "copy it, or move something else";
+                    self.bad_patch(at, "a value cannot be moved into itself", help);
                 }
             }
             (Add | Remove | Replace | Test, None) => {}

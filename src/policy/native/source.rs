@@ -52,34 +52,15 @@ impl<'i, 't> Instance<'i, 't> {
     pub fn new(document: &'i Document<'t>, policy: &Document<'_>) -> Result<Self, Vec<Diagnostic>> {
         let mut value = document.value.clone();
         let metadata = Path::of(&["metadata"]);
-        let own = METADATA.check(
-            &metadata.get(&value).cloned().unwrap_or_default(),
-            Templates::Filled,
-        );
-        let own = own.into_iter().map(|problem| Problem {
+        let stated = metadata.get(&value).cloned().unwrap_or_default();
+        let wrong = METADATA.check(&stated, Templates::Filled);
+        let wrong = wrong.into_iter().map(|problem| Problem {
             path: metadata.join(&problem.path),
             ..problem
         });
-        let mut problems: Vec<Diagnostic> = own.map(|problem| document.problem(&problem)).collect();
-        for (word, check) in [
-            (
-                "name",
-                names::check_dns_subdomain as fn(&str) -> names::Rule,
-            ),
-            ("namespace", names::check_dns_label),
-        ] {
-            let path = metadata.key(word);
-            match path.get(&value) {
-                Some(Value::String(text)) => problems.extend(document.invalid(&path, check(text))),
-                None if word == "name" => {
-                    let problem =
-                        document.error(Code::BadPolicy, &metadata, "`metadata` must have `name`");
-                    let help = "the name stands in reports and in the marker on the workload";
-                    problems.push(problem.help(help));
-                }
-                Some(_) | None => {}
-            }
-        }
+        let mut problems: Vec<Diagnostic> =
+            wrong.map(|problem| document.problem(&problem)).collect();
+        problems.extend(check_names(document, &value));
         let schema = policy
             .value
             .pointer("/spec/source/schema/openAPIV3Schema")
@@ -394,4 +375,29 @@ fn check_patterns(
     for (key, value) in inner.filter(|(_, value)| value.is_object()) {
         check_patterns(document, value, &at.key(key), problems);
     }
+}
+
+fn check_names(document: &Document<'_>, value: &Value) -> Vec<Diagnostic> {
+    let metadata = Path::of(&["metadata"]);
+    let mut problems = Vec::new();
+    for (word, check) in [
+        (
+            "name",
+            names::check_dns_subdomain as fn(&str) -> names::Rule,
+        ),
+        ("namespace", names::check_dns_label),
+    ] {
+        let path = metadata.key(word);
+        match path.get(value) {
+            Some(Value::String(text)) => problems.extend(document.invalid(&path, check(text))),
+            None if word == "name" => {
+                let message = "`metadata` must have `name`";
+                let problem = document.error(Code::BadPolicy, &metadata, message);
+                let help = "the name stands in reports and in the marker on the workload";
+                problems.push(problem.help(help));
+            }
+            Some(_) | None => {}
+        }
+    }
+    problems
 }

@@ -145,6 +145,21 @@ impl Injector<'_> {
         }
     }
 
+    /// What copies the files of an agent to its volume.
+    fn copy_command(&self, language: Language, path: &str) -> Value {
+        if language == Language::Java {
+            return json!(["cp", "/javaagent.jar", format!("{path}/javaagent.jar")]);
+        }
+        let (key, _) = platform(language).unwrap_or_default();
+        let source = match (language, self.annotations.value(&key)) {
+            (Language::Python, "musl") => "/autoinstrumentation-musl/.",
+            // What a platform that it does not know copies is nothing, and nothing uses it.
+            (Language::Python, other) if !matches!(other, "" | "glibc") => "",
+            _ => "/autoinstrumentation/.",
+        };
+        json!(["cp", "-r", source, path])
+    }
+
     /// The volume and the init container that fills it, once a pod.
     pub(super) fn add_agent(
         &mut self,
@@ -160,28 +175,7 @@ impl Injector<'_> {
         self.pod.volumes.push(volume(&name, agent));
         let before = self.pod.get(first).name().to_owned();
         let path = language.agent_path();
-        let command = match language {
-            Language::Java => vec![
-                "cp".to_owned(),
-                "/javaagent.jar".to_owned(),
-                format!("{path}/javaagent.jar"),
-            ],
-            _ => {
-                let (key, _) = platform(language).unwrap_or_default();
-                let source = match (language, self.annotations.value(&key)) {
-                    (Language::Python, "musl") => "/autoinstrumentation-musl/.",
-                    // What a platform that it does not know copies is nothing, and nothing uses it.
-                    (Language::Python, other) if !matches!(other, "" | "glibc") => "",
-                    _ => "/autoinstrumentation/.",
-                };
-                vec![
-                    "cp".to_owned(),
-                    "-r".to_owned(),
-                    source.to_owned(),
-                    path.clone(),
-                ]
-            }
-        };
+        let command = self.copy_command(language, &path);
         let container = |name: &str, image: String, pull_policy: &str, command: Value| {
             let mut container = json!({"name": name, "image": image});
             if !pull_policy.is_empty() {
@@ -195,25 +189,17 @@ impl Injector<'_> {
             }
             container
         };
-        let own = container(
-            &name,
-            self.image(&agent.image),
-            &resource.pull_policy,
-            json!(command),
-        );
-        let is_within = self.insert_init(&own, &before);
+        let image = self.image(&agent.image);
+        let copying = container(&name, image, &resource.pull_policy, command);
+        let is_within = self.insert_init(&copying, &before);
         // Java's is given the context before it is put there, the others' afterwards.
         if is_within && language != Language::Java && context != resource.init_security_context {
             self.lose_context(&name, resource);
         }
         for (index, (image, folder)) in agent.extensions.iter().enumerate() {
             let name = format!("opentelemetry-auto-instrumentation-extension-{index}");
-            let command = json!([
-                "cp",
-                "-r",
-                format!("{folder}/."),
-                format!("{path}/extensions")
-            ]);
+            let (from, to) = (format!("{folder}/."), format!("{path}/extensions"));
+            let command = json!(["cp", "-r", from, to]);
             let extension = container(&name, self.image(image), "", command);
             self.insert_init(&extension, &before);
         }

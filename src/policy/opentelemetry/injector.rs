@@ -1,10 +1,11 @@
 //! What becomes of a pod, language by language: the steps are those of the operator's `sdk.go`, in its order.
 
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::annotations::Annotations;
-use super::env::{field, variable};
+use super::env::{Env, field, variable};
 use super::language::Language;
 use super::operator::place_of;
 use super::pod::{At, Container, Pod};
@@ -180,9 +181,8 @@ impl Injector<'_> {
             env.append(field(POD_UID, "metadata.uid"));
             set("k8s.pod.uid", format!("$({POD_UID})"));
         }
-        let states_version = env
-            .text(ATTRIBUTES)
-            .is_some_and(|text| text.contains("service.version"));
+        let stated = env.text(ATTRIBUTES).unwrap_or_default();
+        let states_version = stated.contains("service.version");
         if let Some(version) = version.filter(|_| !states_version) {
             set("service.version", version);
         }
@@ -190,31 +190,8 @@ impl Injector<'_> {
             env.append(field(NODE_NAME, "spec.nodeName"));
             set("k8s.node.name", format!("$({NODE_NAME})"));
         }
-        let pairs = attributes
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"));
-        let ours = pairs.collect::<Vec<_>>().join(",");
-        match env.find(ATTRIBUTES) {
-            None => env.append(variable(ATTRIBUTES, &ours)),
-            Some(place) => {
-                let theirs = env.text(ATTRIBUTES).unwrap_or_default();
-                let comma = if theirs.ends_with(',') { "" } else { "," };
-                env.set_text(place, format!("{theirs}{comma}{ours}"));
-            }
-        }
-        if !env.has("OTEL_PROPAGATORS") && !resource.propagators.is_empty() {
-            env.append(variable(
-                "OTEL_PROPAGATORS",
-                &resource.propagators.join(","),
-            ));
-        }
-        let (sampler, argument) = ("OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG");
-        if !resource.sampler.is_empty() && !env.has(sampler) && !env.has(argument) {
-            env.append(variable(sampler, &resource.sampler));
-            if !resource.sampler_argument.is_empty() {
-                env.append(variable(argument, &resource.sampler_argument));
-            }
-        }
+        add_attributes(env, &attributes);
+        add_traces(env, resource);
         env.move_to_end(ATTRIBUTES);
     }
 
@@ -370,6 +347,36 @@ pub(super) fn volume_name(prefix: &str, name: &str) -> String {
     let full = format!("{prefix}{kept}");
     full.trim_matches(|char: char| !char.is_ascii_alphanumeric())
         .to_owned()
+}
+
+/// Adds attributes of the resource to those that the container states.
+fn add_attributes(env: &mut Env, attributes: &BTreeMap<String, String>) {
+    let pairs = attributes
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"));
+    let ours = pairs.collect::<Vec<_>>().join(",");
+    match env.find(ATTRIBUTES) {
+        None => env.append(variable(ATTRIBUTES, &ours)),
+        Some(place) => {
+            let theirs = env.text(ATTRIBUTES).unwrap_or_default();
+            let comma = if theirs.ends_with(',') { "" } else { "," };
+            env.set_text(place, format!("{theirs}{comma}{ours}"));
+        }
+    }
+}
+
+fn add_traces(env: &mut Env, resource: &Instrumentation) {
+    if !env.has("OTEL_PROPAGATORS") && !resource.propagators.is_empty() {
+        let propagators = resource.propagators.join(",");
+        env.append(variable("OTEL_PROPAGATORS", &propagators));
+    }
+    let (sampler, argument) = ("OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG");
+    if !resource.sampler.is_empty() && !env.has(sampler) && !env.has(argument) {
+        env.append(variable(sampler, &resource.sampler));
+        if !resource.sampler_argument.is_empty() {
+            env.append(variable(argument, &resource.sampler_argument));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -7,12 +7,14 @@
 mod agents;
 mod annotations;
 mod attributes;
+mod catalog;
 mod conversion;
 mod env;
 mod go;
 mod image;
 mod injector;
 pub mod language;
+mod named;
 mod oddities;
 mod operator;
 mod parts;
@@ -31,8 +33,9 @@ use super::document::Document;
 use super::mutation::Mutation;
 use super::{FailurePolicy, Filter, Hooks, Policy};
 use crate::diagnostic::{Code, Diagnostic};
+use catalog::Catalog;
 pub use conversion::convert;
-use operator::{Catalog, Operator};
+use operator::Operator;
 use resource::Instrumentation;
 #[cfg(feature = "schemas")]
 pub use schema::InstrumentationFile;

@@ -30,56 +30,44 @@ pub(super) fn find(before: &Value, after: &Value) -> Vec<Remark> {
 fn in_container(container: &Value, before: &[Value], at: Option<&Path>, remarks: &mut Vec<Remark>) {
     let name = container["name"].as_str().unwrap_or_default();
     let env = items(&container["env"]);
+    let mut say = |message: String, help: &str| {
+        let remark = Remark::warning(Code::OddResult, message);
+        remarks.push(remark.at(at.cloned()).help(help));
+    };
     let (old, new) = (count(before), count(env));
     let twice = new
         .iter()
         .filter(|(name, number)| **number > 1 && old.get(*name) != Some(number));
     let names: Vec<&str> = twice.map(|(name, _)| *name).collect();
-    let mut say = |message: String, help: &str| {
-        remarks.push(
-            Remark::warning(Code::OddResult, message)
-                .at(at.cloned())
-                .help(help),
-        );
-    };
     if !names.is_empty() {
-        say(
-            format!(
-                "container `{name}` of {{}} has {} more than once, as the operator writes it; the last one counts",
-                names.join(", ")
-            ),
-            "`kubectl apply` goes by the names of variables: see that none of them stands in the manifest",
+        let message = format!(
+            "container `{name}` of {{}} has {} more than once, as the operator writes it; the last one counts",
+            names.join(", ")
         );
+        let help = "`kubectl apply` goes by the names of variables: see that none of them stands in the manifest";
+        say(message, help);
     }
     let is_both = |item: &&Value| comes_from_elsewhere(item) && !text_of(item).is_empty();
-    for item in env
-        .iter()
-        .filter(is_both)
-        .filter(|item| !before.contains(item))
-    {
+    let is_new = |item: &&Value| !before.contains(item);
+    for item in env.iter().filter(is_both).filter(is_new) {
         let variable = item["name"].as_str().unwrap_or_default();
-        say(
-            format!(
-                "`{variable}` of container `{name}` of {{}} has both `value` and `valueFrom`, as the operator writes it; \
-                 no API server takes that"
-            ),
-            "state it with `value`",
+        let message = format!(
+            "`{variable}` of container `{name}` of {{}} has both `value` and `valueFrom`, as the operator writes it; \
+             no API server takes that"
         );
+        say(message, "state it with `value`");
     }
     let attributes = |env: &[Value]| {
-        env.iter()
-            .find(|item| item["name"] == ATTRIBUTES)
-            .map(text_of)
+        let mut env = env.iter();
+        env.find(|item| item["name"] == ATTRIBUTES).map(text_of)
     };
     let is_empty_before = attributes(before).is_some_and(|text| text.is_empty());
     if is_empty_before && attributes(env).is_some_and(|text| text.starts_with(',')) {
-        say(
-            format!(
-                "`{ATTRIBUTES}` of container `{name}` of {{}} is empty, so its value begins with a comma, as the operator \
-                 writes it"
-            ),
-            "take the empty variable out",
+        let message = format!(
+            "`{ATTRIBUTES}` of container `{name}` of {{}} is empty, so its value begins with a comma, as the operator \
+             writes it"
         );
+        say(message, "take the empty variable out");
     }
 }
 

@@ -5,12 +5,12 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::annotations::{Annotations, common_containers};
+use super::annotations::Annotations;
+use super::catalog::{Catalog, Chosen};
 use super::injector::Injector;
 use super::language::{Language, annotation, is_unknown};
+use super::named::unknown_names;
 use super::pod::Pod;
-use super::release::Settings;
-use super::resource::Instrumentation;
 use super::{oddities, parts};
 use crate::diagnostic::Code;
 use crate::outcome::{Skip, SkipCause};
@@ -19,38 +19,6 @@ use crate::policy::mutation::{Mutated, Mutation, PodFacts, Remark};
 use crate::policy::parts::Part;
 use crate::policy::schema::did_you_mean;
 use crate::yaml::value::Path;
-
-/// All resources of a run, and how the operator is set up.
-#[derive(Debug)]
-pub(super) struct Catalog {
-    /// In the order of the files.
-    pub resources: Vec<Instrumentation>,
-    /// The operator's flags.
-    pub settings: Settings,
-    /// By namespace, as far as they state one, and name.
-    by_name: BTreeMap<(Option<String>, String), usize>,
-    /// By namespace.
-    by_namespace: BTreeMap<Option<String>, Vec<usize>>,
-}
-
-impl Catalog {
-    /// With these resources.
-    pub(super) fn new(resources: Vec<Instrumentation>, settings: Settings) -> Self {
-        let mut by_name = BTreeMap::new();
-        let mut by_namespace: BTreeMap<_, Vec<usize>> = BTreeMap::new();
-        for (at, resource) in resources.iter().enumerate() {
-            let namespace = resource.namespace.clone();
-            by_name.insert((namespace.clone(), resource.name.clone()), at);
-            by_namespace.entry(namespace).or_default().push(at);
-        }
-        Catalog {
-            resources,
-            settings,
-            by_name,
-            by_namespace,
-        }
-    }
-}
 
 /// What one resource does to pods: the first that a pod takes does all of its work, that of others included, so that
 /// languages come in the operator's order.
@@ -63,9 +31,6 @@ pub(super) struct Operator {
     /// Other places for images.
     pub mirrors: Arc<[ImageMirror]>,
 }
-
-/// The resource of each language that a pod asks for.
-pub(super) type Chosen = Vec<(Language, usize)>;
 
 impl Mutation for Operator {
     fn mutate(&self, pod: &PodFacts<'_>) -> Mutated {
@@ -80,52 +45,26 @@ impl Mutation for Operator {
         {
             return Mutated::Skipped(nobody_asks(pod));
         }
-        let chosen = self.choose(pod, &annotations);
-        let speaker = match &chosen {
-            Ok(chosen) => chosen.first().map_or(0, |(_, at)| *at),
-            Err(_) => 0,
-        };
-        if speaker != self.at {
-            return Mutated::Skipped(match chosen {
-                Ok(chosen) if chosen.iter().any(|(_, at)| *at == self.at) => Skip::because(
-                    SkipCause::OfOperator,
-                    format!(
-                        "`{}` applies it together with its own",
-                        self.catalog.resources[speaker].identity
-                    ),
-                ),
-                Ok(_) => Skip::because(SkipCause::OfOperator, "the pod takes another resource"),
-                Err(_) => Skip::because(
-                    SkipCause::OfOperator,
-                    "it is not clear which resource the pod takes",
-                ),
-            });
+        let chosen = self.catalog.choose(pod, &annotations);
+        if let Some(reason) = self.speaks_not(&chosen) {
+            return left(reason);
         }
         let Some(spec) = (pod.spec)() else {
-            return Mutated::Skipped(Skip::because(
-                SkipCause::OfOperator,
-                "the pod spec has no plain value",
-            ));
+            return left("the pod spec has no plain value");
         };
         let Some(before) = Pod::read(&spec) else {
-            return Mutated::Skipped(Skip::because(
-                SkipCause::OfOperator,
-                "a container of the pod is none",
-            ));
+            return left("a container of the pod is none");
         };
         if pod.is_marked {
-            return match chosen
-                .ok()
-                .and_then(|chosen| self.outdated(&chosen, &before))
-            {
+            let chosen = chosen.ok();
+            return match chosen.and_then(|chosen| self.outdated(&chosen, &before)) {
                 Some(remark) => Mutated::LeftAlone(vec![remark]),
                 None => Mutated::UpToDate,
             };
         }
         if let Some(mark) = injected_already(&before) {
-            return Mutated::Skipped(Skip::because(
-                SkipCause::OfOperator,
-                format!("the operator leaves the pod alone, it is instrumented already: {mark}"),
+            return left(format!(
+                "the operator leaves the pod alone, it is instrumented already: {mark}"
             ));
         }
         match chosen {
@@ -153,105 +92,20 @@ impl Mutation for Operator {
 }
 
 impl Operator {
-    /// The resources that the languages take; the first that cannot be found ends it.
-    fn choose(
-        &self,
-        pod: &PodFacts<'_>,
-        annotations: &Annotations<'_>,
-    ) -> Result<Chosen, Box<Remark>> {
-        if pod.namespace.is_none() {
-            let message = "{} states no namespace, and what the operator writes depends on it: the pod stays as it is";
-            let remark = Remark::warning(Code::UnknownNamespace, message);
-            return Err(Box::new(remark.help(
-                "say with `--namespace NAME` where these manifests will be installed",
-            )));
-        }
-        let mut chosen = Vec::new();
-        for language in Language::ALL {
-            if let Some(wish) = annotations.wish(language) {
-                let found = self.find(pod, wish);
-                let at = found.map_err(|(message, help)| {
-                    let key = language.inject_key();
-                    let message = format!(
-                        "`{key}: {wish}` of {{}} finds no resource: {message}; the operator leaves the pod as it is"
-                    );
-                    Box::new(
-                        Remark::warning(Code::UnresolvedResource, message)
-                            .at(place_of(annotations, &key))
-                            .help(help),
-                    )
-                })?;
-                chosen.push((language, at));
-            }
-        }
-        Ok(chosen)
-    }
-
-    fn find(&self, pod: &PodFacts<'_>, wish: &str) -> Result<usize, (String, String)> {
-        if let Some((namespace, name)) = wish.split_once('/') {
-            return self.named(pod, namespace, name);
-        }
-        let namespace = pod.namespace.unwrap_or_default();
-        if !wish.eq_ignore_ascii_case("true") {
-            return self.named(pod, namespace, wish);
-        }
-        let found: Vec<usize> = homes(pod, namespace)
-            .filter_map(|home| self.catalog.by_namespace.get(&home))
-            .flatten()
-            .copied()
-            .collect();
-        match found[..] {
-            [one] => Ok(one),
-            [] => Err((
-                format!("there is no Instrumentation in namespace `{namespace}`"),
-                self.given(),
+    /// Why another resource does the work for a pod: the first that it takes speaks for all.
+    fn speaks_not(&self, chosen: &Result<Chosen, Box<Remark>>) -> Option<String> {
+        let places = chosen.iter().flatten().map(|(_, at)| *at);
+        let speaker = places.clone().next().unwrap_or_default();
+        let is_among = places.clone().any(|at| at == self.at);
+        match chosen {
+            _ if speaker == self.at => None,
+            Ok(_) if is_among => Some(format!(
+                "`{}` applies it together with its own",
+                self.catalog.resources[speaker].identity
             )),
-            [..] => {
-                let names = found
-                    .iter()
-                    .map(|&at| self.catalog.resources[at].name.as_str());
-                Err((
-                    format!(
-                        "namespace `{namespace}` has {} of kind Instrumentation",
-                        found.len()
-                    ),
-                    format!(
-                        "name one in the annotation: {}",
-                        names.collect::<Vec<_>>().join(", ")
-                    ),
-                ))
-            }
+            Ok(_) => Some("the pod takes another resource".to_owned()),
+            Err(_) => Some("it is not clear which resource the pod takes".to_owned()),
         }
-    }
-
-    fn named(
-        &self,
-        pod: &PodFacts<'_>,
-        namespace: &str,
-        name: &str,
-    ) -> Result<usize, (String, String)> {
-        let found = homes(pod, namespace)
-            .find_map(|home| self.catalog.by_name.get(&(home, name.to_owned())));
-        found.copied().ok_or_else(|| {
-            (
-                format!("there is no Instrumentation `{name}` in namespace `{namespace}`"),
-                self.given(),
-            )
-        })
-    }
-
-    fn given(&self) -> String {
-        const MOST: usize = 5;
-        let all = &self.catalog.resources;
-        let names = all
-            .iter()
-            .take(MOST)
-            .map(|resource| resource.identity.as_str());
-        let more = if all.len() > MOST { ", ..." } else { "" };
-        format!(
-            "give the file that holds it with `-p`; given are {}{more}",
-            names.collect::<Vec<_>>().join(", ")
-        )
     }
 
     /// An agent of an earlier run whose image is another one now.
@@ -287,9 +141,8 @@ impl Operator {
         let (chosen, off): (Chosen, Chosen) = chosen
             .into_iter()
             .partition(|(language, _)| self.catalog.settings.is_on(*language));
-        for (language, _) in off {
-            remarks.push(switched_off(annotations, language));
-        }
+        let off = off.into_iter();
+        remarks.extend(off.map(|(language, _)| switched_off(annotations, language)));
         let containers = match self.containers(annotations, &chosen) {
             Ok(containers) => containers,
             Err(remark) => {
@@ -298,10 +151,7 @@ impl Operator {
             }
         };
         if before.apps.is_empty() {
-            return Mutated::Skipped(Skip::because(
-                SkipCause::OfOperator,
-                "the pod has no containers",
-            ));
+            return left("the pod has no containers");
         }
         let jobs: Vec<_> = chosen.iter().copied().zip(containers).collect();
         for ((language, _), names) in &jobs {
@@ -318,105 +168,16 @@ impl Operator {
         for ((language, at), names) in jobs {
             injector.language(language, &self.catalog.resources[at], names);
         }
-        let Injector {
-            pod: after,
-            remarks,
-            ..
-        } = injector;
-        let mut remarks = remarks;
-        let is_seen = injected_already(&after).is_some();
+        let (after, mut remarks) = (injector.pod, injector.remarks);
+        let unseen = injected_already(&after).is_none().then(unseen);
         let after = after.into_value();
         if after == *spec {
             return Mutated::LeftAlone(remarks);
         }
-        if !is_seen {
-            let message = "an operator in the cluster does not see that {} is instrumented, and adds its variables again";
-            remarks.push(
-                Remark::warning(Code::OddResult, message)
-                    .help("do not install this one where the operator's webhook runs"),
-            );
-        }
+        remarks.extend(unseen);
         remarks.extend(self.beside(pod, &chosen));
         remarks.extend(oddities::find(spec, &after));
         Mutated::Changed(after, remarks)
-    }
-
-    /// The names of each language's containers; none where the first container is meant.
-    fn containers(
-        &self,
-        annotations: &Annotations<'_>,
-        chosen: &Chosen,
-    ) -> Result<Vec<Vec<String>>, Box<Remark>> {
-        let common_key = common_containers();
-        let names = |key: &str| {
-            annotations.names(key).map_err(|text| {
-                let message = format!(
-                    "`{key}: {text}` of {{}} has a character that the operator does not take, so it leaves the pod as it is"
-                );
-                Box::new(
-                    Remark::warning(Code::UnknownContainer, message)
-                        .at(place_of(annotations, key))
-                        .help("only letters, digits, `-`, and `,` between names; no spaces"),
-                )
-            })
-        };
-        if chosen.is_empty() {
-            return Ok(Vec::new());
-        }
-        let common = names(&common_key)?;
-        if !self.catalog.settings.is_multi {
-            return Ok(vec![common; chosen.len()]);
-        }
-        let mut own = BTreeMap::new();
-        for language in Language::ALL {
-            own.insert(language, names(&language.containers_key())?);
-        }
-        let lists: Vec<Vec<String>> = chosen
-            .iter()
-            .map(|(language, _)| {
-                let own = own.get(language).into_iter().flatten();
-                common.iter().chain(own).cloned().collect()
-            })
-            .collect();
-        for ((language, _), names) in chosen.iter().zip(&lists) {
-            let mut seen = BTreeSet::new();
-            let twice = names
-                .iter()
-                .find(|name| !name.is_empty() && !seen.insert(*name));
-            if let Some(name) = twice {
-                let key = language.containers_key();
-                let message = format!(
-                    "`{name}` is named twice for {language} in {{}}, so the operator leaves the pod as it is"
-                );
-                let help = format!("`{key}` adds to `{common_key}`: name it in one of them, once");
-                return Err(Box::new(
-                    Remark::warning(Code::UnknownContainer, message)
-                        .at(place_of(annotations, &key).or(place_of(annotations, &common_key)))
-                        .help(help),
-                ));
-            }
-        }
-        let without = chosen
-            .iter()
-            .zip(&lists)
-            .find(|(_, names)| names.is_empty());
-        match without {
-            Some(((language, _), _)) if chosen.len() > 1 => {
-                let message = format!(
-                    "{{}} asks for several languages and names no containers for {language}, so the operator leaves \
-                     the pod as it is"
-                );
-                Err(Box::new(
-                    Remark::warning(Code::UnknownContainer, message)
-                        .at(place_of(annotations, &language.inject_key()))
-                        .help(format!(
-                            "add the annotation `{}`",
-                            language.containers_key()
-                        )),
-                ))
-            }
-            _ => Ok(lists),
-        }
     }
 
     /// What is not seen here and counts in a cluster.
@@ -468,15 +229,16 @@ impl Operator {
     }
 }
 
-/// The namespaces that a resource of a namespace may state: its own, or none where that is the run's.
-fn homes<'p>(
-    pod: &PodFacts<'p>,
-    namespace: &str,
-) -> impl Iterator<Item = Option<String>> + use<'p> {
-    let is_default = pod.default_namespace == Some(namespace);
-    [Some(namespace.to_owned())]
-        .into_iter()
-        .chain(is_default.then_some(None))
+/// The operator does nothing for the pod.
+fn left(reason: impl Into<String>) -> Mutated {
+    Mutated::Skipped(Skip::because(SkipCause::OfOperator, reason))
+}
+
+/// A remark on a pod that has nothing by which the operator knows one of its own.
+fn unseen() -> Remark {
+    let message = "an operator in the cluster does not see that {} is instrumented, and adds its variables again";
+    let remark = Remark::warning(Code::OddResult, message);
+    remark.help("do not install this one where the operator's webhook runs")
 }
 
 /// Where an annotation of the pod stands, if its value counts.
@@ -588,39 +350,4 @@ fn switched_off(annotations: &Annotations<'_>, language: Language) -> Remark {
         .help(format!(
             "where the operator runs with it: --otel-enable {language}"
         ))
-}
-
-fn unknown_names(
-    annotations: &Annotations<'_>,
-    language: Language,
-    names: &[String],
-    pod: &Pod,
-) -> Option<Remark> {
-    let unknown: Vec<&str> = names
-        .iter()
-        .filter(|name| pod.find(name).is_none())
-        .map(String::as_str)
-        .collect();
-    if unknown.is_empty() {
-        return None;
-    }
-    let end = match (language, unknown.len() == names.len()) {
-        (Language::Go, _) => "the operator takes the first container where the first name is none",
-        (_, true) => "none is left, so nothing is injected for it",
-        (_, false) => "the operator passes over it",
-    };
-    let message = format!(
-        "{{}} has no container `{}`, which is named for {language}: {end}",
-        unknown.join("`, `")
-    );
-    let own = language.containers_key();
-    let containers = pod.init.iter().chain(&pod.apps).map(|one| one.name());
-    Some(
-        Remark::warning(Code::UnknownContainer, message)
-            .at(place_of(annotations, &own).or(place_of(annotations, &common_containers())))
-            .help(format!(
-                "its containers are {}",
-                containers.collect::<Vec<_>>().join(", ")
-            )),
-    )
 }

@@ -1,6 +1,7 @@
 //! What a resource may put into pods, whichever ask for it: for those who look for images and dangers in policies.
 
 use serde_json::{Value, json};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::language::Language;
@@ -16,23 +17,19 @@ pub(super) fn parts_of(
     mirrors: &[ImageMirror],
 ) -> Vec<Part> {
     let mut parts = Vec::new();
-    let mut add = |value: Value, at: &std::ops::Range<usize>| {
-        parts.push(Part {
-            value: Arc::new(value),
-            at: at.clone(),
-        });
+    let mut add = |value: Value, at: &Range<usize>| {
+        let (value, at) = (Arc::new(value), at.clone());
+        parts.push(Part { value, at });
     };
     let image = |image: &str| {
         let mirrored = mirrors.iter().find_map(|mirror| mirror.rewrite(image));
         mirrored.unwrap_or_else(|| image.to_owned())
     };
-    for language in Language::ALL {
-        let Some(agent) = resource
-            .agent(language)
-            .filter(|_| settings.is_on(language))
-        else {
-            continue;
-        };
+    let agents = Language::ALL
+        .into_iter()
+        .filter(|language| settings.is_on(*language))
+        .filter_map(|language| Some((language, resource.agent(language)?)));
+    for (language, agent) in agents {
         let mut container = json!({
             "name": language.agent_name(),
             "image": image(&agent.image),
@@ -42,31 +39,23 @@ pub(super) fn parts_of(
             let default = json!({"runAsUser": 0, "privileged": true});
             let context = agent.security_context.clone().unwrap_or(default);
             container["securityContext"] = context;
-            add(
-                json!({"name": "kernel-debug", "hostPath": {"path": "/sys/kernel/debug"}}),
-                &agent.at,
-            );
+            let path = json!({"path": "/sys/kernel/debug"});
+            add(json!({"name": "kernel-debug", "hostPath": path}), &agent.at);
         }
         add(container, &agent.at);
         for (extension, _) in &agent.extensions {
-            add(
-                json!({"name": "extension", "image": image(extension)}),
-                &agent.at,
-            );
+            let extension = json!({"name": "extension", "image": image(extension)});
+            add(extension, &agent.at);
         }
     }
     if let Some(tls) = &resource.tls {
         if !tls.secret.is_empty() {
-            add(
-                json!({"name": "tls", "secret": {"secretName": tls.secret}}),
-                &tls.at,
-            );
+            let secret = json!({"secretName": tls.secret});
+            add(json!({"name": "tls", "secret": secret}), &tls.at);
         }
         if !tls.config_map.is_empty() {
-            add(
-                json!({"name": "tls", "configMap": {"name": tls.config_map}}),
-                &tls.at,
-            );
+            let config_map = json!({"name": tls.config_map});
+            add(json!({"name": "tls", "configMap": config_map}), &tls.at);
         }
     }
     parts

@@ -199,37 +199,7 @@ impl Injector<'_> {
         });
         let folder = conf_folder(server, agent);
         let original = self.pod.get_mut(at);
-        let mut copy = json!({"name": CLONE});
-        for key in ["image", "imagePullPolicy"] {
-            if let Some(value) = original.field(key) {
-                copy[key] = value.clone();
-            }
-        }
-        if is_nginx {
-            copy["command"] = json!(["/bin/sh", "-c"]);
-            copy["args"] = json!([CLONE_SCRIPT, "--", folder]);
-        } else {
-            copy["command"] = json!(["cp", "-r", format!("{folder}/."), SOURCE]);
-        }
-        for (key, value) in [
-            ("envFrom", original.field("envFrom").cloned()),
-            ("env", Some(json!([]))),
-        ] {
-            if let Some(value) = value {
-                copy[key] = value;
-            }
-        }
-        add_resources(&mut copy, agent);
-        let mut mounts = original.mounts.clone();
-        mounts.push(json!({"name": server.conf_volume, "mountPath": SOURCE}));
-        copy["volumeMounts"] = Value::Array(mounts);
-        let context = match is_nginx {
-            true => context,
-            false => original.field("securityContext").cloned(),
-        };
-        if let Some(context) = context {
-            copy["securityContext"] = context;
-        }
+        let copy = copy_of(original, server, agent, &folder, context);
         let shared = original.env.share();
         let covers = |mount: &Value| {
             let path = mount["mountPath"].as_str().unwrap_or_default();
@@ -238,12 +208,10 @@ impl Injector<'_> {
         if let Some(place) = original.mounts.iter().position(covers) {
             original.mounts.remove(place);
         }
-        original
-            .mounts
-            .push(json!({"name": server.agent_volume, "mountPath": FOLDER}));
-        original
-            .mounts
-            .push(json!({"name": server.conf_volume, "mountPath": folder}));
+        original.mounts.extend([
+            json!({"name": server.agent_volume, "mountPath": FOLDER}),
+            json!({"name": server.conf_volume, "mountPath": folder}),
+        ]);
         if let Some(mut copy) = Container::read(&copy) {
             if shared.borrow().is_empty() {
                 copy.set("env", None);
@@ -390,6 +358,45 @@ fn base_name(path: &str) -> &str {
         None if path.is_empty() => "/",
         None => path,
     }
+}
+
+/// The init container that copies the configuration of a container.
+fn copy_of(
+    original: &Container,
+    server: &Server,
+    agent: &Agent,
+    folder: &str,
+    context: Option<Value>,
+) -> Value {
+    let is_nginx = server.language == Language::Nginx;
+    let mut copy = json!({"name": CLONE});
+    for key in ["image", "imagePullPolicy"] {
+        if let Some(value) = original.field(key) {
+            copy[key] = value.clone();
+        }
+    }
+    if is_nginx {
+        copy["command"] = json!(["/bin/sh", "-c"]);
+        copy["args"] = json!([CLONE_SCRIPT, "--", folder]);
+    } else {
+        copy["command"] = json!(["cp", "-r", format!("{folder}/."), SOURCE]);
+    }
+    if let Some(env_from) = original.field("envFrom") {
+        copy["envFrom"] = env_from.clone();
+    }
+    copy["env"] = json!([]);
+    add_resources(&mut copy, agent);
+    let mut mounts = original.mounts.clone();
+    mounts.push(json!({"name": server.conf_volume, "mountPath": SOURCE}));
+    copy["volumeMounts"] = Value::Array(mounts);
+    let context = match is_nginx {
+        true => context,
+        false => original.field("securityContext").cloned(),
+    };
+    if let Some(context) = context {
+        copy["securityContext"] = context;
+    }
+    copy
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Functions on values that are read from texts: quantities, versions, addresses, networks and URLs.
 
-use super::{Function, of};
+use super::Function;
+use super::table::of;
 
 /// In the order of the page, behind the others.
 pub(super) const FUNCTIONS: &[Function] = &[

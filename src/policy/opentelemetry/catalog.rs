@@ -1,0 +1,157 @@
+//! All resources of a run, and which of them each language of a pod takes by what the annotations say; or a remark why
+//! there is none.
+
+use std::collections::BTreeMap;
+
+use super::annotations::Annotations;
+use super::language::Language;
+use super::operator::place_of;
+use super::release::Settings;
+use super::resource::Instrumentation;
+use crate::diagnostic::Code;
+use crate::policy::mutation::{PodFacts, Remark};
+
+/// The resource of each language that a pod asks for.
+pub(super) type Chosen = Vec<(Language, usize)>;
+
+/// All resources of a run, and how the operator is set up.
+#[derive(Debug)]
+pub(super) struct Catalog {
+    /// In the order of the files.
+    pub resources: Vec<Instrumentation>,
+    /// The operator's flags.
+    pub settings: Settings,
+    /// By namespace, as far as they state one, and name.
+    by_name: BTreeMap<(Option<String>, String), usize>,
+    /// By namespace.
+    by_namespace: BTreeMap<Option<String>, Vec<usize>>,
+}
+
+impl Catalog {
+    /// With these resources.
+    pub(super) fn new(resources: Vec<Instrumentation>, settings: Settings) -> Self {
+        let mut by_name = BTreeMap::new();
+        let mut by_namespace: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        for (at, resource) in resources.iter().enumerate() {
+            let namespace = resource.namespace.clone();
+            by_name.insert((namespace.clone(), resource.name.clone()), at);
+            by_namespace.entry(namespace).or_default().push(at);
+        }
+        Catalog {
+            resources,
+            settings,
+            by_name,
+            by_namespace,
+        }
+    }
+
+    /// The resources that the languages take; the first that cannot be found ends it.
+    pub(super) fn choose(
+        &self,
+        pod: &PodFacts<'_>,
+        annotations: &Annotations<'_>,
+    ) -> Result<Chosen, Box<Remark>> {
+        if pod.namespace.is_none() {
+            let message = "{} states no namespace, and what the operator writes depends on it: the pod stays as it is";
+            let remark = Remark::warning(Code::UnknownNamespace, message);
+            return Err(Box::new(remark.help(
+                "say with `--namespace NAME` where these manifests will be installed",
+            )));
+        }
+        let mut chosen = Vec::new();
+        for language in Language::ALL {
+            if let Some(wish) = annotations.wish(language) {
+                let found = self.find(pod, wish);
+                let at = found.map_err(|(message, help)| {
+                    let key = language.inject_key();
+                    let message = format!(
+                        "`{key}: {wish}` of {{}} finds no resource: {message}; the operator leaves the pod as it is"
+                    );
+                    Box::new(
+                        Remark::warning(Code::UnresolvedResource, message)
+                            .at(place_of(annotations, &key))
+                            .help(help),
+                    )
+                })?;
+                chosen.push((language, at));
+            }
+        }
+        Ok(chosen)
+    }
+
+    fn find(&self, pod: &PodFacts<'_>, wish: &str) -> Result<usize, (String, String)> {
+        if let Some((namespace, name)) = wish.split_once('/') {
+            return self.named(pod, namespace, name);
+        }
+        let namespace = pod.namespace.unwrap_or_default();
+        if !wish.eq_ignore_ascii_case("true") {
+            return self.named(pod, namespace, wish);
+        }
+        let found: Vec<usize> = homes(pod, namespace)
+            .filter_map(|home| self.by_namespace.get(&home))
+            .flatten()
+            .copied()
+            .collect();
+        match found[..] {
+            [one] => Ok(one),
+            [] => Err((
+                format!("there is no Instrumentation in namespace `{namespace}`"),
+                self.given(),
+            )),
+            [..] => {
+                let names = found.iter().map(|&at| self.resources[at].name.as_str());
+                Err((
+                    format!(
+                        "namespace `{namespace}` has {} of kind Instrumentation",
+                        found.len()
+                    ),
+                    format!(
+                        "name one in the annotation: {}",
+                        names.collect::<Vec<_>>().join(", ")
+                    ),
+                ))
+            }
+        }
+    }
+
+    fn named(
+        &self,
+        pod: &PodFacts<'_>,
+        namespace: &str,
+        name: &str,
+    ) -> Result<usize, (String, String)> {
+        let found =
+            homes(pod, namespace).find_map(|home| self.by_name.get(&(home, name.to_owned())));
+        found.copied().ok_or_else(|| {
+            (
+                format!("there is no Instrumentation `{name}` in namespace `{namespace}`"),
+                self.given(),
+            )
+        })
+    }
+
+    fn given(&self) -> String {
+        const MOST: usize = 5;
+        let all = &self.resources;
+        let names = all
+            .iter()
+            .take(MOST)
+            .map(|resource| resource.identity.as_str());
+        let more = if all.len() > MOST { ", ..." } else { "" };
+        format!(
+            "give the file that holds it with `-p`; given are {}{more}",
+            names.collect::<Vec<_>>().join(", ")
+        )
+    }
+}
+
+/// The namespaces that a resource of a namespace may state: its own, or none where that is the run's.
+fn homes<'p>(
+    pod: &PodFacts<'p>,
+    namespace: &str,
+) -> impl Iterator<Item = Option<String>> + use<'p> {
+    let is_default = pod.default_namespace == Some(namespace);
+    [Some(namespace.to_owned())]
+        .into_iter()
+        .chain(is_default.then_some(None))
+}

@@ -1,0 +1,123 @@
+//! The containers that a pod's annotations name for each language, or a remark why the operator does not take the names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::annotations::{Annotations, common_containers};
+use super::catalog::Chosen;
+use super::language::Language;
+use super::operator::{Operator, place_of};
+use super::pod::Pod;
+use crate::diagnostic::Code;
+use crate::policy::mutation::Remark;
+
+impl Operator {
+    /// The names of each language's containers; none where the first container is meant.
+    pub(super) fn containers(
+        &self,
+        annotations: &Annotations<'_>,
+        chosen: &Chosen,
+    ) -> Result<Vec<Vec<String>>, Box<Remark>> {
+        if chosen.is_empty() {
+            return Ok(Vec::new());
+        }
+        let common = names(annotations, &common_containers())?;
+        if !self.catalog.settings.is_multi {
+            return Ok(vec![common; chosen.len()]);
+        }
+        let mut own = BTreeMap::new();
+        for language in Language::ALL {
+            own.insert(language, names(annotations, &language.containers_key())?);
+        }
+        let of_language = |(language, _): &(Language, usize)| {
+            let own = own.get(language).into_iter().flatten();
+            common.iter().chain(own).cloned().collect()
+        };
+        let lists: Vec<Vec<String>> = chosen.iter().map(of_language).collect();
+        let each = || chosen.iter().map(|(language, _)| *language).zip(&lists);
+        for (language, names) in each() {
+            check_twice(annotations, language, names)?;
+        }
+        match each().find(|(_, names)| names.is_empty()) {
+            Some((language, _)) if chosen.len() > 1 => Err(none_named(annotations, language)),
+            _ => Ok(lists),
+        }
+    }
+}
+
+/// The names in an annotation.
+fn names(annotations: &Annotations<'_>, key: &str) -> Result<Vec<String>, Box<Remark>> {
+    annotations.names(key).map_err(|text| {
+        let message = format!(
+            "`{key}: {text}` of {{}} has a character that the operator does not take, so it leaves the pod as it is"
+        );
+        let remark = Remark::warning(Code::UnknownContainer, message);
+        let remark = remark.at(place_of(annotations, key));
+        Box::new(remark.help("only letters, digits, `-`, and `,` between names; no spaces"))
+    })
+}
+
+fn check_twice(
+    annotations: &Annotations<'_>,
+    language: Language,
+    names: &[String],
+) -> Result<(), Box<Remark>> {
+    let mut seen = BTreeSet::new();
+    let mut names = names.iter();
+    let Some(name) = names.find(|name| !name.is_empty() && !seen.insert(*name)) else {
+        return Ok(());
+    };
+    let (key, common_key) = (language.containers_key(), common_containers());
+    let message = format!(
+        "`{name}` is named twice for {language} in {{}}, so the operator leaves the pod as it is"
+    );
+    let help = format!("`{key}` adds to `{common_key}`: name it in one of them, once");
+    let place = place_of(annotations, &key).or(place_of(annotations, &common_key));
+    let remark = Remark::warning(Code::UnknownContainer, message).at(place);
+    Err(Box::new(remark.help(help)))
+}
+
+fn none_named(annotations: &Annotations<'_>, language: Language) -> Box<Remark> {
+    let message = format!(
+        "{{}} asks for several languages and names no containers for {language}, so the operator leaves the pod as it is"
+    );
+    let help = format!("add the annotation `{}`", language.containers_key());
+    let place = place_of(annotations, &language.inject_key());
+    let remark = Remark::warning(Code::UnknownContainer, message).at(place);
+    Box::new(remark.help(help))
+}
+
+/// A remark on names that no container of the pod has.
+pub(super) fn unknown_names(
+    annotations: &Annotations<'_>,
+    language: Language,
+    names: &[String],
+    pod: &Pod,
+) -> Option<Remark> {
+    let unknown: Vec<&str> = names
+        .iter()
+        .filter(|name| pod.find(name).is_none())
+        .map(String::as_str)
+        .collect();
+    if unknown.is_empty() {
+        return None;
+    }
+    let end = match (language, unknown.len() == names.len()) {
+        (Language::Go, _) => "the operator takes the first container where the first name is none",
+        (_, true) => "none is left, so nothing is injected for it",
+        (_, false) => "the operator passes over it",
+    };
+    let message = format!(
+        "{{}} has no container `{}`, which is named for {language}: {end}",
+        unknown.join("`, `")
+    );
+    let own = language.containers_key();
+    let containers = pod.init.iter().chain(&pod.apps).map(|one| one.name());
+    Some(
+        Remark::warning(Code::UnknownContainer, message)
+            .at(place_of(annotations, &own).or(place_of(annotations, &common_containers())))
+            .help(format!(
+                "its containers are {}",
+                containers.collect::<Vec<_>>().join(", ")
+            )),
+    )
+}

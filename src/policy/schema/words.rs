@@ -1,0 +1,45 @@
+//! How values and types are called in messages about a schema.
+
+use serde_json::Value;
+
+/// What a value is, in a sentence.
+pub(super) fn describe(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "empty",
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) if number.is_f64() => "a number with a fraction",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
+}
+
+pub(super) fn article(type_name: &str) -> &'static str {
+    match type_name {
+        "object" => "a mapping",
+        "array" => "a list",
+        "string" => "a string",
+        "integer" => "an integer",
+        "boolean" => "a boolean",
+        "number" => "a number",
+        _ => "something else",
+    }
+}
+
+pub(super) fn empty_help(wanted: &str) -> &'static str {
+    match wanted {
+        "object" => "leave the key out, or write `{}` for an empty mapping",
+        "array" => "leave the key out, or write `[]` for an empty list",
+        "string" => "leave the key out, or write `\"\"` for an empty string",
+        _ => "leave the key out, or give it a value",
+    }
+}
+
+pub(super) fn one_of(words: &[&str]) -> String {
+    words
+        .iter()
+        .map(|word| format!("`{word}`"))
+        .collect::<Vec<_>>()
+        .join(" or ")
+}
