@@ -1,4 +1,5 @@
 use super::*;
+use crate::diagnostic::Code;
 use crate::policy::{EnvOp, OnConflict, Operator, Position, SidecarType};
 use serde_json::json;
 
@@ -227,11 +228,16 @@ const SELECTING: &str = r#"  match:
     defaults: {imagePullPolicy: Never, podSecurityContext: {runAsUser: 1}}
 "#;
 
-#[test]
-fn every_word_reaches_the_internal_policy() {
+/// The policy of a text in which nothing is wrong.
+fn selecting() -> Policy {
     let (policies, problems) = read_one(&policy("a", SELECTING));
     assert_eq!(problems, []);
-    let policy = &policies[0];
+    policies.into_iter().next().expect("a policy")
+}
+
+#[test]
+fn words_that_choose_reach_the_internal_policy() {
+    let policy = selecting();
     assert!(
         policy.selects.kinds[0]
             .api_version
@@ -253,6 +259,11 @@ fn every_word_reaches_the_internal_policy() {
         ]
     );
     assert_eq!((policy.selects.any.len(), policy.excludes.len()), (2, 1));
+}
+
+#[test]
+fn variables_reach_the_internal_policy() {
+    let policy = selecting();
     let rule = &policy.rules[0];
     assert_eq!(rule.on_conflict, OnConflict::Replace);
     let env: Vec<(&str, EnvOp, &str)> = rule
@@ -275,6 +286,12 @@ fn every_word_reaches_the_internal_policy() {
         *rule.inject.env[1].item.value,
         json!({"name": "OPTS", "value": "-x"})
     );
+}
+
+#[test]
+fn sidecars_and_defaults_reach_the_internal_policy() {
+    let policy = selecting();
+    let rule = &policy.rules[0];
     let (sidecar, sidecar_type, position) = &rule.inject.sidecars[0];
     assert_eq!(
         (*sidecar_type, position),

@@ -1,0 +1,370 @@
+//! The objects of policy files: which are policies, which are resources that a policy is for, and which are neither.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::builtin;
+use super::conversion::Given;
+use super::document::{Document, Places};
+use super::format::{self, Translator};
+use super::native;
+use super::native::source::{self, Instance};
+use super::params::Declared;
+use super::read::Converted;
+use super::schema::{did_you_mean, nearest};
+use super::unread::{not_a_value, not_yaml};
+use super::{Policy, PolicyText};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::workload::group_of;
+use crate::source::Place;
+use crate::yaml::parse::parse;
+use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::value::{Path, boolean_key, find, to_value};
+
+/// A group and a kind.
+pub(super) type Kind = (String, String);
+
+fn kind_of(tree: &Tree<'_>, root: NodeId) -> Kind {
+    let group = group_of(word(tree, root, "apiVersion")).to_owned();
+    (group, word(tree, root, "kind").to_owned())
+}
+
+/// The kinds of the resources that the policies of a file are for.
+fn sources_in(tree: &Tree<'_>) -> Vec<Kind> {
+    let roots = tree.roots().iter().flat_map(|&root| objects(tree, root));
+    let source = |root: NodeId| {
+        let source = find(tree, root, &Path::of(&["spec", "source"]));
+        let is_policy = word(tree, root, "kind") == format::FORMATS[0].kind;
+        let kind = kind_of(tree, tree.follow(source.value));
+        (is_policy && source.key.is_some() && !kind.1.is_empty()).then_some(kind)
+    };
+    roots.filter_map(source).collect()
+}
+
+/// The kinds of the resources that the policies of all files are for.
+pub(super) fn sources_of(trees: &[(&Arc<PolicyText>, Tree<'_>)]) -> Vec<Kind> {
+    trees
+        .iter()
+        .flat_map(|(_, tree)| sources_in(tree))
+        .collect()
+}
+
+/// The built-in policies for resources that are among the files, where no given policy is for them.
+pub(super) fn built_in_sources(
+    trees: &[(&Arc<PolicyText>, Tree<'_>)],
+    given: &[Kind],
+) -> Vec<Arc<PolicyText>> {
+    let mut texts = Vec::new();
+    for (_, tree) in trees {
+        for root in tree.roots().iter().flat_map(|&root| objects(tree, root)) {
+            let kind = kind_of(tree, root);
+            let Some(builtin) = builtin::for_resources(&kind.0, &kind.1) else {
+                continue;
+            };
+            let file = builtin.file();
+            let is_new = texts
+                .iter()
+                .all(|text: &Arc<PolicyText>| text.name != file.name);
+            if is_new && !given.contains(&kind) {
+                let (name, text) = (file.name, file.text);
+                texts.push(Arc::new(PolicyText { name, text }));
+            }
+        }
+    }
+    texts
+}
+
+pub(super) struct Found<'t> {
+    pub document: Document<'t>,
+    pub role: Role,
+}
+
+/// What an object is.
+pub(super) enum Role {
+    /// A policy, or what becomes one.
+    Policy(Translator),
+    /// What a policy with a `source` is for.
+    Resource,
+}
+
+impl<'t> Found<'t> {
+    /// The group and kind of the resources that it is for, where it is such a policy.
+    pub(super) fn source(&self) -> Option<(&str, &str)> {
+        match self.role {
+            Role::Policy(Translator::Native) => source::kind_of(&self.document.value),
+            Role::Policy(Translator::Joint { .. }) | Role::Resource => None,
+        }
+    }
+
+    pub(super) fn kind(&self) -> (&str, &str) {
+        let text = |key| self.document.text(&[key]).unwrap_or_default();
+        (group_of(text("apiVersion")), text("kind"))
+    }
+
+    /// What a resource becomes by its policy; what is wrong with it is said where it is translated.
+    pub(super) fn converted_by(
+        &self,
+        others: &[Instance<'_, '_>],
+        policy: &Document<'_>,
+        given: &Given<'_>,
+    ) -> Option<Converted> {
+        let instance = Instance::new(&self.document, policy).ok()?;
+        let instance = instance.among(others, policy);
+        let policy = native::convert::convert(policy.clone(), given, &instance).ok()?;
+        Some(Converted {
+            identity: self.document.identity(),
+            file: Arc::clone(&self.document.file.name),
+            policy,
+            remarks: Vec::new(),
+        })
+    }
+
+    /// What a resource of another operator becomes; what is wrong with it is said where it is translated.
+    pub(super) fn converted(&self, given: &Given<'_>) -> Option<Converted> {
+        let Role::Policy(translator) = &self.role else {
+            return None;
+        };
+        let conversion = translator.convert(&self.document, given)?.ok()?;
+        Some(Converted {
+            identity: self.document.identity(),
+            file: Arc::clone(&self.document.file.name),
+            policy: conversion.policy,
+            remarks: conversion.remarks,
+        })
+    }
+
+    /// Its parameters; those of a resource are its policy's.
+    pub(super) fn declared(&self, policy: Option<&Found<'_>>) -> Declared {
+        let names = match (&self.role, policy) {
+            (Role::Policy(translator), _) => translator.declared(&self.document),
+            (Role::Resource, Some(policy)) => native::declared(&policy.document),
+            (Role::Resource, None) => Vec::new(),
+        };
+        let params = self
+            .document
+            .value
+            .pointer("/spec/params")
+            .and_then(Value::as_array);
+        let overridable = params
+            .into_iter()
+            .flatten()
+            .filter(|param| param["overridable"] == Value::Bool(true));
+        let overridable = overridable
+            .filter_map(|param| param["name"].as_str().map(str::to_owned))
+            .collect();
+        Declared {
+            identity: self.document.identity(),
+            names,
+            overridable,
+            is_resource: matches!(self.role, Role::Resource),
+            is_for_resources: self.source().is_some(),
+        }
+    }
+}
+
+pub(super) fn parse_all<'t>(
+    texts: &'t [Arc<PolicyText>],
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<(&'t Arc<PolicyText>, Tree<'t>)> {
+    let mut trees = Vec::new();
+    for file in texts {
+        match parse(&file.text) {
+            Ok(tree) => trees.push((file, tree)),
+            Err(error) => problems.push(not_yaml(file, error, "the policy")),
+        }
+    }
+    trees
+}
+
+pub(super) fn find_policies<'t>(
+    file: &Arc<PolicyText>,
+    tree: &'t Tree<'t>,
+    sources: &[Kind],
+    found: &mut Vec<Found<'t>>,
+    problems: &mut Vec<Diagnostic>,
+) {
+    let before = found.len() + problems.len();
+    let has_strays = !strays(file, tree, sources).is_empty();
+    for root in tree.roots().iter().flat_map(|&root| objects(tree, root)) {
+        match read_object(file, tree, root, sources) {
+            Ok(policy) => found.extend(policy),
+            Err(problem) => problems.push(*problem),
+        }
+    }
+    if found.len() + problems.len() == before && !has_strays {
+        let message = format!("`{}` has no policy", file.name);
+        let help = format!("the kinds of policy are {}", format::understood());
+        problems.push(
+            Diagnostic::error(Code::BadPolicy, message)
+                .at(file.place(0..0), "in this file")
+                .help(help),
+        );
+    }
+}
+
+/// Custom resources that no policy is for: of a group that is none of Kubernetes' own.
+fn strays(file: &PolicyText, tree: &Tree<'_>, sources: &[Kind]) -> Vec<(Kind, Place)> {
+    let mut strays = Vec::new();
+    for root in tree.roots().iter().flat_map(|&root| objects(tree, root)) {
+        let kind = kind_of(tree, root);
+        let is_custom = kind.0.contains('.') && !kind.0.ends_with(".k8s.io");
+        let is_known = sources.contains(&kind)
+            || kind.0 == OWN_GROUP
+            || format::find(word(tree, root, "apiVersion"), &kind.1).is_some();
+        if is_custom && !is_known && !kind.1.is_empty() {
+            let at = find(tree, root, &Path::of(&["kind"])).value;
+            strays.push((kind, file.place(tree.span(at))));
+        }
+    }
+    strays
+}
+
+/// The group of our own kinds.
+const OWN_GROUP: &str = "podgraft.dev";
+
+/// Resources among the policies that are nothing to any of them, which would be passed over without a word.
+pub(super) fn check_strays(
+    trees: &[(&Arc<PolicyText>, Tree<'_>)],
+    sources: &[Kind],
+    policies: &[Policy],
+) -> Vec<Diagnostic> {
+    let strays = trees
+        .iter()
+        .flat_map(|(file, tree)| strays(file, tree, sources));
+    let is_looked_up = |kind: &Kind| policies.iter().any(|policy| policy.looks_up.contains(kind));
+    let of_given = sources
+        .iter()
+        .map(|(group, kind)| format!(", `{group}/* {kind}`"));
+    let of_given: BTreeSet<String> = of_given.collect();
+    let known = format::understood();
+    let others = of_given
+        .iter()
+        .filter(|one| !known.contains(one.trim_start_matches(", ")));
+    let known: String = std::iter::once(known.clone())
+        .chain(others.cloned())
+        .collect();
+    let problem = |((group, kind), place): (Kind, Place)| {
+        let message = format!("no policy is for the `{kind}` of `{group}`");
+        let help = format!("a policy with `source` makes a kind known; these are: {known}");
+        Diagnostic::error(Code::BadPolicy, message)
+            .at(place, "here")
+            .help(help)
+    };
+    strays
+        .filter(|(kind, _)| !is_looked_up(kind))
+        .map(problem)
+        .collect()
+}
+
+/// A document's objects: the items of a `List` (or `RookoutList`), or itself.
+fn objects(tree: &Tree<'_>, root: NodeId) -> Vec<NodeId> {
+    let items = find(tree, root, &Path::of(&["items"]));
+    if word(tree, root, "kind").ends_with("List") && items.key.is_some() {
+        return tree.children(tree.follow(items.value)).collect();
+    }
+    vec![root]
+}
+
+/// The text of a key of an object; empty when it is not there.
+fn word<'t>(tree: &'t Tree<'_>, root: NodeId, key: &str) -> &'t str {
+    let found = find(tree, root, &Path::of(&[key]));
+    if found.key.is_some() {
+        tree.scalar(found.value).unwrap_or_default()
+    } else {
+        ""
+    }
+}
+
+fn read_object<'t>(
+    file: &Arc<PolicyText>,
+    tree: &'t Tree<'t>,
+    root: NodeId,
+    sources: &[Kind],
+) -> Result<Option<Found<'t>>, Box<Diagnostic>> {
+    let (api_version, kind) = (word(tree, root, "apiVersion"), word(tree, root, "kind"));
+    let at = |key: &str| file.place(tree.span(find(tree, root, &Path::of(&[key])).value));
+    let found = |role| {
+        let value = to_value(tree, root).map_err(|error| Box::new(not_a_value(file, error)))?;
+        let document = Document {
+            file: Arc::clone(file),
+            places: Places::Tree(tree, root),
+            value,
+        };
+        Ok(Some(Found { document, role }))
+    };
+    if sources.contains(&kind_of(tree, root)) {
+        return found(Role::Resource);
+    }
+    let Some(format) = format::find(api_version, kind) else {
+        return match misspelt(api_version, kind) {
+            Some((key, message, help)) => Err(Box::new(
+                Diagnostic::error(Code::BadPolicy, message)
+                    .at(at(key), "here")
+                    .help(help),
+            )),
+            None => Ok(None),
+        };
+    };
+    if format.kind == format::FORMATS[0].kind
+        && let Some(key) = boolean_key(tree, root)
+    {
+        let text = tree.scalar(key).unwrap_or_default();
+        let message = format!("the key `{text}` must be a string, this is a boolean");
+        let problem =
+            Diagnostic::error(Code::WrongType, message).at(file.place(tree.span(key)), "here");
+        return Err(Box::new(problem.help(format!("quote it: \"{text}\""))));
+    }
+    found(Role::Policy(format.translator))
+}
+
+/// Kinds of `podgraft.dev` that are no policies.
+const NO_POLICIES: [&str; 2] = ["Config", "PolicyTest"];
+
+/// What is nearly one of ours: the key that is wrong, a message and a help.
+fn misspelt(api_version: &str, kind: &str) -> Option<(&'static str, String, String)> {
+    let native = &format::FORMATS[0];
+    if kind == native.kind {
+        let message = format!("`{kind}` has no version `{api_version}`");
+        return Some((
+            "apiVersion",
+            message,
+            format!("write `apiVersion: {}`", native.api_version),
+        ));
+    }
+    let is_ours = api_version.starts_with("podgraft.dev/") && !NO_POLICIES.contains(&kind);
+    let help = match nearest(kind, [native.kind].into_iter()) {
+        Some(near) => did_you_mean(near),
+        None => format!("the kinds of policy are {}", format::understood()),
+    };
+    is_ours.then(|| ("kind", format!("podgraft.dev has no kind `{kind}`"), help))
+}
+
+/// The first of each identity; every other is reported.
+pub(super) fn without_duplicates<'t>(
+    found: Vec<Found<'t>>,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<Found<'t>> {
+    let name = Path::of(&["metadata", "name"]);
+    let mut first = BTreeMap::new();
+    let mut kept = Vec::new();
+    for policy in found {
+        let identity = policy.document.identity();
+        let place = policy.document.place(&name);
+        match first.get(&identity) {
+            Some(earlier) => {
+                let message = format!("two policies are called `{identity}`");
+                let problem = Diagnostic::error(Code::DuplicatePolicy, message);
+                let problem = problem
+                    .at(place, "again here")
+                    .at(Clone::clone(earlier), "first here");
+                problems.push(problem.help("rename one of them"));
+            }
+            None => {
+                first.insert(identity, place);
+                kept.push(policy);
+            }
+        }
+    }
+    kept
+}

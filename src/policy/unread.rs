@@ -1,0 +1,69 @@
+//! Why the text of a policy or a configuration, or a node of it, cannot be read.
+
+use super::PolicyText;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::source::Place;
+use crate::yaml::parse::{ParseError, ParseErrorKind};
+use crate::yaml::value::{ValueError, ValueErrorKind};
+
+/// A line with `{{` that does not read as YAML was meant for Helm.
+fn not_rendered(place: &Place) -> Option<Diagnostic> {
+    let diagnostic = Diagnostic::error(
+        Code::NotRendered,
+        "the policy is a template that has not been rendered",
+    );
+    let help = "render it first (`helm template`), then give podgraft the result";
+    place
+        .excerpt
+        .contains("{{")
+        .then(|| diagnostic.at(place.clone(), "here").help(help))
+}
+
+/// Why the text of what is called so has no tree.
+pub fn not_yaml(file: &PolicyText, error: ParseError, what: &str) -> Diagnostic {
+    if let Some(diagnostic) = not_rendered(&file.place(error.at.clone())) {
+        return diagnostic;
+    }
+    let (code, message) = match error.kind {
+        ParseErrorKind::Syntax(words) => (
+            Code::NotYaml,
+            format!("{what} file is not valid YAML: {words}"),
+        ),
+        ParseErrorKind::TooDeep => (Code::TooDeep, format!("{what} file nests too deep")),
+        ParseErrorKind::UnknownAlias => (
+            Code::UnknownAlias,
+            "the alias has no anchor before it".to_owned(),
+        ),
+        ParseErrorKind::TooLong => (Code::TooLong, format!("{what} file is too long")),
+    };
+    Diagnostic::error(code, message).at(file.place(error.at), "here")
+}
+
+/// Why a node of a policy or a configuration has no value.
+pub fn not_a_value(file: &PolicyText, error: ValueError) -> Diagnostic {
+    let place = file.place(error.at);
+    if let (ValueErrorKind::BadKey, Some(diagnostic)) = (&error.kind, not_rendered(&place)) {
+        return diagnostic;
+    }
+    let (code, message) = match error.kind {
+        ValueErrorKind::DuplicateKey(key, first) => {
+            return Diagnostic::error(Code::DuplicateKey, format!("the key `{key}` stands twice"))
+                .at(place, "again here")
+                .at(file.place(first), "first here")
+                .help("readers of YAML disagree about which one counts: keep one");
+        }
+        ValueErrorKind::BadKey => (Code::BadPolicy, "a key must be a text".to_owned()),
+        ValueErrorKind::BadTag(tag) => (
+            Code::BadPolicy,
+            format!("the tag `{tag}` does not fit here"),
+        ),
+        ValueErrorKind::BadMerge => (Code::BadPolicy, "`<<` takes mappings only".to_owned()),
+        ValueErrorKind::Cyclic => (
+            Code::BadPolicy,
+            "the alias stands within its own anchor".to_owned(),
+        ),
+        ValueErrorKind::TooLarge => (Code::TooLong, "the aliases expand to too much".to_owned()),
+        ValueErrorKind::TooDeep => (Code::TooDeep, "the policy nests too deep".to_owned()),
+    };
+    Diagnostic::error(code, message).at(place, "here")
+}
