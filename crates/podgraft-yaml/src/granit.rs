@@ -1,4 +1,5 @@
-//! The only file that knows the `granit-parser` crate: its events become our [`Tree`], its spans our spans.
+//! With the file of `granit/` the only one that knows the `granit-parser` crate: its events become our [`Tree`], its
+//! spans our spans.
 //!
 //! What is put right here, each seen with granit-parser 2.1: a block scalar's span starts at its content instead of
 //! the `|`, and ends in the next line's indentation; a block collection's span ends at the next token, behind comments;
@@ -8,6 +9,8 @@
 //! All four come out right by walking along: [`Builder::cursor`] passes the indicator (`-`, `?`, `:`, `,`) in front of
 //! every node, so it stands where a value that is not written would be, and the end of what has been read is the end
 //! of a block collection.
+
+mod passing;
 
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag};
 use std::borrow::Cow;
@@ -324,116 +327,6 @@ impl<'a> Builder<'a> {
             extra: VERBATIM,
         });
         id
-    }
-
-    /// Moves behind the indicator that stands in front of the next node, and says whether there is one: a flow item
-    /// may have none, nor need a key have a `?`, nor a key without a value a `:`.
-    fn pass_indicator(&mut self) -> bool {
-        let Some(open) = self.open.last_mut() else {
-            return false;
-        };
-        let is_first = open.children == 0;
-        open.children += 1;
-        let is_key = open.children % 2 == 1;
-        match self.tree.kind(open.id) {
-            Kind::BlockSequence => self.pass(b'-'),
-            Kind::FlowSequence => !is_first && self.pass(b','),
-            Kind::BlockMapping if is_key => self.pass_question_mark(),
-            Kind::FlowMapping if is_key => {
-                if !is_first {
-                    self.pass(b',');
-                }
-                self.pass_question_mark()
-            }
-            Kind::FlowMapping => self.pass(b':'),
-            Kind::BlockMapping => self.pass_block_colon(),
-            Kind::Plain
-            | Kind::SingleQuoted
-            | Kind::DoubleQuoted
-            | Kind::Literal
-            | Kind::Folded => false,
-            Kind::Absent | Kind::Alias => false,
-        }
-    }
-
-    fn pass(&mut self, indicator: u8) -> bool {
-        let at = self.next_token();
-        let is_there = self.byte_at(at) == Some(indicator);
-        if is_there {
-            self.cursor = at + 1;
-        }
-        is_there
-    }
-
-    /// `?` before anything but a blank is a plain scalar's first character.
-    fn pass_question_mark(&mut self) -> bool {
-        let behind = self.byte_at(self.next_token() + 1);
-        matches!(behind, None | Some(b' ' | b'\t' | b'\r' | b'\n')) && self.pass(b'?')
-    }
-
-    /// The `:` behind an implicit key is on its line, the one behind an explicit key at its mapping's column; any other
-    /// is the start of an entry without a key, or of a plain scalar.
-    fn pass_block_colon(&mut self) -> bool {
-        let bytes = self.tree.text.as_bytes();
-        let at = self.next_token();
-        let is_same_line = line_start(bytes, 0, at) <= self.cursor;
-        let is_indicator = matches!(
-            self.byte_at(at + 1),
-            None | Some(b' ' | b'\t' | b'\r' | b'\n')
-        );
-        is_indicator && (is_same_line || self.column(at) == self.parent_column()) && self.pass(b':')
-    }
-
-    /// Whether the node that is being read is a mapping's key.
-    fn is_in_key(&self) -> bool {
-        self.open
-            .last()
-            .is_some_and(|open| self.tree.kind(open.id).is_mapping() && open.children % 2 == 1)
-    }
-
-    fn pass_properties(&mut self, span: &Span, anchor: Option<&Anchor>) -> bool {
-        let tag_end = span
-            .tag_span()
-            .and_then(|tag| tag.byte_range())
-            .map_or(0, |range| range.end);
-        let anchor_end = anchor.map_or(0, |(_, range)| range.end as usize);
-        let end = tag_end.max(anchor_end);
-        self.cursor = self.cursor.max(end);
-        end != 0
-    }
-
-    fn byte_at(&self, at: usize) -> Option<u8> {
-        self.tree.text.as_bytes().get(at).copied()
-    }
-
-    /// Behind the blanks, line ends and comments at the cursor; before a document behind a byte order mark and all
-    /// `...` too, since the parser tells only of the first.
-    fn next_token(&self) -> usize {
-        let bytes = self.tree.text.as_bytes();
-        let mut at = self.cursor;
-        while let Some(&byte) = bytes.get(at) {
-            match byte {
-                b' ' | b'\t' | b'\r' | b'\n' => at += 1,
-                b'#' => match memchr::memchr2(b'\n', b'\r', &bytes[at..]) {
-                    Some(length) => at += length,
-                    None => return bytes.len(),
-                },
-                _ if self.open.is_empty() && bytes[at..].starts_with("\u{feff}".as_bytes()) => {
-                    at += "\u{feff}".len()
-                }
-                b'.' if self.open.is_empty() && self.is_document_end(at) => at += "...".len(),
-                _ => return at,
-            }
-        }
-        at
-    }
-
-    fn is_document_end(&self, at: usize) -> bool {
-        let is_at_line_start = at == 0 || self.byte_at(at - 1).is_some_and(is_line_end);
-        let line = &self.tree.text.as_bytes()[at..];
-        is_at_line_start
-            && line.starts_with(b"...")
-            && matches!(line.get(3), None | Some(b' ' | b'\t' | b'\r' | b'\n'))
     }
 
     /// From the `|` or `>` to the end of the last content line; with `+` to the end of the last blank line.

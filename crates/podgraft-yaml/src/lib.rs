@@ -5,6 +5,7 @@ pub mod doubt;
 mod fast;
 mod granit;
 pub mod parse;
+mod path;
 pub mod resolve;
 pub mod scalar;
 pub mod splice;

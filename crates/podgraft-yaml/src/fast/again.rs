@@ -223,6 +223,25 @@ impl<'o> Again<'_, '_, 'o> {
         }
     }
 
+    /// Copies nodes of the old tree, with their new numbers and places.
+    fn move_nodes(&mut self, range: Range<u32>, renumbered: impl Fn(u32) -> u32) {
+        let old = self.old;
+        let moved = offset(self.moved.cast_unsigned() & u32::MAX as usize);
+        let Tree { nodes, decoded, .. } = &mut self.parser.tree;
+        let taken = &old.nodes[range.start as usize..range.end as usize];
+        nodes.extend(taken.iter().map(|node| {
+            let mut taken = *node;
+            taken.start = node.start.wrapping_add(moved);
+            taken.end = node.end.wrapping_add(moved);
+            taken.after = renumbered(node.after);
+            if node.extra != VERBATIM && !node.kind.is_collection() {
+                decoded.push(old.decoded[node.extra as usize].clone());
+                taken.extra = offset(decoded.len() - 1);
+            }
+            taken
+        }));
+    }
+
     /// Takes the nodes from one mark to another, or to the end.
     fn take_over(&mut self, from: usize, until: Option<usize>) {
         let old = self.old;
@@ -231,13 +250,9 @@ impl<'o> Again<'_, '_, 'o> {
         let (end, kept) = match until {
             Some(until) => {
                 self.go_to(until);
-                (
-                    old.marks[until].nodes,
-                    self.path
-                        .iter()
-                        .take_while(|around| around.id < first.nodes)
-                        .count(),
-                )
+                let is_before = |around: &&Around| around.id < first.nodes;
+                let kept = self.path.iter().take_while(is_before).count();
+                (old.marks[until].nodes, kept)
             }
             None => (offset(old.nodes.len()), 0),
         };
@@ -250,39 +265,16 @@ impl<'o> Again<'_, '_, 'o> {
             count: end - first.nodes,
         };
         self.parser.tree.taken.push(taken);
-        let moved = offset(self.moved.cast_unsigned() & u32::MAX as usize);
-        let Tree { nodes, decoded, .. } = &mut self.parser.tree;
-        nodes.extend(
-            old.nodes[first.nodes as usize..end as usize]
-                .iter()
-                .map(|node| {
-                    let mut taken = *node;
-                    taken.start = node.start.wrapping_add(moved);
-                    taken.end = node.end.wrapping_add(moved);
-                    taken.after = renumbered(node.after);
-                    if node.extra != VERBATIM && !node.kind.is_collection() {
-                        decoded.push(old.decoded[node.extra as usize].clone());
-                        taken.extra = offset(decoded.len() - 1);
-                    }
-                    taken
-                }),
-        );
+        self.move_nodes(first.nodes..end, renumbered);
         let Some(until) = until else { return };
         let mark = old.marks[until];
         self.parser.open.truncate(kept);
-        let opened = self.path[kept..].iter();
-        self.parser.open.extend(opened.map(
-            |&Around {
-                 id,
-                 column,
-                 is_sequence,
-                 ..
-             }| Open {
-                id: renumbered(id),
-                column,
-                is_sequence,
-            },
-        ));
+        let opened = self.path[kept..].iter().map(|around| Open {
+            id: renumbered(around.id),
+            column: around.column,
+            is_sequence: around.is_sequence,
+        });
+        self.parser.open.extend(opened);
         self.parser.next = self.to_new(mark.at) as usize;
         self.parser.due = (mark.due != NOTHING_DUE).then(|| self.to_new(mark.due) as usize);
         self.parser.end = self.to_new(mark.end);

@@ -1,0 +1,118 @@
+//! What stands between two nodes and is told by no event: indicators, properties, comments. The cursor passes it.
+
+use granit_parser::Span;
+
+use super::{Anchor, Builder, is_line_end, line_start};
+use crate::tree::Kind;
+
+impl Builder<'_> {
+    /// Moves behind the indicator that stands in front of the next node, and says whether there is one: a flow item
+    /// may have none, nor need a key have a `?`, nor a key without a value a `:`.
+    pub(super) fn pass_indicator(&mut self) -> bool {
+        let Some(open) = self.open.last_mut() else {
+            return false;
+        };
+        let is_first = open.children == 0;
+        open.children += 1;
+        let is_key = open.children % 2 == 1;
+        match self.tree.kind(open.id) {
+            Kind::BlockSequence => self.pass(b'-'),
+            Kind::FlowSequence => !is_first && self.pass(b','),
+            Kind::BlockMapping if is_key => self.pass_question_mark(),
+            Kind::FlowMapping if is_key => {
+                if !is_first {
+                    self.pass(b',');
+                }
+                self.pass_question_mark()
+            }
+            Kind::FlowMapping => self.pass(b':'),
+            Kind::BlockMapping => self.pass_block_colon(),
+            Kind::Plain
+            | Kind::SingleQuoted
+            | Kind::DoubleQuoted
+            | Kind::Literal
+            | Kind::Folded => false,
+            Kind::Absent | Kind::Alias => false,
+        }
+    }
+
+    pub(super) fn pass(&mut self, indicator: u8) -> bool {
+        let at = self.next_token();
+        let is_there = self.byte_at(at) == Some(indicator);
+        if is_there {
+            self.cursor = at + 1;
+        }
+        is_there
+    }
+
+    /// `?` before anything but a blank is a plain scalar's first character.
+    pub(super) fn pass_question_mark(&mut self) -> bool {
+        let behind = self.byte_at(self.next_token() + 1);
+        matches!(behind, None | Some(b' ' | b'\t' | b'\r' | b'\n')) && self.pass(b'?')
+    }
+
+    /// The `:` behind an implicit key is on its line, the one behind an explicit key at its mapping's column; any other
+    /// is the start of an entry without a key, or of a plain scalar.
+    pub(super) fn pass_block_colon(&mut self) -> bool {
+        let bytes = self.tree.text.as_bytes();
+        let at = self.next_token();
+        let is_same_line = line_start(bytes, 0, at) <= self.cursor;
+        let is_indicator = matches!(
+            self.byte_at(at + 1),
+            None | Some(b' ' | b'\t' | b'\r' | b'\n')
+        );
+        is_indicator && (is_same_line || self.column(at) == self.parent_column()) && self.pass(b':')
+    }
+
+    /// Whether the node that is being read is a mapping's key.
+    pub(super) fn is_in_key(&self) -> bool {
+        self.open
+            .last()
+            .is_some_and(|open| self.tree.kind(open.id).is_mapping() && open.children % 2 == 1)
+    }
+
+    pub(super) fn pass_properties(&mut self, span: &Span, anchor: Option<&Anchor>) -> bool {
+        let tag_end = span
+            .tag_span()
+            .and_then(|tag| tag.byte_range())
+            .map_or(0, |range| range.end);
+        let anchor_end = anchor.map_or(0, |(_, range)| range.end as usize);
+        let end = tag_end.max(anchor_end);
+        self.cursor = self.cursor.max(end);
+        end != 0
+    }
+
+    pub(super) fn byte_at(&self, at: usize) -> Option<u8> {
+        self.tree.text.as_bytes().get(at).copied()
+    }
+
+    /// Behind the blanks, line ends and comments at the cursor; before a document behind a byte order mark and all
+    /// `...` too, since the parser tells only of the first.
+    pub(super) fn next_token(&self) -> usize {
+        let bytes = self.tree.text.as_bytes();
+        let mut at = self.cursor;
+        while let Some(&byte) = bytes.get(at) {
+            match byte {
+                b' ' | b'\t' | b'\r' | b'\n' => at += 1,
+                b'#' => match memchr::memchr2(b'\n', b'\r', &bytes[at..]) {
+                    Some(length) => at += length,
+                    None => return bytes.len(),
+                },
+                _ if self.open.is_empty() && bytes[at..].starts_with("\u{feff}".as_bytes()) => {
+                    at += "\u{feff}".len()
+                }
+                b'.' if self.open.is_empty() && self.is_document_end(at) => at += "...".len(),
+                _ => return at,
+            }
+        }
+        at
+    }
+
+    pub(super) fn is_document_end(&self, at: usize) -> bool {
+        let is_at_line_start = at == 0 || self.byte_at(at - 1).is_some_and(is_line_end);
+        let line = &self.tree.text.as_bytes()[at..];
+        is_at_line_start
+            && line.starts_with(b"...")
+            && matches!(line.get(3), None | Some(b' ' | b'\t' | b'\r' | b'\n'))
+    }
+}
