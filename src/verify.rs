@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use crate::edit::companion::Beside;
-use crate::plan::draft::{Draft, Key, Opened, Part};
+use crate::plan::draft::{Draft, Field, Key, OpenId, Opened, Part};
 use crate::yaml::scalar::resolve_typed;
 use crate::yaml::tree::{Kind, NodeId, Tree, is_same_text};
 use crate::yaml::value::scalar_value;
@@ -29,15 +29,11 @@ pub fn verify(
     drafts: &[(NodeId, Draft<'_>)],
     written: &[(Beside, Arc<Value>)],
 ) -> Result<(), Difference> {
-    let documents = written
-        .iter()
-        .filter(|(beside, _)| matches!(beside, Beside::Documents(_)))
-        .count();
+    let missing = |what| Difference { node: None, what };
+    let is_document = |(beside, _): &&(Beside, _)| matches!(beside, Beside::Documents(_));
+    let documents = written.iter().filter(is_document).count();
     if output.roots().len() != input.roots().len() + documents {
-        return Err(Difference {
-            node: None,
-            what: "another number of documents",
-        });
+        return Err(missing("another number of documents"));
     }
     debug_assert!(
         drafts.is_sorted_by_key(|(root, _)| *root),
@@ -50,26 +46,16 @@ pub fn verify(
     };
     let mut outs = output.roots().iter().copied();
     for &node in input.roots() {
-        let out = outs.next().ok_or(Difference {
-            node: None,
-            what: "a document is missing",
-        })?;
-        match written
-            .iter()
-            .any(|(beside, _)| *beside == Beside::NewList(node))
-        {
+        let mut next = || outs.next().ok_or(missing("a document is missing"));
+        let out = next()?;
+        let is_list = |(beside, _): &(Beside, _)| *beside == Beside::NewList(node);
+        match written.iter().any(is_list) {
             true => check.new_list(out, node, written)?,
             false => check.node(out, node)?,
         }
-        for (_, object) in written
-            .iter()
-            .filter(|(beside, _)| *beside == Beside::Documents(node))
-        {
-            let out = outs.next().ok_or(Difference {
-                node: None,
-                what: "a document is missing",
-            })?;
-            check.value(out, object)?;
+        let is_behind = |(beside, _): &&(Beside, _)| *beside == Beside::Documents(node);
+        for (_, object) in written.iter().filter(is_behind) {
+            check.value(next()?, object)?;
         }
     }
     Ok(())
@@ -210,55 +196,58 @@ impl Check<'_, '_> {
                 _ => self.same(out, *node),
             },
             Part::New(value) | Part::Instead { value, .. } => self.value(out, value),
-            Part::Open(id) => match draft.opened(*id) {
-                _ if draft.stays_null(*id) => {
-                    if self.output.is_null(out) {
-                        Ok(())
-                    } else {
-                        differ(out, "no null")
-                    }
-                }
-                Opened::Mapping { fields, .. } => {
-                    if !self.output.kind(out).is_mapping() {
-                        return differ(out, "no mapping");
-                    }
-                    let mut entries = self.output.entries(out);
-                    for field in fields {
-                        let Some((key, value)) = entries.next() else {
-                            return differ(out, "a field is missing");
-                        };
-                        match &field.key {
-                            Key::Node(node) if self.is_same_text(key, *node) => {}
-                            Key::Node(node) => self.same(key, *node)?,
-                            Key::New(text) if self.output.scalar(key) == Some(text) => {}
-                            Key::New(_) => return differ(key, "another key"),
-                        }
-                        self.part(draft, value, &field.value)?;
-                    }
-                    if entries.next().is_some() {
-                        differ(out, "a field too many")
-                    } else {
-                        Ok(())
-                    }
-                }
-                Opened::List { items, .. } => {
-                    if !self.output.kind(out).is_sequence() {
-                        return differ(out, "no list");
-                    }
-                    let mut children = self.output.children(out);
-                    for item in items {
-                        let Some(child) = children.next() else {
-                            return differ(out, "an item is missing");
-                        };
-                        self.part(draft, child, item)?;
-                    }
-                    if children.next().is_some() {
-                        differ(out, "an item too many")
-                    } else {
-                        Ok(())
-                    }
-                }
+            Part::Open(id) => self.opened(draft, out, *id),
+        }
+    }
+
+    fn opened(&self, draft: &Draft<'_>, out: NodeId, id: OpenId) -> Checked {
+        match draft.opened(id) {
+            _ if draft.stays_null(id) => match self.output.is_null(out) {
+                true => Ok(()),
+                false => differ(out, "no null"),
             },
+            Opened::Mapping { fields, .. } => self.mapping(draft, out, fields),
+            Opened::List { items, .. } => self.list(draft, out, items),
+        }
+    }
+
+    fn mapping(&self, draft: &Draft<'_>, out: NodeId, fields: &[Field]) -> Checked {
+        if !self.output.kind(out).is_mapping() {
+            return differ(out, "no mapping");
+        }
+        let mut entries = self.output.entries(out);
+        for field in fields {
+            let Some((key, value)) = entries.next() else {
+                return differ(out, "a field is missing");
+            };
+            match &field.key {
+                Key::Node(node) if self.is_same_text(key, *node) => {}
+                Key::Node(node) => self.same(key, *node)?,
+                Key::New(text) if self.output.scalar(key) == Some(text) => {}
+                Key::New(_) => return differ(key, "another key"),
+            }
+            self.part(draft, value, &field.value)?;
+        }
+        match entries.next() {
+            Some(_) => differ(out, "a field too many"),
+            None => Ok(()),
+        }
+    }
+
+    fn list(&self, draft: &Draft<'_>, out: NodeId, items: &[Part]) -> Checked {
+        if !self.output.kind(out).is_sequence() {
+            return differ(out, "no list");
+        }
+        let mut children = self.output.children(out);
+        for item in items {
+            let Some(child) = children.next() else {
+                return differ(out, "an item is missing");
+            };
+            self.part(draft, child, item)?;
+        }
+        match children.next() {
+            Some(_) => differ(out, "an item too many"),
+            None => Ok(()),
         }
     }
 

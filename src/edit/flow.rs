@@ -127,6 +127,28 @@ fn collection(
     Ok(())
 }
 
+/// The entries of the input's collection, each a node or a key and its value.
+struct Entries<'e, 't> {
+    tree: &'e Tree<'t>,
+    all: Vec<&'e [NodeId]>,
+}
+
+impl Entries<'_, '_> {
+    fn start(&self, at: usize) -> usize {
+        self.tree.start_with_properties(self.all[at][0])
+    }
+
+    fn end(&self, at: usize) -> usize {
+        let ends = self.all[at].iter().map(|&node| self.tree.span(node).end);
+        ends.max().unwrap_or_default()
+    }
+}
+
+fn gone(at: Range<usize>) -> Edit {
+    let text = "".into();
+    Edit { at, text }
+}
+
 /// Takes out the entries that are not kept, each run of them with the comma on one side. New entries at the end take
 /// the place of those that stood there; returns whether that is so.
 fn remove(
@@ -138,62 +160,42 @@ fn remove(
     let tree = lowering.tree;
     let children: Vec<NodeId> = tree.children(origin).collect();
     let width = if tree.kind(origin).is_mapping() { 2 } else { 1 };
-    let entries: Vec<&[NodeId]> = children.chunks(width).collect();
-    let is_kept = |entry: &[NodeId]| {
-        slots
-            .iter()
-            .any(|slot| matches!(slot, Slot::Kept { first, .. } if *first == entry[0]))
+    let entries = Entries {
+        tree,
+        all: children.chunks(width).collect(),
     };
-    let start = |entry: &[NodeId]| tree.start_with_properties(entry[0]);
-    let end = |entry: &[NodeId]| {
-        entry
-            .iter()
-            .map(|&node| tree.span(node).end)
-            .max()
-            .unwrap_or_default()
+    let is_kept = |entry: &[NodeId]| {
+        let is_it = |slot: &Slot| matches!(slot, Slot::Kept { first, .. } if *first == entry[0]);
+        slots.iter().any(is_it)
     };
     let tail = writer.joined(slots.iter().rev().map_while(Slot::new_entry).collect());
     let mut is_tail_replaced = false;
     let mut at = 0;
-    while at < entries.len() {
-        let length = entries[at..]
-            .iter()
-            .take_while(|entry| !is_kept(entry))
-            .count();
-        let gone = |at: Range<usize>| Edit {
-            at,
-            text: "".into(),
-        };
-        match (entries.get(at + length), at.checked_sub(1)) {
-            _ if length == 0 => {}
-            (Some(_), Some(before))
-                if writer.is_on_one_line(end(entries[before]), start(entries[at])) =>
-            {
-                lowering
-                    .edits
-                    .push(gone(end(entries[before])..end(entries[at + length - 1])));
+    while at < entries.all.len() {
+        let behind = entries.all[at..].iter();
+        let length = behind.take_while(|entry| !is_kept(entry)).count();
+        if length > 0 {
+            let run = entries.start(at)..entries.end(at + length - 1);
+            let next = Some(at + length).filter(|next| *next < entries.all.len());
+            match (next, at.checked_sub(1).map(|before| entries.end(before))) {
+                (Some(_), Some(before)) if writer.is_on_one_line(before, run.start) => {
+                    lowering.edits.push(gone(before..run.end));
+                }
+                (Some(next), _) => {
+                    let next = entries.start(next);
+                    lowering.edits.push(gone(writer.up_to(run.start, next)));
+                }
+                (None, Some(_)) if !tail.is_empty() => {
+                    is_tail_replaced = true;
+                    let text = tail.clone().into();
+                    lowering.edits.push(Edit { at: run, text });
+                }
+                (None, Some(before)) => {
+                    let last = writer.last_ones(before, run).into_iter();
+                    lowering.edits.extend(last.map(gone));
+                }
+                (None, None) => {}
             }
-            (Some(next), _) => lowering
-                .edits
-                .push(gone(writer.up_to(start(entries[at]), start(next)))),
-            (None, Some(_)) if !tail.is_empty() => {
-                is_tail_replaced = true;
-                let at = start(entries[at])..end(entries[at + length - 1]);
-                lowering.edits.push(Edit {
-                    at,
-                    text: tail.clone().into(),
-                });
-            }
-            (None, Some(before)) => {
-                let last = start(entries[at])..end(entries[at + length - 1]);
-                lowering.edits.extend(
-                    writer
-                        .last_ones(end(entries[before]), last)
-                        .into_iter()
-                        .map(gone),
-                );
-            }
-            (None, None) => {}
         }
         at += length + 1;
     }

@@ -1,7 +1,6 @@
 //! From draft to edits: walks what was opened, and writes each new or changed part where it belongs.
 
 use serde_json::Value;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::plan::draft::{Draft, Field, Key, OpenId, Opened, Part};
@@ -181,26 +180,12 @@ impl Lowering<'_, '_> {
                 node: of,
                 why: "is the whole document",
             }),
-            Around::Flow => {
-                let start = self.tree.start_with_properties(of);
-                let text = flow::inner_value(self.tree, of, value);
-                let text = if start == end {
-                    self.behind_flow_key(of)? + &text
-                } else {
-                    text
-                };
-                self.edits.push(Edit {
-                    at: start..end,
-                    text: text.into(),
-                });
-                Ok(())
-            }
+            Around::Flow => self.write_inside_brackets(of, value),
             Around::BlockField(key) => {
                 let own = column(self.tree, key);
-                let text = if self.takes_blanks(end, own, value) {
-                    format!(" {}", flow_value(value, &FlowStyle::in_block()))
-                } else {
-                    block_value(value, own, style)
+                let text = match self.takes_blanks(end, own, value) {
+                    true => format!(" {}", flow_value(value, &FlowStyle::in_block())),
+                    false => block_value(value, own, style),
                 };
                 if self.write_before_comment((key, of), &text) {
                     return Ok(());
@@ -212,19 +197,29 @@ impl Lowering<'_, '_> {
             Around::BlockItem(dash) => {
                 let width = self.item_width(dash, of);
                 let own = column_of(self.tree.text(), dash);
-                let text = if self.takes_blanks(end, own, value) {
-                    format!(
-                        "-{}{}",
-                        " ".repeat(width - 1),
-                        flow_value(value, &FlowStyle::in_block())
-                    )
-                } else {
-                    block_item(value, own, width, style)
+                let text = match self.takes_blanks(end, own, value) {
+                    true => {
+                        let value = flow_value(value, &FlowStyle::in_block());
+                        format!("-{}{value}", " ".repeat(width - 1))
+                    }
+                    false => block_item(value, own, width, style),
                 };
                 self.put_from(dash + 1, end, &self.closed(text, end, value)[1..]);
                 Ok(())
             }
         }
+    }
+
+    fn write_inside_brackets(&mut self, of: NodeId, value: &Value) -> Result<(), CannotWrite> {
+        let at = self.tree.start_with_properties(of)..self.tree.span(of).end;
+        let text = flow::inner_value(self.tree, of, value);
+        let text = match at.is_empty() {
+            true => self.behind_flow_key(of)? + &text,
+            false => text,
+        };
+        let text = text.into();
+        self.edits.push(Edit { at, text });
+        Ok(())
     }
 
     /// Whether a value that ends in a block would take lines of blanks behind it for its content.
@@ -404,7 +399,7 @@ impl Lowering<'_, '_> {
     }
 
     /// New lines behind the line on which a node's content ends.
-    fn insert_behind(&mut self, previous: NodeId, column: usize, lines: Lines<'_>) {
+    pub(super) fn insert_behind(&mut self, previous: NodeId, column: usize, lines: Lines<'_>) {
         let text = self.tree.text();
         let end = self.tree.span(previous).end;
         let ends_in_line_end =
@@ -438,7 +433,7 @@ impl Lowering<'_, '_> {
     }
 
     /// New lines before what begins at `at`, which may share its line with dashes.
-    fn insert_before(
+    pub(super) fn insert_before(
         &mut self,
         next: NodeId,
         at: usize,
@@ -464,119 +459,4 @@ impl Lowering<'_, '_> {
         self.edits.push(Edit { at: at..at, text });
         Ok(())
     }
-
-    fn block_sequence(&mut self, origin: NodeId, items: &[Part]) -> Result<(), CannotWrite> {
-        let dashes = self.dashes(origin);
-        let own_column = column(self.tree, origin);
-        let width = dashes
-            .first()
-            .map_or(2, |&(dash, node)| self.item_width(dash, node));
-        let kept = items.iter().filter_map(|item| self.item_node(item));
-        // Nearly always all are there, in their order.
-        if !kept.clone().eq(dashes.iter().map(|&(_, node)| node)) {
-            let kept: HashSet<NodeId> = kept.collect();
-            for &(dash, node) in dashes.iter().filter(|(_, node)| !kept.contains(node)) {
-                self.remove_item(dash, node)?;
-            }
-        }
-        let mut next_dash = 0;
-        let mut previous: Option<NodeId> = None;
-        let mut pending = Vec::new();
-        for item in items {
-            match self.item_node(item) {
-                None => pending.push(self.value_of(item, origin)?),
-                Some(node) => {
-                    let is_node = |(_, own): &(usize, NodeId)| *own == node;
-                    let behind = dashes[next_dash..].iter().position(is_node);
-                    let found = behind
-                        .map(|steps| next_dash + steps)
-                        .or_else(|| dashes.iter().position(is_node));
-                    let index = found.ok_or(CannotWrite {
-                        node,
-                        why: "is not an item of this list",
-                    })?;
-                    next_dash = index + 1;
-                    let dash = dashes[index].0;
-                    if !pending.is_empty() {
-                        let lines = Lines::Items(&pending, width);
-                        match previous {
-                            Some(previous) => self.insert_behind(previous, own_column, lines),
-                            None => self.insert_before(node, dash, own_column, lines)?,
-                        }
-                        pending.clear();
-                    }
-                    self.part(item, Around::BlockItem(dash))?;
-                    previous = Some(node);
-                }
-            }
-        }
-        if let Some(previous) = previous.filter(|_| !pending.is_empty()) {
-            self.insert_behind(previous, own_column, Lines::Items(&pending, width));
-        }
-        Ok(())
-    }
-
-    /// The input's item that an item of the draft is, or stands for; aliases as written.
-    fn item_node(&self, item: &Part) -> Option<NodeId> {
-        self.draft.origin(item)
-    }
-
-    /// The offset of every item's dash, with the item.
-    fn dashes(&self, sequence: NodeId) -> Vec<(usize, NodeId)> {
-        let mut from = self.tree.span(sequence).start;
-        let children = self.tree.children(sequence);
-        children
-            .map(|child| {
-                let dash = seek_dash(self.tree.text(), from);
-                from = self.tree.span(child).end.max(dash + 1);
-                (dash, child)
-            })
-            .collect()
-    }
-
-    /// Columns from a dash to its content, when both are on one line.
-    fn item_width(&self, dash: usize, item: NodeId) -> usize {
-        let start = self.tree.start_with_properties(item);
-        let is_on_line = start > dash && !self.tree.text()[dash..start].contains('\n');
-        if is_on_line && self.tree.kind(item) != Kind::Absent {
-            start - dash
-        } else {
-            2
-        }
-    }
-
-    fn remove_item(&mut self, dash: usize, node: NodeId) -> Result<(), CannotWrite> {
-        let text = self.tree.text();
-        let start = line_start(text, dash);
-        if !text[start..dash].bytes().all(|byte| byte == b' ') {
-            return Err(CannotWrite {
-                node,
-                why: "shares its line with the list around it",
-            });
-        }
-        let end = self.tree.span(node).end;
-        let end = if end > dash + 1 && text.as_bytes()[end - 1] == b'\n' {
-            end
-        } else {
-            next_line(text, end)
-        };
-        self.edits.push(Edit {
-            at: start..end,
-            text: "".into(),
-        });
-        Ok(())
-    }
-}
-
-fn seek_dash(text: &str, from: usize) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = from;
-    while at < bytes.len() && bytes[at] != b'-' {
-        at = if bytes[at] == b'#' {
-            next_line(text, at)
-        } else {
-            at + 1
-        };
-    }
-    at
 }

@@ -3,6 +3,7 @@
 pub(crate) mod companion;
 pub mod emit;
 mod flow;
+mod items;
 mod layout;
 mod lower;
 mod remove;

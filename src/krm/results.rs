@@ -154,21 +154,15 @@ impl ResourceList<'_> {
         };
         if let Some((key, value)) = entries("results") {
             let earlier = self.value(value).unwrap_or(Value::Null);
-            let earlier = earlier
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(Value::to_string)
-                .map(|text| printable(&text));
+            let earlier = earlier.as_array().into_iter().flatten();
+            let earlier = earlier.map(|result| printable(&result.to_string()));
             let all: Vec<String> = earlier.chain(lines).collect();
             let start = self.tree.span(key).start;
             let end = self.tree.span(value).end.max(self.tree.span(key).end);
             let end = start + self.source.text[start..end].trim_end().len();
-            let has_colon = self.source.text[start..end].contains(':');
-            let colon = if has_colon {
-                0
-            } else {
-                self.source.text[end..].find(':').map_or(0, |at| at + 1)
+            let colon = match self.source.text[start..end].contains(':') {
+                true => 0,
+                false => self.source.text[end..].find(':').map_or(0, |at| at + 1),
             };
             return Some(Edit {
                 at: start..end + colon,
@@ -183,10 +177,8 @@ impl ResourceList<'_> {
                 let line_start = self.source.text[..start].rfind('\n').map_or(0, |at| at + 1);
                 let indent = &self.source.text[line_start..start];
                 let entry = |line: &String| format!("{indent}- {line}\n");
-                format!(
-                    "results:\n{}{indent}",
-                    lines.iter().map(entry).collect::<String>()
-                )
+                let entries: String = lines.iter().map(entry).collect();
+                format!("results:\n{entries}{indent}")
             }
         };
         Some(Edit {

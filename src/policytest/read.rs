@@ -57,27 +57,19 @@ fn read_one(
     };
     if document.text(&["apiVersion"]) != Some(API_VERSION) {
         let message = format!("a test begins with `apiVersion: {API_VERSION}` and `kind: {KIND}`");
-        return Err(vec![document.error(
-            Code::BadPolicy,
-            &Path::of(&["apiVersion"]),
-            message,
-        )]);
+        let at = Path::of(&["apiVersion"]);
+        return Err(vec![document.error(Code::BadPolicy, &at, message)]);
     }
     let found = SCHEMA.check(&document.value, Templates::Filled);
-    let mut problems: Vec<Diagnostic> = found
-        .iter()
-        .map(|problem| document.problem(problem))
-        .collect();
+    let problems = found.iter().map(|problem| document.problem(problem));
+    let mut problems: Vec<Diagnostic> = problems.collect();
     problems.extend(unknown_codes(&document));
     if !problems.is_empty() {
         return Err(problems);
     }
     let test: PolicyTestFile = serde_json::from_value(document.value.clone()).map_err(|error| {
-        vec![document.error(
-            Code::WrongType,
-            &Path::default(),
-            format!("the test cannot be read: {error}"),
-        )]
+        let message = format!("the test cannot be read: {error}");
+        vec![document.error(Code::WrongType, &Path::default(), message)]
     })?;
     let expect = &test.spec.expect;
     if expect.output.is_none()
@@ -85,14 +77,10 @@ fn read_one(
         && expect.warnings.is_none()
         && expect.results.is_empty()
     {
-        let problem = document.key_error(
-            Code::BadPolicy,
-            &Path::of(&["spec", "expect"]),
-            "the test expects nothing",
-        );
-        return Err(vec![problem.help(
-            "say what must come of it: `output`, `refused`, `warnings` or `results`",
-        )]);
+        let at = Path::of(&["spec", "expect"]);
+        let problem = document.key_error(Code::BadPolicy, &at, "the test expects nothing");
+        let help = "say what must come of it: `output`, `refused`, `warnings` or `results`";
+        return Err(vec![problem.help(help)]);
     }
     let name = test.metadata.name.unwrap_or_default();
     Ok(PolicyTest {

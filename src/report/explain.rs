@@ -99,64 +99,41 @@ fn excerpt(label: &Label) -> String {
 
 /// `3 workloads and 2 policies: 1 applies, 5 do not (1 near miss)`.
 fn totals(files: &[ReportedFile<'_>]) -> String {
-    let workloads: Vec<&WorkloadReport> = files
-        .iter()
-        .flat_map(|file| file.report.own_workloads())
-        .collect();
-    let policies = workloads
-        .iter()
-        .map(|workload| workload.policies.len())
-        .max()
-        .unwrap_or(0);
-    let met: Vec<&Outcome> = workloads
-        .iter()
-        .flat_map(|workload| &workload.policies)
-        .map(|met| &met.outcome)
-        .collect();
-    let of = |is: fn(&Outcome) -> bool| met.iter().filter(|outcome| is(outcome)).count();
+    let reports = files.iter().flat_map(|file| file.report.own_workloads());
+    let workloads: Vec<&WorkloadReport> = reports.collect();
+    let policies = workloads.iter().map(|workload| workload.policies.len());
+    let policies = match policies.max().unwrap_or(0) {
+        1 => "1 policy".to_owned(),
+        policies => format!("{policies} policies"),
+    };
+    let met = || workloads.iter().flat_map(|workload| &workload.policies);
+    let of = |is: fn(&Outcome) -> bool| met().filter(|met| is(&met.outcome)).count();
     let apply = of(|outcome| matches!(outcome, Outcome::Injected(_) | Outcome::UpToDate));
     let not = of(|outcome| matches!(outcome, Outcome::Skipped(_)));
     let near = of(|outcome| matches!(outcome, Outcome::Skipped(skip) if skip.is_near_miss));
     let gone = of(|outcome| matches!(outcome, Outcome::TakenOut(_)));
     let failed = of(|outcome| matches!(outcome, Outcome::Failed));
-    let mut parts = vec![match apply {
-        1 => "1 applies".to_owned(),
-        _ => format!("{apply} apply"),
-    }];
+    let near = match near {
+        0 => String::new(),
+        1 => " (1 near miss)".to_owned(),
+        _ => format!(" ({near} near misses)"),
+    };
+    let verb = |number: usize, one: &str, many: &str| match number {
+        1 => format!("1 {one}"),
+        _ => format!("{number} {many}"),
+    };
+    let mut parts = vec![verb(apply, "applies", "apply")];
     if not > 0 {
-        let misses = if near == 1 { "miss" } else { "misses" };
-        let near = if near > 0 {
-            format!(" ({near} near {misses})")
-        } else {
-            String::new()
-        };
-        parts.push(format!(
-            "{not} {}{near}",
-            if not == 1 { "does not" } else { "do not" }
-        ));
+        parts.push(verb(not, "does not", "do not") + &near);
     }
     if gone > 0 {
-        parts.push(format!(
-            "{gone} no longer {}",
-            if gone == 1 { "does" } else { "do" }
-        ));
+        parts.push(verb(gone, "no longer does", "no longer do"));
     }
     if failed > 0 {
-        parts.push(format!(
-            "{failed} {}",
-            if failed == 1 { "fails" } else { "fail" }
-        ));
+        parts.push(verb(failed, "fails", "fail"));
     }
-    let policies = if policies == 1 {
-        "1 policy".to_owned()
-    } else {
-        format!("{policies} policies")
-    };
-    format!(
-        "{} and {policies}: {}\n",
-        count(workloads.len(), "workload"),
-        parts.join(", ")
-    )
+    let workloads = count(workloads.len(), "workload");
+    format!("{workloads} and {policies}: {}\n", parts.join(", "))
 }
 
 #[derive(Serialize)]

@@ -4,6 +4,7 @@
 //! a hunk with less context behind than before for one that must stand at the end of the file; so where a document's
 //! end cuts the context behind, the context before is cut alike.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -48,46 +49,14 @@ pub fn render_for(reader: Reader, files: &[ReportedFile<'_>], paint: Paint) -> S
 fn render_file(file: &ReportedFile<'_>, (reader, paint): (Reader, Paint), diff: &mut String) {
     let lines = Lines::of(file.text);
     let mut changes = changes(file, &lines);
-    changes
-        .iter_mut()
-        .for_each(|change| put_before_separator(change, &lines));
+    let each = changes.iter_mut();
+    each.for_each(|change| put_before_separator(change, &lines));
     if changes.is_empty() {
         return;
     }
-    for workload in file
-        .report
-        .workloads
-        .iter()
-        .filter(|workload| workload.is_changed())
-    {
-        let heading = format!("# {}", heading(workload));
-        match reader {
-            Reader::Program | Reader::Git => push_line(diff, paint, "1", &heading),
-            Reader::Person(width) => {
-                let lines = textwrap::wrap(&heading, folded(width, "#   "));
-                lines
-                    .iter()
-                    .for_each(|line| push_line(diff, paint, "1", line));
-            }
-        }
-    }
-    if reader == Reader::Git {
-        let named = |prefix| header_name(prefix, file.path).trim_end().to_owned();
-        let line = format!("diff --git {} {}", named(b"a/"), named(b"b/"));
+    for line in heading_lines(file, reader) {
         push_line(diff, paint, "1", &line);
     }
-    push_line(
-        diff,
-        paint,
-        "1",
-        &format!("--- {}", header_name(b"a/", file.path)),
-    );
-    push_line(
-        diff,
-        paint,
-        "1",
-        &format!("+++ {}", header_name(b"b/", file.path)),
-    );
     let documents = Documents::of(file, &lines);
     let mut shift = 0;
     for hunk in hunks(&changes, &documents, &lines) {
@@ -101,6 +70,30 @@ fn render_file(file: &ReportedFile<'_>, (reader, paint): (Reader, Paint), diff: 
         );
         shift += grown;
     }
+}
+
+/// What stands before the hunks of a file: its changed workloads, and its names.
+fn heading_lines(file: &ReportedFile<'_>, reader: Reader) -> Vec<String> {
+    let mut lines = Vec::new();
+    let workloads = file.report.workloads.iter();
+    for workload in workloads.filter(|workload| workload.is_changed()) {
+        let heading = format!("# {}", heading(workload));
+        match reader {
+            Reader::Program | Reader::Git => lines.push(heading),
+            Reader::Person(width) => {
+                let folded = textwrap::wrap(&heading, folded(width, "#   "));
+                lines.extend(folded.into_iter().map(Cow::into_owned));
+            }
+        }
+    }
+    let named = |prefix| header_name(prefix, file.path);
+    let (old, new) = (named(b"a/"), named(b"b/"));
+    if reader == Reader::Git {
+        let line = format!("diff --git {} {}", old.trim_end(), new.trim_end());
+        lines.push(line);
+    }
+    lines.extend([format!("--- {old}"), format!("+++ {new}")]);
+    lines
 }
 
 /// `Deployment shop/orders: rookout-java (init container agent, volume agent); jmx (...)`.

@@ -11,7 +11,8 @@ use crate::policy::expression::Evaluator;
 use crate::policy::template::ValueTemplate;
 use crate::policy::{ContainerChoice, ContainerList, ContainerMode, Policy};
 
-use super::{Base, View, WorkloadFacts, matches_any};
+use super::filters::matches_any;
+use super::{Base, View, WorkloadFacts};
 
 /// Containers that other injectors put into pods; a policy gets them only by naming them.
 const OF_OTHER_INJECTORS: &[&str] = &[
@@ -45,21 +46,15 @@ pub fn choose_containers<'t>(
         base,
         inventory,
     };
-    let containers = workload
-        .containers()
-        .iter()
+    let containers = workload.containers().iter();
+    let containers = containers
         .filter(|container| !base.left_out.contains(&container.node))
         .chain(added);
-    if let Some(names) = choice
-        .names_from_annotation
-        .as_deref()
-        .and_then(|key| view.any_annotation(key))
-    {
+    let key = choice.names_from_annotation.as_deref();
+    if let Some(names) = key.and_then(|key| view.any_annotation(key)) {
         let names: Vec<&str> = names.split(',').map(str::trim).collect();
-        return Ok(containers
-            .filter(|container| names.contains(&container.name))
-            .cloned()
-            .collect());
+        let named = containers.filter(|container| names.contains(&container.name));
+        return Ok(named.cloned().collect());
     }
     let computed = view.with_computed_names(policy, choice)?;
     let choice = computed.as_ref().unwrap_or(choice);
@@ -78,10 +73,8 @@ pub fn choose_containers<'t>(
     }
     // "First" means the first app container where both lists are included: init containers end before it starts.
     if choice.mode == ContainerMode::First {
-        let at = chosen
-            .iter()
-            .position(|container| container.list == ListKey::Containers)
-            .unwrap_or(0);
+        let is_app = |container: &Container<'_>| container.list == ListKey::Containers;
+        let at = chosen.iter().position(is_app).unwrap_or(0);
         chosen = chosen.into_iter().skip(at).take(1).collect();
     }
     Ok(chosen)

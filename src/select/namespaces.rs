@@ -7,7 +7,8 @@ use crate::manifest::pod::Workload;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::{Filter, LabelSelector, Policy, Requirement};
 
-use super::{No, Verdict, View, list, matches_any, near, wanted, wanted_and_found};
+use super::filters::{Verdict, list, matches_any, wanted, wanted_and_found};
+use super::{No, View, near};
 
 /// The API server puts it on every Namespace, with its name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";

@@ -33,18 +33,16 @@ impl View<'_, '_> {
             said.filter(|(_, value)| is_meant(value))
                 .map(|(from, _)| from)
         };
-        let (opted_in, opted_out) = (
-            says(&said_in, &policy.opt_in),
-            says(&said_out, &policy.opt_out),
-        );
+        let opted_in = says(&said_in, &policy.opt_in);
+        let opted_out = says(&said_out, &policy.opt_out);
         if let (Some(out), Some(opt)) = (opted_out, &policy.opt_out)
             && opted_in.is_none_or(|opted_in| opted_in >= out)
         {
             let value = said_out.map(|(_, value)| value).unwrap_or_default();
             let reason = format!("opted out: {} has {}: {value}", whose(out), key_of(opt));
-            return Err(No::Skip(Box::new(
-                Skip::because(SkipCause::OptedOut, reason).found_at(self.mark_span(out, &opt.mark)),
-            )));
+            let skip = Skip::because(SkipCause::OptedOut, reason);
+            let skip = skip.found_at(self.mark_span(out, &opt.mark));
+            return Err(No::Skip(Box::new(skip)));
         }
         let unknown = || self.unknown(&object);
         if let Some(opt) = policy.opt_in.as_ref().filter(|_| opted_in.is_none()) {
@@ -52,10 +50,8 @@ impl View<'_, '_> {
                 (Some(said), _) => No::Skip(Box::new(self.other_word(opt, said))),
                 (None, Some(unknown)) => does_not_hold(policy, self.workload, unknown, warnings),
                 (None, None) => {
-                    let skip = Skip::because(
-                        SkipCause::NotOptedIn,
-                        format!("not opted in: no `{}`", key_of(opt)),
-                    );
+                    let reason = format!("not opted in: no `{}`", key_of(opt));
+                    let skip = Skip::because(SkipCause::NotOptedIn, reason);
                     No::Skip(Box::new(skip.hint(self.near_mark(opt))))
                 }
             });

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::graft::{Options, across, graft_on_threads};
+use podgraft::inventory::Inventory;
 use podgraft::options::parse_kube_version;
 use podgraft::outcome::FileReport;
+use podgraft::policy::Policy;
 use podgraft::policy::params::ParamSetting;
 use podgraft::policy::read::{PolicyFile, read};
 use podgraft::policytest::{self, Judged, KIND, PolicyTest, Ran, judge, junit, table};
@@ -15,7 +17,7 @@ use podgraft::report::say_once;
 use podgraft::yaml::splice::splice;
 
 use crate::args::tools::{Test, TestFormat, parse_setting};
-use crate::facts::{Facts, Sources, gather};
+use crate::facts::{Sources, gather};
 use crate::output::print;
 use crate::policies::files_of;
 use crate::run::Exit;
@@ -95,48 +97,14 @@ fn find(paths: &[PathBuf]) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
 
 /// What a run over the test's manifests comes to, and the text of the expected output.
 fn run(test: &PolicyTest, is_update: bool) -> Result<(Ran, Option<String>), Vec<Diagnostic>> {
-    let folder = Path::new(&*test.file)
-        .parent()
-        .unwrap_or(Path::new(""))
-        .to_path_buf();
+    let folder = Path::new(&*test.file).parent().unwrap_or(Path::new(""));
     let spec = &test.spec;
-    let expected = spec
-        .expect
-        .output
-        .as_ref()
-        .filter(|_| !is_update)
-        .map(|name| read_text(&folder.join(name)))
-        .transpose()?;
-    let mut files = Vec::new();
-    for policy in &spec.policies {
-        let is_builtin = policy.starts_with("builtin:");
-        files.extend(files_of(
-            &if is_builtin {
-                PathBuf::from(policy)
-            } else {
-                folder.join(policy)
-            },
-            &[],
-        )?);
-    }
+    let expected = spec.expect.output.as_ref().filter(|_| !is_update);
+    let expected = expected.map(|name| read_text(&folder.join(name)));
+    let expected = expected.transpose()?;
+    let files = policy_files(&spec.policies, folder)?;
     let (settings, options) = (settings(test)?, options(test)?);
-    let walked = walk(
-        &spec
-            .inputs
-            .iter()
-            .map(|input| folder.join(input))
-            .collect::<Vec<_>>(),
-        &PathFilter::default(),
-    );
-    if walked.problems.iter().any(Diagnostic::is_error) {
-        return Err(walked.problems);
-    }
-    let texts: Result<Vec<_>, _> = walked
-        .inputs
-        .iter()
-        .map(|input| Ok((input.clone(), Arc::new(input.read()?))))
-        .collect();
-    let texts: Vec<Text> = texts.map_err(|problem: Diagnostic| vec![problem])?;
+    let texts = read_inputs(&spec.inputs, folder)?;
     let (policies, mut problems) = read(files.clone(), &settings);
     let context: Vec<PathBuf> = spec.context.iter().map(|path| folder.join(path)).collect();
     let sources = Sources {
@@ -146,51 +114,79 @@ fn run(test: &PolicyTest, is_update: bool) -> Result<(Ran, Option<String>), Vec<
         context: &context,
         is_stream: false,
     };
-    let Facts {
-        inventory,
-        problems: found,
-        ..
-    } = gather(sources, &policies, &options, None);
-    problems.extend(found);
+    let facts = gather(sources, &policies, &options, None);
+    problems.extend(facts.problems);
     let mut ran = Ran::default();
     if !problems.iter().any(Diagnostic::is_error) {
-        let graft = |(input, text): &Text| {
-            graft_on_threads(
-                NonZeroUsize::MIN,
-                &input.name,
-                text,
-                &policies,
-                &options,
-                &inventory,
-            )
-        };
-        let mut reports: Vec<FileReport> = texts.iter().map(graft).collect();
-        problems.extend(
-            reports
-                .iter_mut()
-                .flat_map(|report| std::mem::take(&mut report.diagnostics)),
-        );
-        problems.extend(across::notes(
-            &policies,
-            &reports.iter().collect::<Vec<_>>(),
-        ));
-        if !problems.iter().any(Diagnostic::is_error) {
-            let spliced = texts
-                .iter()
-                .zip(&reports)
-                .map(|((_, text), report)| splice(text, &report.edits));
-            ran.output = Some(join(spliced.collect()));
-        }
-        ran.workloads = reports
-            .into_iter()
-            .flat_map(|report| report.workloads)
-            .collect();
+        let (grafted, found) = graft_all(&texts, &policies, &options, &facts.inventory);
+        ran = grafted;
+        problems.extend(found);
+    }
+    if problems.iter().any(Diagnostic::is_error) {
+        ran.output = None;
     }
     ran.problems = say_once(problems);
     if is_update && let (Some(name), Some(output)) = (&spec.expect.output, &ran.output) {
         update(&folder.join(name), output).map_err(|problem| vec![problem])?;
     }
     Ok((ran, expected))
+}
+
+/// The files of a test's policies: built-in ones by their names, others from the test's folder.
+fn policy_files(policies: &[String], folder: &Path) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
+    let mut files = Vec::new();
+    for policy in policies {
+        let path = match policy.starts_with("builtin:") {
+            true => PathBuf::from(policy),
+            false => folder.join(policy),
+        };
+        files.extend(files_of(&path, &[])?);
+    }
+    Ok(files)
+}
+
+fn read_inputs(inputs: &[String], folder: &Path) -> Result<Vec<Text>, Vec<Diagnostic>> {
+    let paths: Vec<PathBuf> = inputs.iter().map(|input| folder.join(input)).collect();
+    let walked = walk(&paths, &PathFilter::default());
+    if walked.problems.iter().any(Diagnostic::is_error) {
+        return Err(walked.problems);
+    }
+    let texts: Result<Vec<_>, _> = walked
+        .inputs
+        .iter()
+        .map(|input| Ok((input.clone(), Arc::new(input.read()?))))
+        .collect();
+    texts.map_err(|problem: Diagnostic| vec![problem])
+}
+
+/// What comes of all inputs, and what is said of them.
+fn graft_all(
+    texts: &[Text],
+    policies: &[Policy],
+    options: &Options,
+    inventory: &Inventory,
+) -> (Ran, Vec<Diagnostic>) {
+    let threads = NonZeroUsize::MIN;
+    let graft = |(input, text): &Text| {
+        graft_on_threads(threads, &input.name, text, policies, options, inventory)
+    };
+    let mut reports: Vec<FileReport> = texts.iter().map(graft).collect();
+    let mut problems = Vec::new();
+    for report in &mut reports {
+        problems.append(&mut report.diagnostics);
+    }
+    let all: Vec<&FileReport> = reports.iter().collect();
+    problems.extend(across::notes(policies, &all));
+    let grafted = texts.iter().zip(&reports);
+    let spliced = grafted.map(|((_, text), report)| splice(text, &report.edits));
+    let output = Some(join(spliced.collect()));
+    let workloads = reports.into_iter().flat_map(|report| report.workloads);
+    let ran = Ran {
+        output,
+        workloads: workloads.collect(),
+        ..Ran::default()
+    };
+    (ran, problems)
 }
 
 /// Writes what came out where it is expected, unless it stands there already.

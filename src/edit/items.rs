@@ -1,0 +1,137 @@
+//! Items of a block sequence: those that go, those that come, and those that stay as they are or change within.
+
+use std::collections::HashSet;
+
+use crate::plan::draft::Part;
+use crate::yaml::splice::Edit;
+use crate::yaml::tree::{Kind, NodeId};
+
+use super::layout::{column, line_start, next_line};
+use super::lower::{Around, CannotWrite, Lowering};
+use super::written::Lines;
+
+impl Lowering<'_, '_> {
+    pub(super) fn block_sequence(
+        &mut self,
+        origin: NodeId,
+        items: &[Part],
+    ) -> Result<(), CannotWrite> {
+        let dashes = self.dashes(origin);
+        let own_column = column(self.tree, origin);
+        let width = dashes
+            .first()
+            .map_or(2, |&(dash, node)| self.item_width(dash, node));
+        let kept = items.iter().filter_map(|item| self.item_node(item));
+        // Nearly always all are there, in their order.
+        if !kept.clone().eq(dashes.iter().map(|&(_, node)| node)) {
+            let kept: HashSet<NodeId> = kept.collect();
+            for &(dash, node) in dashes.iter().filter(|(_, node)| !kept.contains(node)) {
+                self.remove_item(dash, node)?;
+            }
+        }
+        let mut next_dash = 0;
+        let mut previous: Option<NodeId> = None;
+        let mut pending = Vec::new();
+        for item in items {
+            match self.item_node(item) {
+                None => pending.push(self.value_of(item, origin)?),
+                Some(node) => {
+                    let index = index_of(node, &dashes, next_dash)?;
+                    next_dash = index + 1;
+                    let dash = dashes[index].0;
+                    if !pending.is_empty() {
+                        let lines = Lines::Items(&pending, width);
+                        match previous {
+                            Some(previous) => self.insert_behind(previous, own_column, lines),
+                            None => self.insert_before(node, dash, own_column, lines)?,
+                        }
+                        pending.clear();
+                    }
+                    self.part(item, Around::BlockItem(dash))?;
+                    previous = Some(node);
+                }
+            }
+        }
+        if let Some(previous) = previous.filter(|_| !pending.is_empty()) {
+            self.insert_behind(previous, own_column, Lines::Items(&pending, width));
+        }
+        Ok(())
+    }
+
+    /// The input's item that an item of the draft is, or stands for; aliases as written.
+    fn item_node(&self, item: &Part) -> Option<NodeId> {
+        self.draft.origin(item)
+    }
+
+    /// The offset of every item's dash, with the item.
+    fn dashes(&self, sequence: NodeId) -> Vec<(usize, NodeId)> {
+        let mut from = self.tree.span(sequence).start;
+        let children = self.tree.children(sequence);
+        children
+            .map(|child| {
+                let dash = seek_dash(self.tree.text(), from);
+                from = self.tree.span(child).end.max(dash + 1);
+                (dash, child)
+            })
+            .collect()
+    }
+
+    /// Columns from a dash to its content, when both are on one line.
+    pub(super) fn item_width(&self, dash: usize, item: NodeId) -> usize {
+        let start = self.tree.start_with_properties(item);
+        let is_on_line = start > dash && !self.tree.text()[dash..start].contains('\n');
+        if is_on_line && self.tree.kind(item) != Kind::Absent {
+            start - dash
+        } else {
+            2
+        }
+    }
+
+    fn remove_item(&mut self, dash: usize, node: NodeId) -> Result<(), CannotWrite> {
+        let text = self.tree.text();
+        let start = line_start(text, dash);
+        if !text[start..dash].bytes().all(|byte| byte == b' ') {
+            return Err(CannotWrite {
+                node,
+                why: "shares its line with the list around it",
+            });
+        }
+        let end = self.tree.span(node).end;
+        let end = if end > dash + 1 && text.as_bytes()[end - 1] == b'\n' {
+            end
+        } else {
+            next_line(text, end)
+        };
+        self.edits.push(Edit {
+            at: start..end,
+            text: "".into(),
+        });
+        Ok(())
+    }
+}
+
+/// Where an item stands in the list; mostly behind the one that was found last.
+fn index_of(node: NodeId, dashes: &[(usize, NodeId)], next: usize) -> Result<usize, CannotWrite> {
+    let is_node = |(_, own): &(usize, NodeId)| *own == node;
+    let behind = dashes[next..].iter().position(is_node);
+    let found = behind
+        .map(|steps| next + steps)
+        .or_else(|| dashes.iter().position(is_node));
+    found.ok_or(CannotWrite {
+        node,
+        why: "is not an item of this list",
+    })
+}
+
+fn seek_dash(text: &str, from: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    while at < bytes.len() && bytes[at] != b'-' {
+        at = if bytes[at] == b'#' {
+            next_line(text, at)
+        } else {
+            at + 1
+        };
+    }
+    at
+}

@@ -1,0 +1,331 @@
+//! Whether a workload meets the filters of a policy or a rule: the first thing that does not fit is the reason.
+
+use globset::GlobMatcher;
+
+use super::namespaces::{Unknown, does_not_hold, undecided};
+use super::{No, View, near};
+use crate::diagnostic::Diagnostic;
+use crate::outcome::{Skip, SkipCause};
+use crate::policy::{
+    Filter, Hooks, KindPattern, LabelSelector, Operator, Policy, Requirement, Sample,
+};
+use crate::yaml::tree::NodeId;
+
+const HOOKS: &[&str] = &["helm.sh/hook", "argocd.argoproj.io/hook"];
+
+/// How a filter and a workload meet.
+pub(super) enum Verdict {
+    Holds,
+    Fails(Box<Skip>),
+    /// Everything else holds, and something is not known of the namespace.
+    Unknown(Unknown),
+}
+
+/// An empty list of globs is no condition.
+pub(super) fn matches_any(globs: &[GlobMatcher], text: &str) -> bool {
+    globs.is_empty() || globs.iter().any(|glob| glob.is_match(text))
+}
+
+pub(super) fn list(globs: &[GlobMatcher]) -> String {
+    let texts: Vec<&str> = globs.iter().map(|glob| glob.glob().glob()).collect();
+    texts.join(", ")
+}
+
+impl View<'_, '_> {
+    pub(super) fn check_filters(
+        &self,
+        policy: &Policy,
+        (selects, hooks): (&Filter, Hooks),
+        (whose, excludes): (&str, &[Filter]),
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<(), No> {
+        match self.filter(selects, hooks) {
+            Verdict::Holds => {}
+            Verdict::Fails(skip) => return Err(No::Skip(policy.narrow(skip, selects))),
+            Verdict::Unknown(unknown) => {
+                return Err(does_not_hold(policy, self.workload, unknown, warnings));
+            }
+        }
+        for exclude in excludes {
+            match self.filter(exclude, Hooks::Include) {
+                Verdict::Fails(_) => {}
+                Verdict::Holds => {
+                    let reason = format!("excluded by the {whose}'s `exclude`");
+                    return Err(No::Skip(Box::new(
+                        Skip::because(SkipCause::Excluded, reason).wanted_at(exclude.at.clone()),
+                    )));
+                }
+                Verdict::Unknown(unknown) => {
+                    let what = ("an `exclude`", Some(exclude.at.clone()));
+                    return Err(undecided(policy, self.workload, unknown, what));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn filter(&self, filter: &Filter, hooks: Hooks) -> Verdict {
+        let workload = self.workload;
+        let (pod, own) = (workload.pod_metadata(), workload.metadata());
+        let by_own = filter.workload_selector.as_ref();
+        let failed = self
+            .check_kind(&filter.kinds)
+            .or_else(|| self.check_name(&filter.names))
+            .or_else(|| self.check_hooks(filter.hooks.unwrap_or(hooks)))
+            .or_else(|| {
+                self.check_selector(
+                    filter.selector.as_ref(),
+                    pod,
+                    "selector",
+                    "the pod template",
+                )
+            })
+            .or_else(|| self.check_selector(by_own, own, "workloadSelector", "the workload"))
+            .or_else(|| self.check_annotations(&filter.annotations))
+            .or_else(|| self.check_images(&filter.images))
+            .or_else(|| self.check_sample(filter.sample.as_ref()));
+        if let Some(reason) = failed {
+            return Verdict::Fails(Box::new(reason));
+        }
+        let own = self.check_namespace(filter);
+        if filter.any.is_empty() || matches!(own, Verdict::Fails(_)) {
+            return own;
+        }
+        let verdicts = filter.any.iter();
+        let verdicts: Vec<Verdict> = verdicts
+            .map(|one| self.filter(one, Hooks::Include))
+            .collect();
+        let holds = |verdict: &Verdict| matches!(verdict, Verdict::Holds);
+        if verdicts.iter().any(holds) {
+            return own;
+        }
+        let unknown = verdicts
+            .into_iter()
+            .find(|verdict| matches!(verdict, Verdict::Unknown(_)));
+        unknown.unwrap_or_else(|| {
+            Verdict::Fails(Box::new(Skip::because(
+                SkipCause::Match("any"),
+                "no item of `any` holds",
+            )))
+        })
+    }
+
+    fn check_kind(&self, kinds: &[KindPattern]) -> Option<Skip> {
+        let object = &self.workload.object;
+        let fits = |pattern: &KindPattern| {
+            pattern.kind.is_match(&object.kind)
+                && pattern
+                    .api_version
+                    .as_ref()
+                    .is_none_or(|glob| glob.is_match(&object.api_version))
+        };
+        let written = |pattern: &KindPattern| {
+            let kind = pattern.kind.glob().glob();
+            pattern.api_version.as_ref().map_or_else(
+                || kind.to_owned(),
+                |glob| format!("{}/{kind}", glob.glob().glob()),
+            )
+        };
+        if kinds.is_empty() || kinds.iter().any(fits) {
+            return None;
+        }
+        let names: Vec<String> = kinds.iter().map(written).collect();
+        let reason = format!(
+            "kinds wants {}, this is {}/{}",
+            names.join(", "),
+            object.api_version,
+            object.kind
+        );
+        Some(
+            Skip::because(SkipCause::Match("kinds"), reason)
+                .found_at(self.span_in(Some(object.node), "kind")),
+        )
+    }
+
+    fn check_name(&self, names: &[GlobMatcher]) -> Option<Skip> {
+        let holds = matches_any(names, &self.workload.name);
+        (!holds).then(|| {
+            let reason = format!(
+                "names wants {}, the name is `{}`",
+                list(names),
+                self.workload.name
+            );
+            Skip::because(SkipCause::Match("names"), reason)
+                .found_at(self.own_field("name"))
+                .hint(near::glob(names, &self.workload.name))
+        })
+    }
+
+    fn check_hooks(&self, hooks: Hooks) -> Option<Skip> {
+        let hook = HOOKS.iter().find(|key| self.annotation(key).is_some());
+        match (hooks, hook) {
+            (Hooks::Exclude, Some(key)) => {
+                let at = self.span_in(self.texts_of(self.workload.metadata(), "annotations"), key);
+                let reason = format!("it is a hook (annotation `{key}`), and `hooks` is Exclude");
+                Some(Skip::because(SkipCause::Match("hooks"), reason).found_at(at))
+            }
+            (Hooks::Only, None) => Some(Skip::because(
+                SkipCause::Match("hooks"),
+                "it is no hook, and `hooks` is Only",
+            )),
+            _ => None,
+        }
+    }
+
+    fn check_selector(
+        &self,
+        selector: Option<&LabelSelector>,
+        metadata: Option<NodeId>,
+        field: &'static str,
+        whose: &str,
+    ) -> Option<Skip> {
+        let labels = metadata.and_then(|metadata| self.workload.tree.get(metadata, "labels"));
+        let failed = selector?
+            .requirements
+            .iter()
+            .find(|requirement| !requirement.is_met(self.text_under(labels, &requirement.key)))?;
+        let found = self.text_under(labels, &failed.key);
+        let at = self
+            .span_in(labels, &failed.key)
+            .or_else(|| labels.map(|labels| self.workload.tree.span(labels)));
+        let skip = Skip::because(
+            SkipCause::Match(field),
+            wanted_and_found(failed, found, field, whose),
+        )
+        .wanted_at(failed.at.clone());
+        Some(
+            skip.found_at(at)
+                .hint(self.near_label(failed, labels, found)),
+        )
+    }
+
+    fn check_annotations(&self, wanted: &[(String, GlobMatcher)]) -> Option<Skip> {
+        let fails = |(key, glob): &&(String, GlobMatcher)| {
+            let own = self.any_annotation(key);
+            !own.is_some_and(|value| glob.is_match(value))
+        };
+        let (key, glob) = wanted.iter().find(fails)?;
+        let found = match self.any_annotation(key) {
+            Some(value) => format!("it is `{value}`"),
+            None => "there is none".to_owned(),
+        };
+        let reason = format!("annotations wants {key}: {}, {found}", glob.glob().glob());
+        let hint = match self.any_annotation(key) {
+            Some(value) => near::glob(std::slice::from_ref(glob), value),
+            None => self.near_annotation(key),
+        };
+        Some(
+            Skip::because(SkipCause::Match("annotations"), reason)
+                .found_at(self.annotation_span(key))
+                .hint(hint),
+        )
+    }
+
+    fn check_images(&self, images: &[GlobMatcher]) -> Option<Skip> {
+        if images.is_empty() {
+            return None;
+        }
+        let containers = self.workload.containers();
+        let mut own = containers
+            .iter()
+            .filter(|container| !self.base.left_out.contains(&container.node));
+        let holds = own.any(|container| matches_any(images, container.image));
+        (!holds).then(|| {
+            let at = containers
+                .first()
+                .and_then(|container| self.span_in(Some(container.node), "image"));
+            Skip::because(
+                SkipCause::Match("images"),
+                format!("images wants {}, no container has it", list(images)),
+            )
+            .found_at(at)
+        })
+    }
+
+    fn check_sample(&self, sample: Option<&Sample>) -> Option<Skip> {
+        let sample = sample?;
+        let workload = self.workload;
+        let key = format!(
+            "{}/{}/{}",
+            workload.namespace.as_deref().unwrap_or_default(),
+            workload.object.kind,
+            workload.name
+        );
+        let holds = share_of(&key, &sample.salt) < sample.percent;
+        (!holds).then(|| {
+            Skip::because(
+                SkipCause::Match("sample"),
+                format!("not among the {} % of `sample`", sample.percent),
+            )
+        })
+    }
+}
+
+/// A requirement in words: `runtime=java`.
+pub(super) fn wanted(requirement: &Requirement) -> String {
+    let Requirement { key, values, .. } = requirement;
+    match requirement.operator {
+        Operator::In if values.len() == 1 => format!("{key}={}", values[0]),
+        Operator::In => format!("{key} in ({})", values.join(", ")),
+        Operator::NotIn => format!("{key} not in ({})", values.join(", ")),
+        Operator::Exists => key.clone(),
+        Operator::DoesNotExist => format!("!{key}"),
+    }
+}
+
+/// What a requirement wants, and what is there instead.
+pub(super) fn wanted_and_found(
+    failed: &Requirement,
+    found: Option<&str>,
+    field: &str,
+    whose: &str,
+) -> String {
+    let found = match found {
+        Some(value) => format!("{whose} has {}={value}", failed.key),
+        None => format!("{whose} has no label `{}`", failed.key),
+    };
+    format!("{field} wants {}, {found}", wanted(failed))
+}
+
+impl Requirement {
+    /// Whether a label's value, or that there is none, fits.
+    pub(super) fn is_met(&self, value: Option<&str>) -> bool {
+        let is_listed = |value: &str| self.values.iter().any(|wanted| wanted == value);
+        match self.operator {
+            Operator::In => value.is_some_and(is_listed),
+            Operator::NotIn => !value.is_some_and(is_listed),
+            Operator::Exists => value.is_some(),
+            Operator::DoesNotExist => value.is_none(),
+        }
+    }
+}
+
+/// A number from 0 up to 100 that depends only on the texts: FNV-1a, and a finisher that spreads its bits (the plain
+/// hash of short texts that differ in the last letter lies close together).
+fn share_of(key: &str, salt: &str) -> f64 {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for byte in salt.bytes().chain([0]).chain(key.bytes()) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    hash ^= hash >> 33;
+    let share = u32::try_from(hash % 1_000_000).expect("a remainder of a million fits");
+    f64::from(share) / 10_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_stable_and_of_about_its_size() {
+        let shares: Vec<f64> = (0..1000)
+            .map(|at| share_of(&format!("shop/Deployment/app-{at}"), ""))
+            .collect();
+        let below = shares.iter().filter(|share| **share < 30.0).count();
+        assert!((250..350).contains(&below), "{below}");
+        assert_eq!(shares[7], share_of("shop/Deployment/app-7", ""));
+        assert_ne!(shares[7], share_of("shop/Deployment/app-7", "other"));
+    }
+}
