@@ -61,35 +61,15 @@ fn owner<'d>(param: &ConfigParam, declared: &'d [Declared]) -> Result<&'d Declar
     match owners[..] {
         [] => {}
         [owner] => return Ok(owner),
-        _ => {
-            let names: Vec<String> = owners
-                .iter()
-                .map(|owner| format!("`{}:{name}`", owner.identity))
-                .collect();
-            let problem = Diagnostic::error(
-                Code::UnknownParam,
-                format!("several policies have a parameter `{name}`"),
-            );
-            let help = format!("say which: {}", names.join(" or "));
-            return Err(Stray::Param(Box::new(
-                problem.at(param.at.clone(), "here").help(help),
-            )));
-        }
+        _ => return Err(Stray::Param(Box::new(ambiguous(param, &owners)))),
     }
     let policy = policy.clone().unwrap_or_default();
     if scope().next().is_none() {
-        let identities: Vec<&str> = declared
-            .iter()
-            .map(|known| known.identity.as_str())
-            .collect();
+        let identities: Vec<&str> = declared.iter().map(|known| &*known.identity).collect();
         let message = format!("no given policy is called `{policy}`");
-        return Err(Stray::Policy(stray(
-            param,
-            Code::UnknownPolicy,
-            message,
-            &policy,
-            &identities,
-        )));
+        let code = Code::UnknownPolicy;
+        let problem = stray(param, code, message, &policy, &identities);
+        return Err(Stray::Policy(problem));
     }
     let names: Vec<&str> = scope()
         .flat_map(|known| known.names.iter().map(String::as_str))
@@ -98,13 +78,20 @@ fn owner<'d>(param: &ConfigParam, declared: &'d [Declared]) -> Result<&'d Declar
         true => format!("no given policy has a parameter `{name}`"),
         false => format!("the policy `{policy}` has no parameter `{name}`"),
     };
-    Err(Stray::Param(stray(
-        param,
-        Code::UnknownParam,
-        message,
-        name,
-        &names,
-    )))
+    let problem = stray(param, Code::UnknownParam, message, name, &names);
+    Err(Stray::Param(problem))
+}
+
+/// Several policies have the parameter.
+fn ambiguous(param: &ConfigParam, owners: &[&Declared]) -> Diagnostic {
+    let name = &param.setting.name;
+    let names = owners.iter();
+    let names = names.map(|owner| format!("`{}:{name}`", owner.identity));
+    let names: Vec<String> = names.collect();
+    let message = format!("several policies have a parameter `{name}`");
+    let problem = Diagnostic::error(Code::UnknownParam, message);
+    let problem = problem.at(param.at.clone(), "here");
+    problem.help(format!("say which: {}", names.join(" or ")))
 }
 
 fn stray(

@@ -58,7 +58,7 @@ fn load_as(args: &args::Policies, inputs: &[InputText<'_>], reading: Reading) ->
     if args.given.is_empty() && args.configured.inline.is_empty() {
         return Loaded::default();
     }
-    let (mut files, mut problems) = (Vec::new(), Vec::new());
+    let (mut files, mut problems) = (Vec::<PolicyFile>::new(), Vec::new());
     for given in &args.given {
         match files_as_used(args, given, inputs) {
             Ok(found) => files.extend(found),
@@ -66,16 +66,10 @@ fn load_as(args: &args::Policies, inputs: &[InputText<'_>], reading: Reading) ->
         }
     }
     files.extend(args.configured.inline.iter().cloned());
-    let of_uses: Vec<(Given, ConfigParam)> = args
-        .configured
-        .uses
-        .iter()
-        .flat_map(|(given, own)| params_of(given, own, inputs))
-        .collect();
-    let names: Vec<Arc<str>> = files
-        .iter()
-        .map(|file: &PolicyFile| Arc::clone(&file.name))
-        .collect();
+    let uses = args.configured.uses.iter();
+    let of_uses = uses.flat_map(|(given, own)| params_of(given, own, inputs));
+    let of_uses: Vec<(Given, ConfigParam)> = of_uses.collect();
+    let names: Vec<Arc<str>> = files.iter().map(|file| Arc::clone(&file.name)).collect();
     let (settings, strays) = settings(args, of_uses, &files);
     let is_looking = reading.params_stay_open;
     let (policies, diagnostics) = read_as(files.clone(), &settings, reading);
@@ -86,10 +80,9 @@ fn load_as(args: &args::Policies, inputs: &[InputText<'_>], reading: Reading) ->
     files.retain(|file| !inputs.iter().any(|input| *input.name == file.name));
     problems.extend(diagnostics);
     let mirrors = args.configured.image_mirrors.as_slice().into();
-    let policies: Vec<Policy> = policies
-        .into_iter()
-        .map(|policy| policy.with_image_mirrors(&mirrors))
-        .collect();
+    let policies = policies.into_iter();
+    let policies = policies.map(|policy| policy.with_image_mirrors(&mirrors));
+    let policies: Vec<Policy> = policies.collect();
     if policies.is_empty() && !problems.iter().any(Diagnostic::is_error) {
         match declared(&files).first() {
             Some(_) if is_looking => {}
@@ -97,10 +90,8 @@ fn load_as(args: &args::Policies, inputs: &[InputText<'_>], reading: Reading) ->
             None => problems.push(no_policy(&names)),
         }
     }
-    let given = policies
-        .iter()
-        .map(|policy| policy.identity.clone())
-        .collect();
+    let given = policies.iter().map(|policy| policy.identity.clone());
+    let given = given.collect();
     let policies = pick(policies, args, &mut problems);
     Loaded {
         policies,

@@ -72,10 +72,8 @@ fn ask_for_pictures(options: &mut Options) {
 pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
     let is_splittable = matches!(args.output, DiffFormat::Json | DiffFormat::Markdown);
     if args.group_by.is_some() && !is_splittable {
-        return Err(usage(
-            ErrorKind::ArgumentConflict,
-            "--group-by is for -o json and -o markdown",
-        ));
+        let message = "--group-by is for -o json and -o markdown";
+        return Err(usage(ErrorKind::ArgumentConflict, message));
     }
     let ask = match args.output {
         DiffFormat::Html => ask_for_pictures,
@@ -100,32 +98,19 @@ pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
     }
     let is_below_root = repository.is_some_and(|repository| repository.is_below_root());
     let reported = grafted.reported();
-    let shown = match render_diff(
-        args,
-        &reported,
-        &grafted.problems,
-        is_below_root,
-        voice.stdout_paint(),
-    ) {
-        Ok(shown) => shown,
-        Err(problem) => {
-            voice.show(&[problem]);
-            return Ok(Exit::Refused);
-        }
-    };
-    if let Err(problem) = print(shown.as_bytes()) {
+    let paint = voice.stdout_paint();
+    let shown = render_diff(args, &reported, &grafted.problems, is_below_root, paint);
+    if let Err(problem) = shown.and_then(|shown| print(shown.as_bytes())) {
         voice.show(&[problem]);
         return Ok(Exit::Refused);
     }
     voice.show(&grafted.problems);
-    voice.tell(
-        &[
-            grafted.named_configuration(),
-            text::skipped(&reported),
-            text::totals(&reported, text::Deed::Shown),
-        ]
-        .concat(),
-    );
+    let told = [
+        grafted.named_configuration(),
+        text::skipped(&reported),
+        text::totals(&reported, text::Deed::Shown),
+    ];
+    voice.tell(&told.concat());
     let is_changed = reported.iter().any(|file| !file.report.edits.is_empty());
     Ok(if is_changed {
         Exit::Differences
@@ -244,24 +229,25 @@ pub fn check(args: &args::Check) -> Result<Exit, clap::Error> {
     if demands.is_whole {
         checked.add(&config::unused(&demands.acknowledged));
     }
-    let shown = match args.output {
-        CheckFormat::Text => check::text::render(&checked, voice.stdout_paint()),
-        CheckFormat::Json => check::json::render(&checked),
-        CheckFormat::Junit => check::junit::render(&checked),
-        CheckFormat::Github => check::github::render(&checked),
-        CheckFormat::Sarif => check::sarif::render(&checked),
-    };
+    let shown = render_check(args.output, &checked, voice);
     voice.tell(&grafted.named_configuration());
     if args.output != CheckFormat::Text {
         voice.tell(&check::text::totals(&checked));
     }
     let fails = checked.number(Severity::Error) > 0
         || demands.is_strict && checked.number(Severity::Warning) > 0;
-    Ok(give(
-        voice,
-        &shown,
-        if fails { Exit::Differences } else { Exit::Done },
-    ))
+    let exit = if fails { Exit::Differences } else { Exit::Done };
+    Ok(give(voice, &shown, exit))
+}
+
+fn render_check(format: CheckFormat, checked: &Checked<'_>, voice: Voice) -> String {
+    match format {
+        CheckFormat::Text => check::text::render(checked, voice.stdout_paint()),
+        CheckFormat::Json => check::json::render(checked),
+        CheckFormat::Junit => check::junit::render(checked),
+        CheckFormat::Github => check::github::render(checked),
+        CheckFormat::Sarif => check::sarif::render(checked),
+    }
 }
 
 /// `podgraft inspect`.

@@ -53,35 +53,46 @@ pub fn complete(run: &args::Run, role: Role) -> Result<args::Run, Vec<Diagnostic
 }
 
 /// Adds a configuration's settings behind those that are there and win; paths in it are from the folder.
-pub fn add(run: &mut args::Run, config: Config, folder: &Path) {
-    let given = if has_policy(&run.policies) {
-        Given::Elsewhere
-    } else {
-        Given::WithParams
+pub fn add(run: &mut args::Run, mut config: Config, folder: &Path) {
+    let given = match has_policy(&run.policies) {
+        true => Given::Elsewhere,
+        false => Given::WithParams,
     };
+    let policies = &mut run.policies;
     if given == Given::WithParams {
-        for own in config.policies {
+        for own in std::mem::take(&mut config.policies) {
             let path = from_folder(folder, &own.given);
-            run.policies.given.push(path.clone());
+            policies.given.push(path.clone());
             if !own.is_plain() {
-                run.policies.configured.uses.push((path, own));
+                policies.configured.uses.push((path, own));
             }
         }
     }
-    run.policies.set = run.policies.set.take().or(config.set);
-    if !run.policies.record && !run.policies.no_record && !run.policies.no_marker {
-        run.policies.record = config.record == Some(Record::Always);
-        run.policies.no_record = config.record == Some(Record::Never);
+    policies.set = policies.set.take().or(config.set.take());
+    if !policies.record && !policies.no_record && !policies.no_marker {
+        policies.record = config.record == Some(Record::Always);
+        policies.no_record = config.record == Some(Record::Never);
     }
-    run.policies.opentelemetry.configured = config.opentelemetry;
-    let configured = &mut run.policies.configured;
+    policies.opentelemetry.configured = std::mem::take(&mut config.opentelemetry);
+    policies.forbid.append(&mut config.forbid);
+    run.output.strict |= config.strict;
+    let configured = &mut policies.configured;
     // Of two values for a parameter the last counts.
-    configured
-        .params
-        .splice(0..0, config.params.into_iter().map(|param| (given, param)));
-    configured.image_mirrors.extend(config.image_mirrors);
+    let params = config.params.drain(..).map(|param| (given, param));
+    configured.params.splice(0..0, params);
+    configured.image_mirrors.append(&mut config.image_mirrors);
+    configured.require.append(&mut config.require);
+    configured.acknowledged.append(&mut config.acknowledged);
     configured.allows_application_config |= config.allow_application_config;
-    let manifests = &mut run.manifests;
+    if run.manifests.namespace.is_none() {
+        let namespaces = std::mem::take(&mut config.namespaces);
+        configured.namespaces = folder_namespaces(namespaces, folder);
+    }
+    add_manifests(&mut run.manifests, config, folder);
+}
+
+/// What a configuration says of the manifests.
+fn add_manifests(manifests: &mut args::Manifests, config: Config, folder: &Path) {
     manifests.is_include_configured |= manifests.include.is_empty();
     for (flags, words) in [
         (&mut manifests.include, config.include),
@@ -91,22 +102,10 @@ pub fn add(run: &mut args::Run, config: Config, folder: &Path) {
             *flags = words;
         }
     }
-    if manifests.namespace.is_none() {
-        manifests.namespace = config.namespace;
-        run.policies.configured.namespaces = folder_namespaces(config.namespaces, folder);
-    }
+    manifests.namespace = manifests.namespace.take().or(config.namespace);
     manifests.image_env.splice(0..0, config.image_env);
-    run.output.strict |= config.strict;
-    run.policies.configured.require.extend(config.require);
-    run.policies
-        .configured
-        .acknowledged
-        .extend(config.acknowledged);
-    run.policies.forbid.extend(config.forbid);
-    let manifests = &mut run.manifests;
-    manifests
-        .context
-        .extend(config.context.iter().map(|path| folder.join(path)));
+    let context = config.context.iter().map(|path| folder.join(path));
+    manifests.context.extend(context);
     manifests.pod_templates.extend(config.pod_templates);
     manifests.kube_version = manifests.kube_version.or(config.kube_minor);
 }

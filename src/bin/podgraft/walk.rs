@@ -289,24 +289,19 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
             let relative = entry.path().strip_prefix(folder).unwrap_or(entry.path());
             has_links |= entry.path_is_symlink();
             let is_wanted = entry.depth() == 0 || !is_hidden(entry) && !filter.excludes(relative);
-            if is_wanted && is_templates_of_chart(entry) {
-                templates.push(entry.path().to_path_buf());
-                return false;
-            }
-            if is_wanted && leads_out(entry, &root) {
-                left_out.push(entry.path().to_path_buf());
-                return false;
-            }
-            is_wanted
+            let aside = match is_wanted {
+                true if is_templates_of_chart(entry) => &mut templates,
+                true if leads_out(entry, &root) => &mut left_out,
+                _ => return is_wanted,
+            };
+            aside.push(entry.path().to_path_buf());
+            false
         });
     for entry in walked {
         match entry {
             Ok(entry) if entry.file_type().is_file() => {
-                let relative = entry
-                    .path()
-                    .strip_prefix(folder)
-                    .unwrap_or(entry.path())
-                    .to_path_buf();
+                let relative = entry.path().strip_prefix(folder);
+                let relative = relative.unwrap_or(entry.path()).to_path_buf();
                 if is_kustomization(&relative) {
                     kustomizations.push(entry.path().to_path_buf());
                 } else if is_manifest_name(&relative) && filter.includes(&relative) {
@@ -325,12 +320,8 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
         fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) || is_manifest_name(path)
     };
     problems.extend(passed_over(&templates, folder));
-    problems.extend(
-        left_out
-            .into_iter()
-            .filter(wanted)
-            .map(|path| leads_out_warning(&path)),
-    );
+    let left_out = left_out.into_iter().filter(wanted);
+    problems.extend(left_out.map(|path| leads_out_warning(&path)));
     (found, problems)
 }
 

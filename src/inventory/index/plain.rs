@@ -9,15 +9,18 @@ pub(super) struct PlainName<'t> {
     pub namespace: Option<&'t str>,
 }
 
+/// What stands behind the only `metadata` at the beginning of a line.
+fn metadata_block(text: &str) -> Option<&str> {
+    let (before, block) = text.split_once("metadata:\n")?;
+    let is_only = !block.contains("\nmetadata:") && !block.starts_with("metadata:");
+    let is_key = before.is_empty() || before.ends_with('\n');
+    (is_only && is_key).then_some(block)
+}
+
 /// The name of the object that a document holds, whose root is a block mapping with plain keys. `None` where only the
 /// parser can tell: each line of `metadata` must be one whose meaning does not depend on another.
 pub(super) fn plain_name(document: &[u8]) -> Option<PlainName<'_>> {
-    let text = std::str::from_utf8(document).ok()?;
-    let (before, block) = text.split_once("metadata:\n")?;
-    let is_only = !block.contains("\nmetadata:") && !block.starts_with("metadata:");
-    if !is_only || !(before.is_empty() || before.ends_with('\n')) {
-        return None;
-    }
+    let block = metadata_block(std::str::from_utf8(document).ok()?)?;
     let (mut indent, mut name, mut namespace) = (None, None, None);
     let mut may_go_on = false;
     for line in block.split('\n') {
