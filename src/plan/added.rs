@@ -149,8 +149,8 @@ fn value_in(
 ) -> Option<Value> {
     let items = items(draft, workload, container.list);
     let mut items = items.iter();
-    let own = items.find(|item| draft.is_text_at(item, "name", container.name))?;
-    draft.value(own)
+    let item = items.find(|item| draft.is_text_at(item, "name", container.name))?;
+    draft.value(item)
 }
 
 /// A container as policies added it, and as it stood before each policy that asks for such containers.

@@ -153,10 +153,10 @@ fn width(address: IpAddr) -> u32 {
 }
 
 fn add_networks(env: &mut Env) -> Result<(), DeclarationError> {
-    let own = || vec![Network::kind()];
+    let network = || vec![Network::kind()];
     let text = || vec![STRING_TYPE];
     let address = || vec![Address::kind()];
-    env.add_overload("string", "podgraft_cidr_string", own(), |args| {
+    env.add_overload("string", "podgraft_cidr_string", network(), |args| {
         let Network { address, bits } = Network::arg(&args, 0)?;
         returned(format!("{address}/{bits}"))
     })?;
@@ -169,7 +169,7 @@ fn add_networks(env: &mut Env) -> Result<(), DeclarationError> {
             let address = address.ok_or_else(|| failed("containsIP", "the text is no ip"));
             contains_address(&args, address?)
         }),
-        ("containsCIDR", "podgraft_cidr_cidr", own(), |args| {
+        ("containsCIDR", "podgraft_cidr_cidr", network(), |args| {
             contains_network(&args, Network::arg(&args, 1)?)
         }),
         ("containsCIDR", "podgraft_cidr_text", text(), |args| {
