@@ -94,7 +94,8 @@ pub fn shell_word(word: &str) -> String {
 }
 
 fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
-    if !text.contains(&is_unsafe) {
+    let is_printable = |byte: u8| matches!(byte, b' '..=b'~');
+    if text.bytes().all(is_printable) || !text.contains(&is_unsafe) {
         return without_marks(text.to_owned(), as_escape);
     }
     let mut escaped = String::with_capacity(text.len());

@@ -116,10 +116,10 @@ impl<'c> Planner<'c, '_> {
     }
 
     fn check_together(&mut self, item: &Item) -> Step {
-        let spec = self.draft.value(&self.pod_spec_part()).unwrap_or_default();
+        let spec = self.draft.view(&self.pod_spec_part()).unwrap_or_default();
         let input = Draft::new(self.workload.tree, self.workload.object.node);
         let before = input
-            .value(&Part::Node(self.workload.pod_spec))
+            .view(&Part::Node(self.workload.pod_spec))
             .unwrap_or_default();
         let before = together::refused(self.workload.pod_kind, &before);
         let mut found = together::refused(self.workload.pod_kind, &spec);
@@ -189,7 +189,7 @@ impl<'c> Planner<'c, '_> {
         let found = |draft: &Draft<'_>, template: &Part| {
             let metadata = draft.get(template, "metadata");
             let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
-            let value = |part: Option<Part>| part.and_then(|part| draft.value(&part));
+            let value = |part: Option<Part>| part.and_then(|part| draft.view(&part));
             let spec = value(draft.get(template, "spec")).unwrap_or_default();
             let mut found = together::annotations(&value(annotations).unwrap_or_default(), &spec);
             let metadata = draft.get(&draft.root(), "metadata");

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{key_text, to_value};
+use crate::yaml::view::View;
 
 /// A part of the draft.
 #[derive(Debug, Clone, PartialEq)]
@@ -394,6 +395,15 @@ impl<'t> Draft<'t> {
                 }
             },
         }
+    }
+
+    /// [`Draft::value`], borrowed where it can be.
+    pub fn view(&self, part: &Part) -> Option<View<'t>> {
+        let borrowed = match part {
+            Part::Node(node) => View::read(self.tree, *node),
+            Part::Open(_) | Part::New(_) | Part::Instead { .. } => None,
+        };
+        borrowed.or_else(|| self.value(part).map(View::from))
     }
 
     /// [`Draft::value`], not copied where it is new.

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fmt;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
@@ -10,8 +11,10 @@ use crate::manifest::workload::PodKind;
 use crate::policy::validation::{self, Invalid, Role};
 use crate::record::RECORD;
 use crate::yaml::value::{Path, field, find};
+use crate::yaml::view::View;
 
 use super::draft::{Draft, Part};
+use super::systems::Place;
 use super::together;
 
 /// One thing that an API server would refuse.
@@ -42,7 +45,7 @@ pub(super) fn faults(
     let found = |part: &Part, path: &[&str]| {
         let mut keys = path.iter();
         let part = keys.try_fold(part.clone(), |part, key| draft.get(&part, key));
-        part.and_then(|part| draft.value(&part))
+        part.and_then(|part| draft.view(&part))
     };
     let of_object = |path: &[&str]| found(&draft.root(), path);
     faults_by(kind, whose, of_object, |path| found(template, path))
@@ -50,26 +53,21 @@ pub(super) fn faults(
 
 /// All faults of a workload.
 pub(super) fn faults_of(object: &Value, kind: &PodKind) -> Vec<Fault> {
-    let found = |value: &Value, path: &[&str]| {
+    let found = |path: &[&str]| {
         let mut keys = path.iter();
-        keys.try_fold(value, |value, key| field(value, key))
-            .cloned()
+        let value = keys.try_fold(object, |value, key| field(value, key));
+        value.map(View::from)
     };
     let keys: Vec<&str> = kind.path.iter().map(String::as_str).collect();
-    let of_template = |path: &[&str]| found(object, &[&keys, path].concat());
-    faults_by(
-        kind,
-        Whose::Manifest,
-        |path| found(object, path),
-        of_template,
-    )
+    let of_template = |path: &[&str]| found(&[&keys, path].concat());
+    faults_by(kind, Whose::Manifest, found, of_template)
 }
 
-fn faults_by(
+fn faults_by<'v>(
     kind: &PodKind,
     whose: Whose,
-    of_object: impl Fn(&[&str]) -> Option<Value>,
-    of_template: impl Fn(&[&str]) -> Option<Value>,
+    of_object: impl Fn(&[&str]) -> Option<View<'v>>,
+    of_template: impl Fn(&[&str]) -> Option<View<'v>>,
 ) -> Vec<Fault> {
     let spec = of_template(&["spec"]).unwrap_or_default();
     let claims = of_object(&["spec", "volumeClaimTemplates"]).unwrap_or_default();
@@ -150,7 +148,7 @@ pub fn are_annotations_too_long(draft: &Draft<'_>, text: &[u8]) -> bool {
         return false;
     }
     let is_too_long = |draft: &Draft<'_>| {
-        let own = annotations(draft).and_then(|own| draft.value(&own));
+        let own = annotations(draft).and_then(|own| draft.view(&own));
         own.is_some_and(|own| together::too_long(&own, "object").is_some())
     };
     is_too_long(draft)
@@ -176,7 +174,7 @@ impl Faults {
         }
     }
 
-    fn add_all(&mut self, owner: &str, at: &Path, found: Vec<Invalid>) {
+    fn add_all(&mut self, owner: fmt::Arguments<'_>, at: impl Fn() -> Path, found: Vec<Invalid>) {
         let whose = self.whose;
         for invalid in found
             .into_iter()
@@ -187,75 +185,79 @@ impl Faults {
                 Some(rest) => format!("{owner} {rest}"),
                 None => format!("{owner}: {sentence}"),
             };
-            self.add(at.join(&invalid.path), what);
+            self.add(at().join(&invalid.path), what);
         }
     }
 
-    fn pod(&mut self, spec: &Value, claims: BTreeSet<&str>) {
+    fn pod(&mut self, spec: &View<'_>, claims: BTreeSet<&str>) {
         let list = |key: &str| {
-            field(spec, key)
-                .and_then(Value::as_array)
+            spec.get(key)
+                .and_then(View::as_array)
                 .map(Vec::as_slice)
                 .unwrap_or_default()
         };
         let mut names = BTreeSet::new();
         for (at, container) in entries("containers", list("containers")) {
-            self.container(container, &at, Role::App, &mut names);
+            self.container(container, at, Role::App, &mut names);
         }
         for (at, container) in entries("initContainers", list("initContainers")) {
-            let stays = field(container, "restartPolicy").is_some_and(|policy| policy == "Always");
+            let stays = container
+                .get("restartPolicy")
+                .is_some_and(|policy| policy == "Always");
             let role = if stays {
                 Role::NativeSidecar
             } else {
                 Role::Init
             };
-            self.container(container, &at, role, &mut names);
+            self.container(container, at, role, &mut names);
         }
         let (mut volumes, mut own) = (claims, BTreeSet::new());
         for (at, volume) in entries("volumes", list("volumes")) {
             let name = name_of(volume);
             self.add_all(
-                &format!("volume `{name}`"),
-                &at,
+                format_args!("volume `{name}`"),
+                || at.path(),
                 validation::of_volume(volume),
             );
             // A claim template's volume takes the place of one of its name.
             if !own.insert(name) {
-                self.add(at, format!("two volumes are called `{name}`"));
+                self.add(at.path(), format!("two volumes are called `{name}`"));
             }
             volumes.insert(name);
         }
         for key in ["containers", "initContainers"] {
             for (at, container) in entries(key, list(key)) {
-                self.mounts(container, &at, &volumes);
+                self.mounts(container, at, &volumes);
             }
         }
         self.ports(spec);
-        self.add_all("the pod", &Path::default(), validation::of_pod_spec(spec));
+        let found = validation::of_pod_spec(spec);
+        self.add_all(format_args!("the pod"), Path::default, found);
     }
 
     fn container<'s>(
         &mut self,
-        container: &'s Value,
-        at: &Path,
+        container: &'s View<'s>,
+        at: Place,
         role: Role,
         names: &mut BTreeSet<&'s str>,
     ) {
         let name = name_of(container);
         self.add_all(
-            &format!("container `{name}`"),
-            at,
+            format_args!("container `{name}`"),
+            || at.path(),
             validation::of_container(container, role),
         );
         // Containers of both lists share one name space.
         if !names.insert(name) {
-            self.add(at.clone(), format!("two containers are called `{name}`"));
+            self.add(at.path(), format!("two containers are called `{name}`"));
         }
     }
 
-    fn mounts(&mut self, container: &Value, at: &Path, volumes: &BTreeSet<&str>) {
-        let mounts = field(container, "volumeMounts")
-            .and_then(Value::as_array)
+    fn mounts(&mut self, container: &View<'_>, at: Place, volumes: &BTreeSet<&str>) {
+        let mounts = container
+            .get("volumeMounts")
+            .and_then(View::as_array)
             .map(Vec::as_slice)
             .unwrap_or_default();
         for (index, mount) in mounts.iter().enumerate() {
@@ -264,54 +266,57 @@ impl Faults {
                 let what = format!(
                     "container `{owner}` mounts the volume `{volume}`, which the pod does not have"
                 );
-                self.add(at.key("volumeMounts").index(index), what);
+                self.add(at.path().key("volumeMounts").index(index), what);
             }
-            let devices = field(container, "volumeDevices").and_then(Value::as_array);
+            let devices = container.get("volumeDevices").and_then(View::as_array);
             let mut devices = devices.into_iter().flatten();
-            let path = field(mount, "mountPath").filter(|path| path.is_string());
+            let path = mount.get("mountPath").filter(|path| path.is_string());
             if devices.any(|device| path.is_some() && device.get("devicePath") == path) {
                 let what = format!(
                     "container `{owner}` mounts {} where it has a device",
-                    path.unwrap_or(&Value::Null)
+                    path.unwrap_or(&View::Null)
                 );
-                self.add(at.key("volumeMounts").index(index), what);
+                self.add(at.path().key("volumeMounts").index(index), what);
             }
         }
     }
 
     /// Ports of the node are given once (`checkHostPortConflicts`); the names of ports are known to the whole pod.
-    fn ports(&mut self, spec: &Value) {
-        let containers = field(spec, "containers")
-            .and_then(Value::as_array)
+    fn ports(&mut self, spec: &View<'_>) {
+        let containers = spec
+            .get("containers")
+            .and_then(View::as_array)
             .map(Vec::as_slice)
             .unwrap_or_default();
         let (mut hosts, mut names) = (BTreeSet::new(), BTreeSet::new());
         for (at, container) in entries("containers", containers) {
-            let ports = field(container, "ports")
-                .and_then(Value::as_array)
+            let ports = container
+                .get("ports")
+                .and_then(View::as_array)
                 .map(Vec::as_slice)
                 .unwrap_or_default();
             let (mut own_hosts, mut own_names) = (BTreeSet::new(), BTreeSet::new());
             for (index, port) in ports.iter().enumerate() {
-                let text = |key: &str| field(port, key).and_then(Value::as_str).unwrap_or_default();
-                let host = field(port, "hostPort")
-                    .and_then(Value::as_i64)
+                let text = |key: &str| port.get(key).and_then(View::as_str).unwrap_or_default();
+                let host = port
+                    .get("hostPort")
+                    .and_then(View::as_i64)
                     .unwrap_or_default();
                 let protocol = if text("protocol").is_empty() {
                     "TCP"
                 } else {
                     text("protocol")
                 };
-                let at = at.key("ports").index(index);
+                let at = || at.path().key("ports").index(index);
                 if host != 0 && hosts.contains(&(host, protocol, text("hostIP"))) {
                     self.add(
-                        at.clone(),
+                        at(),
                         format!("two containers want the port {host}/{protocol} of the node"),
                     );
                 }
                 if self.whose == Whose::Policy && names.contains(text("name")) {
                     self.add(
-                        at,
+                        at(),
                         format!("two ports of the pod are called `{}`", text("name")),
                     );
                 }
@@ -325,17 +330,17 @@ impl Faults {
     }
 
     /// Labels that the workload's selector wants and the pod template does not have.
-    fn selector(&mut self, selector: &Value, labels: Option<&Value>) {
+    fn selector(&mut self, selector: &View<'_>, labels: Option<&View<'_>>) {
         // A ReplicationController's selector is the labels themselves.
         let is_plain = selector
             .as_object()
-            .is_some_and(|map| map.values().all(Value::is_string));
+            .is_some_and(|map| map.iter().all(|(_, value)| value.is_string()));
         let wanted = if is_plain {
             Some(selector)
         } else {
             selector.get("matchLabels")
         };
-        for (key, value) in wanted.and_then(Value::as_object).into_iter().flatten() {
+        for (key, value) in wanted.and_then(View::as_object).into_iter().flatten() {
             if labels.and_then(|labels| labels.get(key)) != Some(value) {
                 let value = value.as_str().unwrap_or_default();
                 let what = format!(
@@ -347,14 +352,15 @@ impl Faults {
     }
 }
 
-fn entries<'v>(key: &'static str, list: &'v [Value]) -> impl Iterator<Item = (Path, &'v Value)> {
+fn entries<'v>(
+    key: &'static str,
+    list: &'v [View<'v>],
+) -> impl Iterator<Item = (Place, &'v View<'v>)> {
     list.iter()
         .enumerate()
-        .map(move |(index, entry)| (Path::of(&[key]).index(index), entry))
+        .map(move |(index, entry)| (Place(key, index), entry))
 }
 
-fn name_of(value: &Value) -> &str {
-    field(value, "name")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
+fn name_of<'v>(value: &'v View<'_>) -> &'v str {
+    value.get("name").and_then(View::as_str).unwrap_or_default()
 }

@@ -2,11 +2,11 @@
 //! Sources: `validateResourceClaimNames`, `ValidateVolumeDevices`, `validateFileKeyRefVolumes`,
 //! `validatePodResourceConsistency`, `validateResizePolicy` and `ValidateSecurityContext` of Kubernetes.
 
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 use crate::policy::quantity;
-use crate::yaml::value::{Path, field};
+use crate::yaml::value::Path;
+use crate::yaml::view::View;
 
 use super::systems::{containers, name};
 
@@ -14,39 +14,44 @@ use super::systems::{containers, name};
 const DEVICES: [&str; 2] = ["persistentVolumeClaim", "ephemeral"];
 
 /// What is refused, as [`super::together::refused`] gives it; `has_claims` where volumes come from elsewhere, too.
-pub(super) fn refused(spec: &Value, has_claims: bool) -> Vec<(Path, String)> {
+pub(super) fn refused(spec: &View<'_>, has_claims: bool) -> Vec<(Path, String)> {
     let mut found = Vec::new();
     for (at, container) in containers(spec) {
-        found.extend(claims(spec, container).map(|what| (at.key("resources"), what)));
+        found.extend(claims(spec, container).map(|what| (at.path().key("resources"), what)));
         found.extend(
-            devices(spec, container, has_claims).map(|what| (at.key("volumeDevices"), what)),
+            devices(spec, container, has_claims).map(|what| (at.path().key("volumeDevices"), what)),
         );
-        found.extend(files(spec, container).map(|what| (at.key("env"), what)));
-        found.extend(alone(spec, container).map(|what| (at.clone(), what)));
+        found.extend(files(spec, container).map(|what| (at.path().key("env"), what)));
+        found.extend(alone(spec, container).map(|what| (at.path(), what)));
     }
     found.extend(room(spec));
     found
 }
 
-fn list<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
-    field(value, key)
-        .and_then(Value::as_array)
+pub(super) fn list<'v>(
+    value: &'v View<'v>,
+    key: &str,
+) -> impl Iterator<Item = &'v View<'v>> + use<'v> {
+    value
+        .get(key)
+        .and_then(View::as_array)
         .into_iter()
         .flatten()
 }
 
-fn text<'v>(value: &'v Value, key: &str) -> &'v str {
-    field(value, key)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
+fn text<'v>(value: &'v View<'v>, key: &str) -> &'v str {
+    value.get(key).and_then(View::as_str).unwrap_or_default()
 }
 
-fn named<'v>(spec: &'v Value, key: &str, wanted: &str) -> Option<&'v Value> {
+fn named<'v>(spec: &'v View<'v>, key: &str, wanted: &str) -> Option<&'v View<'v>> {
     list(spec, key).find(|item| text(item, "name") == wanted)
 }
 
-fn claims<'v>(spec: &'v Value, container: &'v Value) -> impl Iterator<Item = String> + use<'v> {
-    let unknown = |claim: &&Value| named(spec, "resourceClaims", text(claim, "name")).is_none();
+fn claims<'v>(
+    spec: &'v View<'v>,
+    container: &'v View<'v>,
+) -> impl Iterator<Item = String> + use<'v> {
+    let unknown = |claim: &&View<'_>| named(spec, "resourceClaims", text(claim, "name")).is_none();
     let claims = list(&container["resources"], "claims");
     claims.filter(unknown).map(|claim| {
         format!(
@@ -58,8 +63,8 @@ fn claims<'v>(spec: &'v Value, container: &'v Value) -> impl Iterator<Item = Str
 }
 
 fn devices<'v>(
-    spec: &'v Value,
-    container: &'v Value,
+    spec: &'v View<'v>,
+    container: &'v View<'v>,
     has_claims: bool,
 ) -> impl Iterator<Item = String> + use<'v> {
     let owner = name(container);
@@ -84,7 +89,10 @@ fn devices<'v>(
     })
 }
 
-fn files<'v>(spec: &'v Value, container: &'v Value) -> impl Iterator<Item = String> + use<'v> {
+fn files<'v>(
+    spec: &'v View<'v>,
+    container: &'v View<'v>,
+) -> impl Iterator<Item = String> + use<'v> {
     let sources = list(container, "env").map(|variable| &variable["valueFrom"]["fileKeyRef"]);
     sources.filter(|source| !source.is_null()).filter_map(|source| {
         let volume = text(source, "volumeName");
@@ -99,7 +107,7 @@ fn files<'v>(spec: &'v Value, container: &'v Value) -> impl Iterator<Item = Stri
 }
 
 /// Rules of one container that depend on a field of the pod or of the container.
-fn alone(spec: &Value, container: &Value) -> impl Iterator<Item = String> + use<> {
+fn alone(spec: &View<'_>, container: &View<'_>) -> impl Iterator<Item = String> + use<> {
     let (owner, context) = (name(container), &container["securityContext"]);
     let mut found = Vec::new();
     if context["procMount"] == "Unmasked" && spec["hostUsers"] != false {
@@ -107,7 +115,7 @@ fn alone(spec: &Value, container: &Value) -> impl Iterator<Item = String> + use<
             "container `{owner}` has `procMount: Unmasked`, which needs `hostUsers: false`"
         ));
     }
-    let restarts = |policy: &Value| policy["restartPolicy"] == "RestartContainer";
+    let restarts = |policy: &View<'_>| policy["restartPolicy"] == "RestartContainer";
     if spec["restartPolicy"] == "Never" && list(container, "resizePolicy").any(restarts) {
         found.push(format!(
             "container `{owner}` has `resizePolicy` with `RestartContainer`, which does not go with the pod's \
@@ -119,16 +127,16 @@ fn alone(spec: &Value, container: &Value) -> impl Iterator<Item = String> + use<
 
 type Amounts<'v> = BTreeMap<&'v str, i128>;
 
-fn amounts<'v>(resources: &'v Value, kind: &str) -> Amounts<'v> {
-    let all = resources.get(kind).and_then(Value::as_object);
+fn amounts<'v>(resources: &'v View<'v>, kind: &str) -> Amounts<'v> {
+    let all = resources.get(kind).and_then(View::as_object);
     all.into_iter()
         .flatten()
-        .filter_map(|(resource, amount)| Some((resource.as_str(), quantity::parse(amount)?)))
+        .filter_map(|(resource, amount)| Some((&**resource, quantity::of_view(amount)?)))
         .collect()
 }
 
 /// What a container requests: a limit alone is the request, too.
-fn requests(container: &Value) -> Amounts<'_> {
+fn requests<'v>(container: &'v View<'v>) -> Amounts<'v> {
     let mut all = amounts(&container["resources"], "limits");
     all.extend(amounts(&container["resources"], "requests"));
     all
@@ -142,7 +150,7 @@ fn add<'v>(sum: &mut Amounts<'v>, more: &Amounts<'v>) {
 }
 
 /// What containers need at any time together; what the pod says of all of them is not less.
-fn room(spec: &Value) -> Vec<(Path, String)> {
+fn room(spec: &View<'_>) -> Vec<(Path, String)> {
     let whole = &spec["resources"];
     if whole.is_null() {
         return Vec::new();
@@ -186,7 +194,7 @@ fn room(spec: &Value) -> Vec<(Path, String)> {
 
 /// The most that the containers request at any time. Native sidecars run beside what comes behind them; other init
 /// containers run alone.
-fn most_requested(spec: &Value) -> Amounts<'_> {
+fn most_requested<'v>(spec: &'v View<'v>) -> Amounts<'v> {
     let (mut beside, mut most) = (Amounts::new(), Amounts::new());
     for container in list(spec, "initContainers") {
         let mut now = requests(container);

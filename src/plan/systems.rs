@@ -1,9 +1,8 @@
 //! What pods of Windows and of Linux must not have, and what goes with processes of a Windows host.
 //! Sources: `validateWindows`, `validateLinux` and `validateWindowsHostProcessPod` of Kubernetes.
 
-use serde_json::Value;
-
-use crate::yaml::value::{Path, field};
+use crate::yaml::value::Path;
+use crate::yaml::view::View;
 
 use super::containers::LINUX_ONLY;
 
@@ -27,24 +26,34 @@ const POD_LINUX_ONLY: [&str; 11] = [
 
 const OPTIONS: &str = "windowsOptions";
 
+/// The place of an entry of a list of the pod spec.
+#[derive(Clone, Copy)]
+pub(super) struct Place(pub &'static str, pub usize);
+
+impl Place {
+    pub(super) fn path(self) -> Path {
+        Path::of(&[self.0]).index(self.1)
+    }
+}
+
 /// Containers of all lists with their places.
-pub(super) fn containers(spec: &Value) -> impl Iterator<Item = (Path, &Value)> {
+pub(super) fn containers<'v>(spec: &'v View<'v>) -> impl Iterator<Item = (Place, &'v View<'v>)> {
     ["initContainers", "containers"]
         .into_iter()
         .flat_map(|list| {
-            let all = field(spec, list).and_then(Value::as_array);
-            let place = move |(at, container)| (Path::of(&[list]).index(at), container);
+            let all = spec.get(list).and_then(View::as_array);
+            let place = move |(at, container)| (Place(list, at), container);
             all.into_iter().flatten().enumerate().map(place)
         })
 }
 
 /// The name of a container, for a sentence.
-pub(super) fn name(container: &Value) -> &str {
+pub(super) fn name<'v>(container: &'v View<'_>) -> &'v str {
     container["name"].as_str().unwrap_or_default()
 }
 
 /// What is refused, as [`super::together::refused`] gives it.
-pub(super) fn refused(spec: &Value) -> Vec<(Path, String)> {
+pub(super) fn refused(spec: &View<'_>) -> Vec<(Path, String)> {
     let mut found = match spec["os"]["name"].as_str() {
         Some("windows") => of_windows(spec),
         Some("linux") => of_linux(spec),
@@ -54,7 +63,7 @@ pub(super) fn refused(spec: &Value) -> Vec<(Path, String)> {
     found
 }
 
-fn of_windows(spec: &Value) -> Vec<(Path, String)> {
+fn of_windows(spec: &View<'_>) -> Vec<(Path, String)> {
     let mut found = Vec::new();
     let mut add = |at: Path, field: String| {
         found.push((at, format!("a pod of Windows cannot have {field}")));
@@ -83,19 +92,19 @@ fn of_windows(spec: &Value) -> Vec<(Path, String)> {
                     "`securityContext.{field}` in container `{}`",
                     name(container)
                 );
-                add(at.key("securityContext").key(field), what);
+                add(at.path().key("securityContext").key(field), what);
             }
         }
     }
     found
 }
 
-fn of_linux(spec: &Value) -> Vec<(Path, String)> {
+fn of_linux(spec: &View<'_>) -> Vec<(Path, String)> {
     let here = Path::default();
     let own = Some((here, spec, String::new()));
     let others = containers(spec).map(|(at, container)| {
         (
-            at,
+            at.path(),
             container,
             format!(" in container `{}`", name(container)),
         )
@@ -109,10 +118,10 @@ fn of_linux(spec: &Value) -> Vec<(Path, String)> {
         .collect()
 }
 
-fn host_processes(spec: &Value) -> Vec<(Path, String)> {
-    let stated = |holder: &Value| holder["securityContext"][OPTIONS]["hostProcess"].as_bool();
+fn host_processes(spec: &View<'_>) -> Vec<(Path, String)> {
+    let stated = |holder: &View<'_>| holder["securityContext"][OPTIONS]["hostProcess"].as_bool();
     let of_pod = stated(spec);
-    let is_host = |container: &Value| stated(container).or(of_pod) == Some(true);
+    let is_host = |container: &View<'_>| stated(container).or(of_pod) == Some(true);
     let mut found = Vec::new();
     for (at, container) in containers(spec) {
         if of_pod.is_some() && stated(container).is_some_and(|own| Some(own) != of_pod) {
@@ -120,7 +129,7 @@ fn host_processes(spec: &Value) -> Vec<(Path, String)> {
                 "container `{}` has another `windowsOptions.hostProcess` than the pod",
                 name(container)
             );
-            found.push((at, what));
+            found.push((at.path(), what));
         }
     }
     if !containers(spec).any(|(_, container)| is_host(container)) {
@@ -131,7 +140,7 @@ fn host_processes(spec: &Value) -> Vec<(Path, String)> {
             "container `{}` must be a process of the Windows host (`windowsOptions.hostProcess`) as others of the pod are",
             name(other)
         );
-        found.push((at, what));
+        found.push((at.path(), what));
     }
     if spec["hostNetwork"] != true {
         let what = "processes of the Windows host need `hostNetwork: true`".to_owned();

@@ -1,11 +1,12 @@
 //! Fields of a pod spec that an API server takes each by itself and refuses together, or in a template of some kind.
 //! Sources: `pkg/apis/core/validation`, `pkg/apis/apps/validation` and `pkg/apis/batch/validation` of Kubernetes.
 
-use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::manifest::workload::PodKind;
-use crate::yaml::value::{Path, field};
+use crate::yaml::value::Path;
+use crate::yaml::view::View;
 
 use super::{links, systems};
 
@@ -55,20 +56,18 @@ pub(super) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.
 const GRACE_SECONDS: i64 = 30;
 
 /// What is refused in the pod spec of a kind: where in it, and a sentence without a full stop.
-pub(super) fn refused(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
+pub(super) fn refused(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
     let mut found = restart_policy(kind, spec);
     let is_lasting = LASTING.contains(&(kind.group.as_str(), kind.kind.as_str()));
-    let has = |key: &str| field(spec, key).is_some_and(|value| !value.is_null());
+    let has = |key: &str| spec.get(key).is_some_and(|value| !value.is_null());
     if is_lasting && has("activeDeadlineSeconds") {
         found.push((
             Path::of(&["activeDeadlineSeconds"]),
             format!("a {} has no `activeDeadlineSeconds`", kind.kind),
         ));
     }
-    let nameservers = spec
-        .pointer("/dnsConfig/nameservers")
-        .and_then(Value::as_array);
-    if field(spec, "dnsPolicy").is_some_and(|policy| policy == "None")
+    let nameservers = spec["dnsConfig"]["nameservers"].as_array();
+    if spec.get("dnsPolicy").is_some_and(|policy| policy == "None")
         && nameservers.is_none_or(Vec::is_empty)
     {
         found.push((
@@ -76,12 +75,12 @@ pub(super) fn refused(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
             "`dnsPolicy: None` needs `dnsConfig.nameservers`".to_owned(),
         ));
     }
-    if field(spec, "hostNetwork") == Some(&Value::Bool(true)) {
+    if spec.get("hostNetwork") == Some(&View::Bool(true)) {
         found.extend(host_ports(spec));
     }
-    if field(spec, "hostUsers") == Some(&Value::Bool(false)) {
+    if spec.get("hostUsers") == Some(&View::Bool(false)) {
         let shared = ["hostNetwork", "hostPID", "hostIPC"].into_iter();
-        let shared = shared.filter(|field| spec.get(field) == Some(&Value::Bool(true)));
+        let shared = shared.filter(|field| spec.get(field) == Some(&View::Bool(true)));
         let sentence = |field| {
             let what = format!("`{field}: true` does not go with `hostUsers: false`");
             (Path::of(&[field]), what)
@@ -98,7 +97,7 @@ pub(super) fn refused(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
 }
 
 /// Kernel parameters of namespaces that are the node's (`ValidateHostSysctl`).
-fn kernel_parameters(spec: &Value) -> Vec<(Path, String)> {
+fn kernel_parameters(spec: &View<'_>) -> Vec<(Path, String)> {
     let all = spec["securityContext"]["sysctls"].as_array();
     let names = all.into_iter().flatten();
     let names = names.filter_map(|one| Some(one["name"].as_str()?.replace('/', ".")));
@@ -117,7 +116,7 @@ fn kernel_parameters(spec: &Value) -> Vec<(Path, String)> {
 }
 
 /// `validatePodHostName`, and gates of a pod that has its node already.
-fn names_and_nodes(spec: &Value) -> Vec<(Path, String)> {
+fn names_and_nodes(spec: &View<'_>) -> Vec<(Path, String)> {
     let mut found = Vec::new();
     for field in ["hostNetwork", "setHostnameAsFQDN"] {
         if !spec["hostnameOverride"].is_null() && spec[field] == true {
@@ -137,13 +136,14 @@ fn names_and_nodes(spec: &Value) -> Vec<(Path, String)> {
 }
 
 /// Hooks that sleep for longer than the pod has to end (`validateSleepAction`).
-fn long_sleeps(spec: &Value) -> Vec<(Path, String)> {
-    let grace = field(spec, "terminationGracePeriodSeconds")
-        .and_then(Value::as_i64)
+fn long_sleeps(spec: &View<'_>) -> Vec<(Path, String)> {
+    let grace = spec
+        .get("terminationGracePeriodSeconds")
+        .and_then(View::as_i64)
         .unwrap_or(GRACE_SECONDS);
     let mut found = Vec::new();
     for list in ["containers", "initContainers"] {
-        let containers = field(spec, list).and_then(Value::as_array);
+        let containers = spec.get(list).and_then(View::as_array);
         for (at, container) in containers.into_iter().flatten().enumerate() {
             for hook in ["postStart", "preStop"] {
                 let seconds = &container["lifecycle"][hook]["sleep"]["seconds"];
@@ -163,9 +163,10 @@ fn long_sleeps(spec: &Value) -> Vec<(Path, String)> {
 }
 
 /// Annotations of something are longer together than they may be.
-pub(super) fn too_long(annotations: &Value, whose: &str) -> Option<(Path, String)> {
+pub(super) fn too_long(annotations: &View<'_>, whose: &str) -> Option<(Path, String)> {
     let texts = annotations.as_object().into_iter().flatten();
-    let length = |(key, text): (&String, &Value)| key.len() + text.as_str().map_or(0, str::len);
+    let length =
+        |(key, text): &(Cow<'_, str>, View<'_>)| key.len() + text.as_str().map_or(0, str::len);
     (texts.map(length).sum::<usize>() > MOST_ANNOTATIONS).then(|| {
         let what = format!(
             "the annotations of the {whose} are longer than {MOST_ANNOTATIONS} bytes together"
@@ -177,7 +178,7 @@ pub(super) fn too_long(annotations: &Value, whose: &str) -> Option<(Path, String
 /// What is refused in the annotations of a pod template: more of them than there may be (`ValidateAnnotationsSize`), and
 /// profiles of AppArmor that are none, are for no container (`ValidateAppArmorPodAnnotations`), or that the container's own
 /// field contradicts (`validateAppArmorAnnotationsAndFieldsMatchOnCreate`).
-pub(super) fn annotations(annotations: &Value, spec: &Value) -> Vec<(Path, String)> {
+pub(super) fn annotations(annotations: &View<'_>, spec: &View<'_>) -> Vec<(Path, String)> {
     let mut found: Vec<_> = too_long(annotations, "pod template").into_iter().collect();
     for (key, profile) in annotations.as_object().into_iter().flatten() {
         let Some(owner) = key.strip_prefix(APP_ARMOR) else {
@@ -198,7 +199,7 @@ pub(super) fn annotations(annotations: &Value, spec: &Value) -> Vec<(Path, Strin
         }
     }
     for list in ["containers", "initContainers"] {
-        let containers = field(spec, list).and_then(Value::as_array);
+        let containers = spec.get(list).and_then(View::as_array);
         for (at, container) in containers.into_iter().flatten().enumerate() {
             let name = container["name"].as_str().unwrap_or_default();
             let field = &container["securityContext"]["appArmorProfile"];
@@ -213,7 +214,7 @@ pub(super) fn annotations(annotations: &Value, spec: &Value) -> Vec<(Path, Strin
                 }
                 _ => continue,
             };
-            let annotation = annotations[format!("{APP_ARMOR}{name}")].as_str();
+            let annotation = annotations[&*format!("{APP_ARMOR}{name}")].as_str();
             if let Some(annotation) = annotation.filter(|annotation| *annotation != stated) {
                 let what = format!(
                     "the annotation `{APP_ARMOR}{name}: {annotation}` is not what container `{name}` says in \
@@ -226,9 +227,9 @@ pub(super) fn annotations(annotations: &Value, spec: &Value) -> Vec<(Path, Strin
     found
 }
 
-fn restart_policy(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
+fn restart_policy(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
     let identity = (kind.group.as_str(), kind.kind.as_str());
-    let stated = field(spec, "restartPolicy").and_then(Value::as_str);
+    let stated = spec.get("restartPolicy").and_then(View::as_str);
     let sentence = match stated {
         Some(policy) if LASTING.contains(&identity) && policy != "Always" => {
             format!(
@@ -248,12 +249,11 @@ fn restart_policy(kind: &PodKind, spec: &Value) -> Vec<(Path, String)> {
 }
 
 /// On the node's network, a container's port is the node's.
-fn host_ports(spec: &Value) -> Vec<(Path, String)> {
-    let list = |value, key| field(value, key).and_then(Value::as_array);
+fn host_ports(spec: &View<'_>) -> Vec<(Path, String)> {
     let (mut found, mut taken) = (Vec::new(), BTreeMap::new());
-    for (at, container) in list(spec, "containers").into_iter().flatten().enumerate() {
+    for (at, container) in links::list(spec, "containers").enumerate() {
         let owner = systems::name(container);
-        let ports = list(container, "ports").into_iter().flatten();
+        let ports = links::list(container, "ports");
         for (index, port) in ports.enumerate() {
             let path = || {
                 let containers = Path::of(&["containers"]);
@@ -263,7 +263,7 @@ fn host_ports(spec: &Value) -> Vec<(Path, String)> {
                 port_number(port, "hostPort"),
                 port_number(port, "containerPort"),
             );
-            let text = |key: &str| field(port, key).and_then(Value::as_str).unwrap_or_default();
+            let text = |key: &str| port.get(key).and_then(View::as_str).unwrap_or_default();
             let protocol = match text("protocol") {
                 "" => "TCP",
                 stated => stated,
@@ -291,7 +291,7 @@ fn host_ports(spec: &Value) -> Vec<(Path, String)> {
 }
 
 /// A port that is stated; Kubernetes reads 0 as none.
-fn port_number(port: &Value, key: &str) -> Option<i64> {
-    let number = field(port, key).and_then(Value::as_i64);
+fn port_number(port: &View<'_>, key: &str) -> Option<i64> {
+    let number = port.get(key).and_then(View::as_i64);
     number.filter(|number| *number != 0)
 }

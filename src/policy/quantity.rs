@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use crate::yaml::view::View;
+
 /// Suffix and the factor in nano-units.
 const SUFFIXES: &[(&str, i128)] = &[
     ("n", 1),
@@ -33,11 +35,20 @@ pub(crate) fn is_same(one: &Value, other: &Value) -> bool {
 
 /// A quantity in nano-units; `None` for what is none. Digits past nano are cut, as the API server rounds them.
 pub(crate) fn parse(value: &Value) -> Option<i128> {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        _ => return None,
-    };
+    of_view(&View::from(value))
+}
+
+/// [`parse`] of a borrowed value.
+pub(crate) fn of_view(view: &View<'_>) -> Option<i128> {
+    match view {
+        View::Text(text) => of_text(text),
+        View::Number(number) => of_text(&number.to_string()),
+        _ => None,
+    }
+}
+
+/// [`parse`] of a text.
+pub(crate) fn of_text(text: &str) -> Option<i128> {
     let digits_end = text
         .find(|char: char| !matches!(char, '0'..='9' | '.' | '+' | '-'))
         .unwrap_or(text.len());

@@ -12,3 +12,4 @@ pub mod splice;
 pub mod stream;
 pub mod tree;
 pub mod value;
+pub mod view;

@@ -398,7 +398,7 @@ impl Val for Quantity {
 impl StaticVal for Quantity {}
 
 fn quantity_of(text: &str) -> Option<Quantity> {
-    quantity::parse(&serde_json::Value::from(text)).map(Quantity)
+    quantity::of_text(text).map(Quantity)
 }
 
 fn quantity_arg(args: &Args<'_, '_>, at: usize) -> Result<Quantity, ExecutionError> {

@@ -7,6 +7,7 @@ use super::Reader;
 use crate::diagnostic::Code;
 use crate::policy::validation::Invalid;
 use crate::yaml::value::Path;
+use crate::yaml::view::View;
 
 /// Fields of a pod spec that have their own key in `inject`, and which.
 pub const NOT_IN_POD_SPEC: [(&str, &str); 5] = [
@@ -25,8 +26,9 @@ pub const NOT_IN_POD_SPEC: [(&str, &str); 5] = [
 
 impl Reader<'_, '_> {
     /// Reports what an API server would refuse in the value at a path.
-    pub(super) fn report(&mut self, at: &Path, check: impl FnOnce(&Value) -> Vec<Invalid>) {
-        let found = at.get(&self.document.value).map(check).unwrap_or_default();
+    pub(super) fn report(&mut self, at: &Path, check: impl FnOnce(&View<'_>) -> Vec<Invalid>) {
+        let value = at.get(&self.document.value).map(View::from);
+        let found = value.as_ref().map(check).unwrap_or_default();
         for invalid in found {
             let path = at.join(&invalid.path);
             let message = invalid.sentence(|| self.document.places.name(&path));
@@ -36,7 +38,7 @@ impl Reader<'_, '_> {
     }
 
     /// Of the entries of a list.
-    pub(super) fn report_each(&mut self, at: &Path, check: impl Fn(&Value) -> Vec<Invalid>) {
+    pub(super) fn report_each(&mut self, at: &Path, check: impl Fn(&View<'_>) -> Vec<Invalid>) {
         for path in self.paths(at) {
             self.report(&path, &check);
         }

@@ -14,6 +14,7 @@ use crate::diagnostic::Code;
 use crate::policy::validation::{self, Invalid, Role};
 use crate::policy::{self, EnvChange, Inject, Item, Position, TextChange, names};
 use crate::yaml::value::{Path, leaves};
+use crate::yaml::view::View;
 
 /// What stands beside the Kubernetes fields of an item.
 const OUR_WORDS: [&str; 4] = ["op", "separator", "position", "type"];
@@ -164,7 +165,7 @@ impl Reader<'_, '_> {
             Arc::make_mut(&mut item.value)["emptyDir"] = Value::Object(Map::new());
         }
         let value = Arc::clone(&item.value);
-        self.report(at, |_| validation::of_volume(&value));
+        self.report(at, |_| validation::of_volume(&View::from(&*value)));
         (item, entry.position)
     }
 
@@ -410,7 +411,7 @@ impl Reader<'_, '_> {
     }
 
     /// The entries of the list at a path, each as an API server takes it.
-    fn checked(&mut self, at: &Path, check: impl Fn(&Value) -> Vec<Invalid>) -> Vec<Item> {
+    fn checked(&mut self, at: &Path, check: impl Fn(&View<'_>) -> Vec<Invalid>) -> Vec<Item> {
         self.report_each(at, check);
         self.items(at)
     }

@@ -1,11 +1,10 @@
 //! Containers of all sorts, and what stands in them.
 
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 use super::{Checker, check_descending};
 use crate::policy::{names, quantity};
-use crate::yaml::value::field;
+use crate::yaml::view::View;
 
 /// Which list a container stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,12 +70,12 @@ fn is_device(name: &str) -> bool {
 }
 
 impl<'v> Checker<'v> {
-    pub(super) fn container(&mut self, container: &'v Value, role: Role) {
-        match field(container, "name") {
+    pub(super) fn container(&mut self, container: &'v View<'v>, role: Role) {
+        match container.get("name") {
             Some(_) => self.text(container, "name", names::check_dns_label),
             None => self.add("a container needs a `name`"),
         }
-        if super::is_empty(field(container, "image")) {
+        if super::is_empty(container.get("image")) {
             self.add("the container needs an `image`");
         }
         self.text(container, "image", |image| {
@@ -99,10 +98,11 @@ impl<'v> Checker<'v> {
         self.resizing(container);
         self.container_fields(container);
         self.probes_and_hooks(container);
-        let is_privileged =
-            container.pointer("/securityContext/privileged") == Some(&Value::Bool(true));
+        let is_privileged = container["securityContext"]["privileged"] == true;
         self.each(container, "volumeMounts", |checker, mount| {
-            if field(mount, "mountPropagation").is_some_and(|word| word == "Bidirectional")
+            if mount
+                .get("mountPropagation")
+                .is_some_and(|word| word == "Bidirectional")
                 && !is_privileged
             {
                 checker.add("`mountPropagation: Bidirectional` is for privileged containers only");
@@ -112,7 +112,7 @@ impl<'v> Checker<'v> {
     }
 
     /// `validateResizePolicy`, and rules of restarting, which need a policy.
-    fn resizing(&mut self, container: &'v Value) {
+    fn resizing(&mut self, container: &'v View<'v>) {
         let mut names = BTreeSet::new();
         self.each(container, "resizePolicy", |checker, policy| {
             checker.word(policy, "resourceName", &["cpu", "memory"]);
@@ -121,19 +121,19 @@ impl<'v> Checker<'v> {
                 "restartPolicy",
                 &["NotRequired", "RestartContainer"],
             );
-            if !names.insert(field(policy, "resourceName").and_then(Value::as_str)) {
+            if !names.insert(policy.get("resourceName").and_then(View::as_str)) {
                 checker.must("stands twice");
             }
         });
-        let rules = field(container, "restartPolicyRules").and_then(Value::as_array);
+        let rules = container.get("restartPolicyRules").and_then(View::as_array);
         if rules.is_some_and(|rules| !rules.is_empty())
-            && super::is_empty(field(container, "restartPolicy"))
+            && super::is_empty(container.get("restartPolicy"))
         {
             self.add("`restartPolicyRules` need a `restartPolicy` of the container");
         }
     }
 
-    fn forbidden_fields(&mut self, container: &'v Value, role: Role) {
+    fn forbidden_fields(&mut self, container: &'v View<'v>, role: Role) {
         let (fields, why): (&[&'static str], _) = match role {
             Role::App | Role::NativeSidecar => return,
             Role::Init => (
@@ -159,14 +159,14 @@ impl<'v> Checker<'v> {
     }
 
     /// `resources`, `securityContext`, `imagePullPolicy`.
-    pub(super) fn container_fields(&mut self, container: &'v Value) {
+    pub(super) fn container_fields(&mut self, container: &'v View<'v>) {
         self.word(container, "imagePullPolicy", &PULL_POLICIES);
         self.under(container, "resources", Self::resources);
         self.under(container, "securityContext", Self::security_context);
     }
 
-    pub(super) fn port(&mut self, port: &'v Value) {
-        if field(port, "containerPort").is_none() {
+    pub(super) fn port(&mut self, port: &'v View<'v>) {
+        if port.get("containerPort").is_none() {
             self.add("a port needs `containerPort`");
         }
         self.number(port, "containerPort", (1, 65535));
@@ -175,13 +175,14 @@ impl<'v> Checker<'v> {
         self.word(port, "protocol", &PROTOCOLS);
     }
 
-    pub(super) fn env_var(&mut self, variable: &'v Value) {
-        let name = field(variable, "name")
-            .and_then(Value::as_str)
+    pub(super) fn env_var(&mut self, variable: &'v View<'v>) {
+        let name = variable
+            .get("name")
+            .and_then(View::as_str)
             .unwrap_or_default();
         self.text(variable, "name", names::check_env_name);
-        let source = field(variable, "valueFrom").filter(|source| !source.is_null());
-        if source.is_some() && !super::is_empty(field(variable, "value")) {
+        let source = variable.get("valueFrom").filter(|source| !source.is_null());
+        if source.is_some() && !super::is_empty(variable.get("value")) {
             self.add(format!(
                 "the variable `{name}` has `value` beside `valueFrom`"
             ));
@@ -196,7 +197,7 @@ impl<'v> Checker<'v> {
         });
     }
 
-    fn env_source(&mut self, kind: &str, source: &'v Value) {
+    fn env_source(&mut self, kind: &str, source: &'v View<'v>) {
         match kind {
             "fieldRef" => self.field_of_pod(source),
             "fileKeyRef" => {
@@ -219,7 +220,7 @@ impl<'v> Checker<'v> {
         }
     }
 
-    fn field_of_pod(&mut self, source: &'v Value) {
+    fn field_of_pod(&mut self, source: &'v View<'v>) {
         self.word(source, "apiVersion", &["", "v1"]);
         self.under(source, "fieldPath", |checker, path| {
             let Some(path) = path.as_str() else { return };
@@ -238,8 +239,8 @@ impl<'v> Checker<'v> {
     }
 
     /// `validateContainerResourceFieldSelector`.
-    pub(super) fn resource_of_container(&mut self, source: &'v Value) {
-        let text = field(source, "resource").and_then(Value::as_str);
+    pub(super) fn resource_of_container(&mut self, source: &'v View<'v>) {
+        let text = source.get("resource").and_then(View::as_str);
         let (kind, name) = text
             .and_then(|text| text.split_once('.'))
             .unwrap_or_default();
@@ -259,15 +260,16 @@ impl<'v> Checker<'v> {
                     "1Ei",
                 ],
             };
-            let is_unit = |unit: &&str| quantity::is_same(divisor, &Value::from(*unit));
+            let number = quantity::of_view(divisor);
+            let is_unit = |unit: &&str| number.is_some() && quantity::of_text(unit) == number;
             // 0 is the default, which is 1.
-            if quantity::parse(divisor) != Some(0) && !units.iter().any(is_unit) {
+            if number != Some(0) && !units.iter().any(is_unit) {
                 checker.must(format!("must be one of {}", units.join(", ")));
             }
         });
     }
 
-    pub(super) fn env_from(&mut self, source: &'v Value) {
+    pub(super) fn env_from(&mut self, source: &'v View<'v>) {
         self.text(source, "prefix", |prefix| {
             if prefix.is_empty() {
                 Ok(())
@@ -285,7 +287,7 @@ impl<'v> Checker<'v> {
     }
 
     /// A reference to an object by `name`.
-    pub(super) fn object(&mut self, reference: &'v Value) {
+    pub(super) fn object(&mut self, reference: &'v View<'v>) {
         self.needs_text(reference, "name");
         self.text(reference, "name", |name| {
             if name.is_empty() {
@@ -296,8 +298,8 @@ impl<'v> Checker<'v> {
         });
     }
 
-    pub(super) fn volume_mount(&mut self, mount: &'v Value) {
-        if field(mount, "mountPath").is_none() {
+    pub(super) fn volume_mount(&mut self, mount: &'v View<'v>) {
+        if mount.get("mountPath").is_none() {
             self.add("a mount needs `mountPath`");
         }
         self.text(mount, "mountPath", |path| {
@@ -310,9 +312,7 @@ impl<'v> Checker<'v> {
         for key in ["subPath", "subPathExpr"] {
             self.text(mount, key, check_descending);
         }
-        if !super::is_empty(field(mount, "subPath"))
-            && !super::is_empty(field(mount, "subPathExpr"))
-        {
+        if !super::is_empty(mount.get("subPath")) && !super::is_empty(mount.get("subPathExpr")) {
             self.add("a mount has either `subPath` or `subPathExpr`");
         }
         self.word(
@@ -325,23 +325,24 @@ impl<'v> Checker<'v> {
             "recursiveReadOnly",
             &["Disabled", "IfPossible", "Enabled"],
         );
-        let is_recursive = field(mount, "recursiveReadOnly")
+        let is_recursive = mount
+            .get("recursiveReadOnly")
             .is_some_and(|word| word != "Disabled" && !word.is_null());
-        if is_recursive && field(mount, "readOnly") != Some(&Value::Bool(true)) {
+        if is_recursive && mount.get("readOnly") != Some(&View::Bool(true)) {
             self.add("`recursiveReadOnly` needs `readOnly: true`");
         }
-        let propagation = field(mount, "mountPropagation").and_then(Value::as_str);
+        let propagation = mount.get("mountPropagation").and_then(View::as_str);
         if is_recursive && !matches!(propagation, None | Some("None")) {
             self.add("`recursiveReadOnly` does not go with `mountPropagation`");
         }
     }
 
     /// Amounts that are none, and requests above limits.
-    pub(super) fn resources(&mut self, resources: &'v Value) {
+    pub(super) fn resources(&mut self, resources: &'v View<'v>) {
         for kind in ["limits", "requests"] {
             self.amounts(resources, kind);
             self.fields(resources, kind, |checker, name, amount| {
-                let number = quantity::parse(amount);
+                let number = quantity::of_view(amount);
                 if !name.contains('/') {
                     if !RESOURCES.contains(&name) && !name.starts_with(LARGE_PAGES) {
                         let known = RESOURCES.join(", ");
@@ -354,12 +355,12 @@ impl<'v> Checker<'v> {
                 }
             });
         }
-        let limits = field(resources, "limits");
+        let limits = resources.get("limits");
         self.fields(resources, "requests", |checker, name, request| {
             let limit = limits
-                .and_then(|limits| field(limits, name))
-                .and_then(quantity::parse);
-            let request = quantity::parse(request);
+                .and_then(|limits| limits.get(name))
+                .and_then(quantity::of_view);
+            let request = quantity::of_view(request);
             if limit.is_some() && request > limit {
                 checker.add(format!("the container requests more {name} than its limit"));
             } else if is_device(name) && limit != request {
@@ -370,9 +371,9 @@ impl<'v> Checker<'v> {
             }
         });
         let states = |is_it: &dyn Fn(&str) -> bool| {
-            let both = [limits, field(resources, "requests")].into_iter().flatten();
-            both.filter_map(Value::as_object)
-                .any(|all| all.keys().any(|name| is_it(name)))
+            let both = [limits, resources.get("requests")].into_iter().flatten();
+            both.filter_map(View::as_object)
+                .any(|all| all.iter().any(|(name, _)| is_it(name)))
         };
         if states(&|name| name.starts_with(LARGE_PAGES))
             && !states(&|name| matches!(name, "cpu" | "memory"))
@@ -382,14 +383,14 @@ impl<'v> Checker<'v> {
     }
 
     /// Amounts that are none.
-    pub(super) fn amounts(&mut self, holder: &'v Value, key: &'static str) {
+    pub(super) fn amounts(&mut self, holder: &'v View<'v>, key: &'static str) {
         self.fields(holder, key, |checker, name, amount| {
             let shown = || {
                 amount
                     .as_str()
                     .map_or_else(|| amount.to_string(), str::to_owned)
             };
-            match quantity::parse(amount) {
+            match quantity::of_view(amount) {
                 None => checker.add(format!(
                     "`{}` is no amount of {name} (`500m`, `1.5`, `64Mi`)",
                     shown()
@@ -402,16 +403,16 @@ impl<'v> Checker<'v> {
         });
     }
 
-    fn security_context(&mut self, context: &'v Value) {
+    fn security_context(&mut self, context: &'v View<'v>) {
         self.number(context, "runAsUser", (0, MOST_USER));
         self.number(context, "runAsGroup", (0, MOST_USER));
         self.word(context, "procMount", &["Default", "Unmasked"]);
         self.profiles(context);
-        let is =
-            |key: &str, wanted: bool| field(context, key).and_then(Value::as_bool) == Some(wanted);
-        let added = field(context, "capabilities")
+        let is = |key: &str, wanted: bool| context.get(key).and_then(View::as_bool) == Some(wanted);
+        let added = context
+            .get("capabilities")
             .and_then(|all| all.get("add"))
-            .and_then(Value::as_array);
+            .and_then(View::as_array);
         let is_admin = added.is_some_and(|added| added.iter().any(|one| one == "CAP_SYS_ADMIN"));
         if is("allowPrivilegeEscalation", false) && (is("privileged", true) || is_admin) {
             self.add(
@@ -421,7 +422,7 @@ impl<'v> Checker<'v> {
     }
 
     /// Of containers and pods alike.
-    pub(super) fn profiles(&mut self, context: &'v Value) {
+    pub(super) fn profiles(&mut self, context: &'v View<'v>) {
         for key in ["seccompProfile", "appArmorProfile"] {
             self.under(context, key, |checker, profile| {
                 checker.word(
@@ -443,12 +444,12 @@ impl<'v> Checker<'v> {
     }
 
     /// What stands twice in one container.
-    fn twice(&mut self, container: &'v Value) {
+    fn twice(&mut self, container: &'v View<'v>) {
         let (mut names, mut hosts, mut numbers) =
             (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         self.each(container, "ports", |checker, port| {
-            let text = |key: &str| field(port, key).and_then(Value::as_str).unwrap_or_default();
-            let number = |key: &str| field(port, key).and_then(Value::as_i64).unwrap_or_default();
+            let text = |key: &str| port.get(key).and_then(View::as_str).unwrap_or_default();
+            let number = |key: &str| port.get(key).and_then(View::as_i64).unwrap_or_default();
             let protocol = if text("protocol").is_empty() {
                 "TCP"
             } else {
@@ -470,8 +471,9 @@ impl<'v> Checker<'v> {
         });
         let mut paths = BTreeSet::new();
         self.each(container, "volumeMounts", |checker, mount| {
-            let path = field(mount, "mountPath")
-                .and_then(Value::as_str)
+            let path = mount
+                .get("mountPath")
+                .and_then(View::as_str)
                 .unwrap_or_default();
             if !paths.insert(path.trim_end_matches('/')) {
                 checker.add(format!("the container mounts `{path}` twice"));

@@ -1,9 +1,8 @@
 //! Probes and lifecycle hooks.
 
-use serde_json::Value;
-
 use super::Checker;
 use crate::policy::names;
+use crate::yaml::view::View;
 
 const PROBES: [&str; 3] = ["livenessProbe", "readinessProbe", "startupProbe"];
 const PROBE_HANDLERS: [&str; 4] = ["exec", "httpGet", "tcpSocket", "grpc"];
@@ -17,21 +16,21 @@ const COUNTS: [&str; 5] = [
 ];
 
 impl<'v> Checker<'v> {
-    pub(super) fn probes_and_hooks(&mut self, container: &'v Value) {
+    pub(super) fn probes_and_hooks(&mut self, container: &'v View<'v>) {
         for key in PROBES {
             self.under(container, key, |checker, probe| checker.probe(key, probe));
         }
         self.under(container, "lifecycle", |checker, lifecycle| {
             for key in ["postStart", "preStop"] {
                 checker.under(lifecycle, key, |checker, hook| {
-                    checker.handler(hook, &HOOK_HANDLERS)
+                    checker.handler(key, hook, &HOOK_HANDLERS)
                 });
             }
         });
     }
 
-    fn probe(&mut self, key: &str, probe: &'v Value) {
-        self.handler(probe, &PROBE_HANDLERS);
+    fn probe(&mut self, key: &str, probe: &'v View<'v>) {
+        self.handler(key, probe, &PROBE_HANDLERS);
         for count in COUNTS {
             self.number(probe, count, (0, i64::MAX));
         }
@@ -50,16 +49,15 @@ impl<'v> Checker<'v> {
         });
     }
 
-    fn handler(&mut self, holder: &'v Value, kinds: &[&'static str]) {
-        let name = self.path().name();
-        let Some(kind) = self.one_of(holder, kinds, &format!("`{name}`")) else {
+    fn handler(&mut self, key: &str, holder: &'v View<'v>, kinds: &[&'static str]) {
+        let Some(kind) = self.one_of(holder, kinds, format_args!("`{key}`")) else {
             return;
         };
         self.under(holder, kind, |checker, action| match kind {
             "exec" => {
                 if action
                     .get("command")
-                    .and_then(Value::as_array)
+                    .and_then(View::as_array)
                     .is_none_or(Vec::is_empty)
                 {
                     checker.must("needs `command`");
@@ -71,7 +69,7 @@ impl<'v> Checker<'v> {
                     checker.text(header, "name", check_header);
                 });
                 checker.under(action, "port", |checker, port| match port {
-                    Value::String(name) => checker.rule(names::check_port_name(name)),
+                    View::Text(name) => checker.rule(names::check_port_name(name)),
                     _ if port
                         .as_i64()
                         .is_some_and(|port| !(1..=65535).contains(&port)) =>

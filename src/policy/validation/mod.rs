@@ -7,10 +7,11 @@ mod handler;
 mod pod;
 mod volume;
 
-use serde_json::Value;
+use std::fmt;
 
 use super::names::Rule;
-use crate::yaml::value::{Path, Step, field};
+use crate::yaml::value::{Path, Step};
+use crate::yaml::view::View;
 
 pub(crate) use container::Role;
 
@@ -42,58 +43,61 @@ impl Invalid {
 }
 
 /// All that is wrong in a container.
-pub(crate) fn of_container(container: &Value, role: Role) -> Vec<Invalid> {
+pub(crate) fn of_container(container: &View<'_>, role: Role) -> Vec<Invalid> {
     found(container, |checker, container| {
         checker.container(container, role)
     })
 }
 
 /// All that is wrong in fields that are to be filled into containers: `resources`, `securityContext`, `imagePullPolicy`.
-pub(crate) fn of_container_fields(fields: &Value) -> Vec<Invalid> {
+pub(crate) fn of_container_fields(fields: &View<'_>) -> Vec<Invalid> {
     found(fields, Checker::container_fields)
 }
 
 /// All that is wrong in a volume.
-pub(crate) fn of_volume(volume: &Value) -> Vec<Invalid> {
+pub(crate) fn of_volume(volume: &View<'_>) -> Vec<Invalid> {
     found(volume, Checker::volume)
 }
 
 /// All that is wrong in a VolumeMount.
-pub(crate) fn of_volume_mount(mount: &Value) -> Vec<Invalid> {
+pub(crate) fn of_volume_mount(mount: &View<'_>) -> Vec<Invalid> {
     found(mount, Checker::volume_mount)
 }
 
 /// All that is wrong in an EnvVar.
-pub(crate) fn of_env_var(variable: &Value) -> Vec<Invalid> {
+pub(crate) fn of_env_var(variable: &View<'_>) -> Vec<Invalid> {
     found(variable, Checker::env_var)
 }
 
 /// All that is wrong in an EnvFromSource.
-pub(crate) fn of_env_from(source: &Value) -> Vec<Invalid> {
+pub(crate) fn of_env_from(source: &View<'_>) -> Vec<Invalid> {
     found(source, Checker::env_from)
 }
 
 /// All that is wrong in an entry of `imagePullSecrets`.
-pub(crate) fn of_image_pull_secret(secret: &Value) -> Vec<Invalid> {
+pub(crate) fn of_image_pull_secret(secret: &View<'_>) -> Vec<Invalid> {
     found(secret, Checker::object)
 }
 
 /// All that is wrong in a ContainerPort.
-pub(crate) fn of_port(port: &Value) -> Vec<Invalid> {
+pub(crate) fn of_port(port: &View<'_>) -> Vec<Invalid> {
     found(port, Checker::port)
 }
 
 /// All that is wrong in the fields of a pod spec, containers and volumes aside.
-pub(crate) fn of_pod_spec(spec: &Value) -> Vec<Invalid> {
+pub(crate) fn of_pod_spec(spec: &View<'_>) -> Vec<Invalid> {
     found(spec, Checker::pod_spec)
 }
 
 /// All that is wrong in a pod's security context.
-pub(crate) fn of_pod_security_context(context: &Value) -> Vec<Invalid> {
+pub(crate) fn of_pod_security_context(context: &View<'_>) -> Vec<Invalid> {
     found(context, Checker::pod_security_context)
 }
 
-fn found<'v>(value: &'v Value, check: impl FnOnce(&mut Checker<'v>, &'v Value)) -> Vec<Invalid> {
+fn found<'v>(
+    value: &'v View<'v>,
+    check: impl FnOnce(&mut Checker<'v>, &'v View<'v>),
+) -> Vec<Invalid> {
     let mut checker = Checker {
         at: Vec::new(),
         found: Vec::new(),
@@ -118,11 +122,11 @@ impl<'v> Checker<'v> {
     /// Looks at what stands under a key, if something does.
     fn under(
         &mut self,
-        value: &'v Value,
+        value: &'v View<'v>,
         key: &'static str,
-        check: impl FnOnce(&mut Self, &'v Value),
+        check: impl FnOnce(&mut Self, &'v View<'v>),
     ) {
-        if let Some(inner) = field(value, key).filter(|inner| !inner.is_null()) {
+        if let Some(inner) = value.get(key).filter(|inner| !inner.is_null()) {
             self.within(At::Key(key), |checker| check(checker, inner));
         }
     }
@@ -130,9 +134,9 @@ impl<'v> Checker<'v> {
     /// Looks at every entry of the list under a key.
     fn each(
         &mut self,
-        value: &'v Value,
+        value: &'v View<'v>,
         key: &'static str,
-        mut check: impl FnMut(&mut Self, &'v Value),
+        mut check: impl FnMut(&mut Self, &'v View<'v>),
     ) {
         self.under(value, key, |checker, list| {
             for (index, entry) in list.as_array().into_iter().flatten().enumerate() {
@@ -144,9 +148,9 @@ impl<'v> Checker<'v> {
     /// Looks at every field of the mapping under a key.
     fn fields(
         &mut self,
-        value: &'v Value,
+        value: &'v View<'v>,
         key: &'static str,
-        mut check: impl FnMut(&mut Self, &'v str, &'v Value),
+        mut check: impl FnMut(&mut Self, &'v str, &'v View<'v>),
     ) {
         self.under(value, key, |checker, map| {
             for (name, inner) in map.as_object().into_iter().flatten() {
@@ -202,7 +206,7 @@ impl<'v> Checker<'v> {
     }
 
     /// A text under a key, where there is one, keeps a rule.
-    fn text(&mut self, value: &'v Value, key: &'static str, check: impl FnOnce(&str) -> Rule) {
+    fn text(&mut self, value: &'v View<'v>, key: &'static str, check: impl FnOnce(&str) -> Rule) {
         self.under(value, key, |checker, text| {
             if let Some(text) = text.as_str() {
                 checker.rule(check(text));
@@ -211,7 +215,7 @@ impl<'v> Checker<'v> {
     }
 
     /// Texts in a list under a key keep a rule.
-    fn texts(&mut self, value: &'v Value, key: &'static str, check: impl Fn(&str) -> Rule) {
+    fn texts(&mut self, value: &'v View<'v>, key: &'static str, check: impl Fn(&str) -> Rule) {
         self.each(value, key, |checker, text| {
             if let Some(text) = text.as_str() {
                 checker.rule(check(text));
@@ -220,14 +224,14 @@ impl<'v> Checker<'v> {
     }
 
     /// A text that must be there and not empty.
-    fn needs_text(&mut self, value: &Value, key: &str) {
-        if is_empty(field(value, key)) {
+    fn needs_text(&mut self, value: &View<'_>, key: &str) {
+        if is_empty(value.get(key)) {
             self.must(format!("needs `{key}`"));
         }
     }
 
     /// A text under a key, where there is one, is one of some words.
-    fn word(&mut self, value: &'v Value, key: &'static str, words: &[&str]) {
+    fn word(&mut self, value: &'v View<'v>, key: &'static str, words: &[&str]) {
         self.under(value, key, |checker, word| {
             if let Some(word) = word.as_str().filter(|word| !words.contains(word)) {
                 let words: Vec<&str> = words
@@ -241,7 +245,7 @@ impl<'v> Checker<'v> {
     }
 
     /// A number under a key, where there is one, is in a range.
-    fn number(&mut self, value: &'v Value, key: &'static str, (least, most): (i64, i64)) {
+    fn number(&mut self, value: &'v View<'v>, key: &'static str, (least, most): (i64, i64)) {
         self.under(value, key, |checker, number| {
             let Some(number) = number
                 .as_i64()
@@ -259,14 +263,14 @@ impl<'v> Checker<'v> {
     /// Exactly one of some fields is there; which.
     fn one_of(
         &mut self,
-        value: &'v Value,
+        value: &'v View<'v>,
         keys: &[&'static str],
-        what: &str,
+        what: impl fmt::Display,
     ) -> Option<&'static str> {
         let mut there = keys
             .iter()
             .copied()
-            .filter(|key| field(value, key).is_some_and(|inner| !inner.is_null()));
+            .filter(|key| value.get(key).is_some_and(|inner| !inner.is_null()));
         match (there.next(), there.next()) {
             (Some(only), None) => return Some(only),
             (Some(one), Some(other)) => {
@@ -293,7 +297,7 @@ fn check_no_backsteps(path: &str) -> Rule {
     Ok(())
 }
 
-fn is_empty(value: Option<&Value>) -> bool {
+fn is_empty(value: Option<&View<'_>>) -> bool {
     value.is_none_or(|value| value.is_null() || value.as_str() == Some(""))
 }
 

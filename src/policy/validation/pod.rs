@@ -1,12 +1,11 @@
 //! Fields of a pod spec, containers and volumes aside.
 
 use core::net::IpAddr;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 use super::Checker;
 use crate::policy::names;
-use crate::yaml::value::field;
+use crate::yaml::view::View;
 
 const MOST_USER: i64 = i32::MAX as i64;
 const MOST_NAMESERVERS: usize = 3;
@@ -14,7 +13,7 @@ const NODE_OPERATORS: [&str; 6] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt"
 const LABEL_OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];
 
 impl<'v> Checker<'v> {
-    pub(super) fn pod_spec(&mut self, spec: &'v Value) {
+    pub(super) fn pod_spec(&mut self, spec: &'v View<'v>) {
         self.text(spec, "serviceAccountName", |name| match name.is_empty() {
             true => Ok(()),
             false => names::check_dns_subdomain(name),
@@ -50,9 +49,10 @@ impl<'v> Checker<'v> {
                 checker.word(constraint, key, &["Honor", "Ignore"]);
             }
             checker.number(constraint, "minDomains", (1, i64::from(i32::MAX)));
-            let states = |key: &str| field(constraint, key).is_some_and(|value| !value.is_null());
-            let is_hard =
-                field(constraint, "whenUnsatisfiable").is_some_and(|when| when == "DoNotSchedule");
+            let states = |key: &str| constraint.get(key).is_some_and(|value| !value.is_null());
+            let is_hard = constraint
+                .get("whenUnsatisfiable")
+                .is_some_and(|when| when == "DoNotSchedule");
             if states("minDomains") && !is_hard {
                 checker.must(
                     "has `minDomains`, which goes with `whenUnsatisfiable: DoNotSchedule` only",
@@ -97,22 +97,23 @@ impl<'v> Checker<'v> {
         let mut gates = BTreeSet::new();
         self.each(spec, "schedulingGates", |checker, gate| {
             checker.text(gate, "name", names::check_label_key);
-            if !gates.insert(gate.get("name").and_then(Value::as_str)) {
+            if !gates.insert(gate.get("name").and_then(View::as_str)) {
                 checker.must("stands twice");
             }
         });
         self.under(spec, "securityContext", Self::pod_security_context);
-        let is_true = |key: &str| field(spec, key) == Some(&Value::Bool(true));
+        let is_true = |key: &str| spec.get(key) == Some(&View::Bool(true));
         if is_true("hostPID") && is_true("shareProcessNamespace") {
             self.add("a pod has either `hostPID` or `shareProcessNamespace`");
         }
     }
 
     /// `ValidateTolerations` of Kubernetes.
-    fn toleration(&mut self, toleration: &'v Value) {
+    fn toleration(&mut self, toleration: &'v View<'v>) {
         let text = |key: &str| {
-            field(toleration, key)
-                .and_then(Value::as_str)
+            toleration
+                .get(key)
+                .and_then(View::as_str)
                 .unwrap_or_default()
         };
         self.word(toleration, "operator", &["", "Equal", "Exists", "Lt", "Gt"]);
@@ -137,14 +138,16 @@ impl<'v> Checker<'v> {
         if text("operator") == "Exists" && !text("value").is_empty() {
             self.must("has a `value`, which `operator: Exists` does not take");
         }
-        if field(toleration, "tolerationSeconds").is_some_and(|seconds| !seconds.is_null())
+        if toleration
+            .get("tolerationSeconds")
+            .is_some_and(|seconds| !seconds.is_null())
             && text("effect") != "NoExecute"
         {
             self.must("has `tolerationSeconds`, which goes with `effect: NoExecute` only");
         }
     }
 
-    pub(super) fn pod_security_context(&mut self, context: &'v Value) {
+    pub(super) fn pod_security_context(&mut self, context: &'v View<'v>) {
         for key in ["runAsUser", "runAsGroup", "fsGroup"] {
             self.number(context, key, (0, MOST_USER));
         }
@@ -171,7 +174,7 @@ impl<'v> Checker<'v> {
         self.each(context, "sysctls", |checker, parameter| {
             checker.needs_text(parameter, "name");
             checker.text(parameter, "name", check_kernel_parameter);
-            if !names.insert(parameter.get("name").and_then(Value::as_str)) {
+            if !names.insert(parameter.get("name").and_then(View::as_str)) {
                 checker.must("stands twice");
             }
         });
@@ -179,7 +182,7 @@ impl<'v> Checker<'v> {
     }
 
     /// `validatePodDNSConfig` of Kubernetes.
-    fn dns(&mut self, config: &'v Value) {
+    fn dns(&mut self, config: &'v View<'v>) {
         self.texts(config, "nameservers", check_address);
         self.under(config, "nameservers", |checker, all| {
             if all
@@ -204,12 +207,12 @@ impl<'v> Checker<'v> {
     }
 
     /// `validateAffinity` of Kubernetes.
-    fn affinity(&mut self, affinity: &'v Value) {
+    fn affinity(&mut self, affinity: &'v View<'v>) {
         const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
         const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
         self.under(affinity, "nodeAffinity", |checker, nodes| {
             checker.under(nodes, REQUIRED, |checker, selector| {
-                let terms = field(selector, "nodeSelectorTerms").and_then(Value::as_array);
+                let terms = selector.get("nodeSelectorTerms").and_then(View::as_array);
                 if terms.is_none_or(Vec::is_empty) {
                     checker.must("needs a term in `nodeSelectorTerms`");
                 }
@@ -235,7 +238,7 @@ impl<'v> Checker<'v> {
         }
     }
 
-    fn pods(&mut self, term: &'v Value) {
+    fn pods(&mut self, term: &'v View<'v>) {
         self.needs_text(term, "topologyKey");
         self.text(term, "topologyKey", |key| match key.is_empty() {
             true => Ok(()),
@@ -248,14 +251,15 @@ impl<'v> Checker<'v> {
         }
     }
 
-    fn expressions(&mut self, holder: &'v Value, operators: &[&str]) {
+    fn expressions(&mut self, holder: &'v View<'v>, operators: &[&str]) {
         self.each(holder, "matchExpressions", |checker, expression| {
             checker.text(expression, "key", names::check_label_key);
             checker.word(expression, "operator", operators);
-            let count = field(expression, "values")
-                .and_then(Value::as_array)
+            let count = expression
+                .get("values")
+                .and_then(View::as_array)
                 .map_or(0, Vec::len);
-            let wrong = match field(expression, "operator").and_then(Value::as_str) {
+            let wrong = match expression.get("operator").and_then(View::as_str) {
                 Some("In" | "NotIn") if count == 0 => "needs `values`",
                 Some("Exists" | "DoesNotExist") if count > 0 => {
                     "has `values`, which its operator does not take"

@@ -1,5 +1,5 @@
 use super::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Path and sentence of each.
 fn said(found: Vec<Invalid>) -> Vec<String> {
@@ -16,7 +16,7 @@ fn container(role: Role, fields: Value) -> Vec<String> {
         .as_object_mut()
         .unwrap()
         .extend(fields.as_object().cloned().unwrap());
-    said(of_container(&container, role))
+    said(of_container(&View::from(&container), role))
 }
 
 fn app(fields: Value) -> Vec<String> {
@@ -301,7 +301,7 @@ fn volumes_have_one_source_that_is_right() {
             .as_object_mut()
             .unwrap()
             .extend(source.as_object().cloned().unwrap());
-        let found = said(of_volume(&volume));
+        let found = said(of_volume(&View::from(&volume)));
         assert!(
             found.len() == 1 && found[0].starts_with(expected),
             "{source}: {found:#?}"
@@ -316,7 +316,7 @@ fn volumes_have_one_source_that_is_right() {
             .as_object_mut()
             .unwrap()
             .extend(fine.as_object().cloned().unwrap());
-        assert_eq!(said(of_volume(&volume)), Vec::<String>::new());
+        assert_eq!(said(of_volume(&View::from(&volume))), Vec::<String>::new());
     }
 }
 
@@ -360,12 +360,12 @@ fn fields_of_the_pod_are_right() {
             "securityContext.fsGroup: `fsGroup` must be between 0",
         ),
     ] {
-        let found = said(of_pod_spec(&spec));
+        let found = said(of_pod_spec(&View::from(&spec)));
         assert!(
             found.len() == 1 && found[0].starts_with(expected),
             "{spec}: {found:#?}"
         );
     }
     let fine = json!({"tolerations": [{"operator": "Exists"}, {"key": "a", "value": "b", "effect": "NoExecute", "tolerationSeconds": 1}]});
-    assert_eq!(said(of_pod_spec(&fine)), Vec::<String>::new());
+    assert_eq!(said(of_pod_spec(&View::from(&fine))), Vec::<String>::new());
 }

@@ -1,10 +1,8 @@
 //! Volumes and their sources.
 
-use serde_json::Value;
-
 use super::{Checker, check_descending, check_no_backsteps};
 use crate::policy::{names, quantity};
-use crate::yaml::value::field;
+use crate::yaml::view::View;
 
 const HOST_PATH_TYPES: [&str; 8] = [
     "",
@@ -35,18 +33,19 @@ const FIELDS: [&str; 5] = [
 
 impl<'v> Checker<'v> {
     /// <https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume/>: one source each.
-    pub(super) fn volume(&mut self, volume: &'v Value) {
-        let name = field(volume, "name")
-            .and_then(Value::as_str)
+    pub(super) fn volume(&mut self, volume: &'v View<'v>) {
+        let name = volume
+            .get("name")
+            .and_then(View::as_str)
             .unwrap_or_default();
-        match field(volume, "name") {
+        match volume.get("name") {
             Some(_) => self.text(volume, "name", names::check_dns_label),
             None => self.add("a volume needs a `name`"),
         }
         let fields = volume.as_object().into_iter().flatten();
         let sources: Vec<&str> = fields
             .filter(|(key, source)| *key != "name" && !source.is_null())
-            .map(|(key, _)| key.as_str())
+            .map(|(key, _)| &**key)
             .collect();
         match sources.as_slice() {
             [_] => {}
@@ -61,7 +60,7 @@ impl<'v> Checker<'v> {
         }
         self.under(volume, "emptyDir", |checker, source| {
             checker.under(source, "sizeLimit", |checker, limit| {
-                if quantity::parse(limit).is_none_or(|limit| limit < 0) {
+                if quantity::of_view(limit).is_none_or(|limit| limit < 0) {
                     checker.must("must be an amount such as `64Mi`");
                 }
             });
@@ -99,8 +98,8 @@ impl<'v> Checker<'v> {
             });
         });
         self.under(volume, "ephemeral", |checker, source| {
-            let storage = "/volumeClaimTemplate/spec/resources/requests/storage";
-            if source.pointer(storage).is_none() {
+            let spec = &source["volumeClaimTemplate"]["spec"];
+            if spec["resources"]["requests"].get("storage").is_none() {
                 checker.must(
                     "needs an amount of `storage` in `volumeClaimTemplate.spec.resources.requests`",
                 );
@@ -112,7 +111,7 @@ impl<'v> Checker<'v> {
         self.under(volume, "projected", Self::projected);
     }
 
-    fn projected(&mut self, source: &'v Value) {
+    fn projected(&mut self, source: &'v View<'v>) {
         self.mode(source, "defaultMode");
         self.each(source, "sources", |checker, source| {
             if let Some(kind) = checker.one_of(source, &PROJECTED, "a projected source") {
@@ -135,7 +134,7 @@ impl<'v> Checker<'v> {
     }
 
     /// `validateDownwardAPIVolumeFile` of Kubernetes.
-    fn fields_as_files(&mut self, source: &'v Value) {
+    fn fields_as_files(&mut self, source: &'v View<'v>) {
         self.files(source);
         self.each(source, "items", |checker, item| {
             let Some(kind) = checker.one_of(
@@ -151,8 +150,9 @@ impl<'v> Checker<'v> {
                     checker.resource_of_container(source);
                     return;
                 }
-                let path = field(source, "fieldPath")
-                    .and_then(Value::as_str)
+                let path = source
+                    .get("fieldPath")
+                    .and_then(View::as_str)
                     .unwrap_or_default();
                 let is_part = ["metadata.labels['", "metadata.annotations['"]
                     .iter()
@@ -168,7 +168,7 @@ impl<'v> Checker<'v> {
     }
 
     /// The rights of a file. JSON knows no octal numbers, so 777 is more than all of them.
-    fn mode(&mut self, holder: &'v Value, key: &'static str) {
+    fn mode(&mut self, holder: &'v View<'v>, key: &'static str) {
         self.under(holder, key, |checker, mode| {
             if let Some(mode) = mode.as_i64().filter(|mode| !(0..=0o777).contains(mode)) {
                 checker.must(format!(
@@ -179,7 +179,7 @@ impl<'v> Checker<'v> {
     }
 
     /// The keys that become files.
-    fn files(&mut self, source: &'v Value) {
+    fn files(&mut self, source: &'v View<'v>) {
         self.mode(source, "defaultMode");
         self.each(source, "items", |checker, item| {
             checker.text(item, "key", names::check_config_key);

@@ -1,0 +1,265 @@
+//! A node of a tree as its JSON value ([`crate::value::to_value`]), with texts that are borrowed: a tenth of the work, for
+//! whoever only looks at it.
+
+use serde_json::{Number, Value};
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Index;
+
+use super::scalar;
+use super::tree::{Kind, NodeId, Tree};
+
+/// Most keys of a mapping that are compared with each other.
+const FEW: usize = 32;
+
+/// A JSON value to look at, with methods of the names that `serde_json::Value` has. Mappings are equal where their fields
+/// stand in one order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum View<'t> {
+    /// Null.
+    #[default]
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// A number.
+    Number(Number),
+    /// A string.
+    Text(Cow<'t, str>),
+    /// A list.
+    List(Vec<View<'t>>),
+    /// A mapping.
+    Mapping(Vec<(Cow<'t, str>, View<'t>)>),
+}
+
+impl<'t> View<'t> {
+    /// The value of a node. `None` where that takes a closer look: at aliases, tags, keys that are no texts.
+    pub fn read(tree: &'t Tree<'_>, node: NodeId) -> Option<Self> {
+        let kind = tree.kind(node);
+        if kind == Kind::Alias || tree.tag(node).is_some() {
+            return None;
+        }
+        if kind.is_mapping() {
+            return Self::read_mapping(tree, node);
+        }
+        if kind.is_sequence() {
+            let mut list = Vec::with_capacity(tree.children(node).count());
+            for item in tree.children(node) {
+                list.push(Self::read(tree, item)?);
+            }
+            return Some(View::List(list));
+        }
+        let text = tree.scalar(node)?;
+        let typed = match kind {
+            Kind::Plain | Kind::Absent => scalar::resolve_typed(text),
+            _ => None,
+        };
+        Some(typed.map_or(View::Text(Cow::Borrowed(text)), View::from))
+    }
+
+    fn read_mapping(tree: &'t Tree<'_>, node: NodeId) -> Option<Self> {
+        let count = tree.entries(node).count();
+        if count > FEW {
+            return None;
+        }
+        let mut fields: Vec<(Cow<'t, str>, Self)> = Vec::with_capacity(count);
+        for (key, value) in tree.entries(node) {
+            let text = tree.scalar(key)?;
+            let is_text = match tree.kind(key) {
+                Kind::Alias | Kind::Absent => false,
+                Kind::Plain => text != "<<" && scalar::resolve_typed(text).is_none(),
+                _ => true,
+            };
+            if !is_text || tree.tag(key).is_some() || fields.iter().any(|(own, _)| own == text) {
+                return None;
+            }
+            fields.push((Cow::Borrowed(text), Self::read(tree, value)?));
+        }
+        Some(View::Mapping(fields))
+    }
+
+    /// What stands under a key.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        let mut fields = self.as_object()?.iter();
+        fields.find_map(|(own, value)| (own == key).then_some(value))
+    }
+
+    /// The text, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            View::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The boolean, if it is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            View::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The integer, if it is one.
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            View::Number(number) => number.as_i64(),
+            _ => None,
+        }
+    }
+
+    /// The items, if it is a list.
+    pub fn as_array(&self) -> Option<&Vec<Self>> {
+        match self {
+            View::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The fields, if it is a mapping.
+    pub fn as_object(&self) -> Option<&Vec<(Cow<'t, str>, Self)>> {
+        match self {
+            View::Mapping(fields) => Some(fields),
+            _ => None,
+        }
+    }
+
+    /// Whether it is null.
+    pub fn is_null(&self) -> bool {
+        matches!(self, View::Null)
+    }
+
+    /// Whether it is a text.
+    pub fn is_string(&self) -> bool {
+        matches!(self, View::Text(_))
+    }
+}
+
+/// What stands under a key, or null.
+impl Index<&str> for View<'_> {
+    type Output = Self;
+
+    fn index(&self, key: &str) -> &Self {
+        self.get(key).unwrap_or(&View::Null)
+    }
+}
+
+impl PartialEq<str> for View<'_> {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == Some(other)
+    }
+}
+
+impl PartialEq<&str> for View<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == Some(other)
+    }
+}
+
+impl PartialEq<bool> for View<'_> {
+    fn eq(&self, other: &bool) -> bool {
+        self.as_bool() == Some(*other)
+    }
+}
+
+impl From<Value> for View<'_> {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Null => View::Null,
+            Value::Bool(value) => View::Bool(value),
+            Value::Number(number) => View::Number(number),
+            Value::String(text) => View::Text(Cow::Owned(text)),
+            Value::Array(items) => View::List(items.into_iter().map(View::from).collect()),
+            Value::Object(fields) => {
+                let fields = fields.into_iter();
+                View::Mapping(
+                    fields
+                        .map(|(key, value)| (Cow::Owned(key), View::from(value)))
+                        .collect(),
+                )
+            }
+        }
+    }
+}
+
+impl<'v> From<&'v Value> for View<'v> {
+    fn from(value: &'v Value) -> Self {
+        match value {
+            Value::Null => View::Null,
+            Value::Bool(value) => View::Bool(*value),
+            Value::Number(number) => View::Number(number.clone()),
+            Value::String(text) => View::Text(Cow::Borrowed(text)),
+            Value::Array(items) => View::List(items.iter().map(View::from).collect()),
+            Value::Object(fields) => {
+                let fields = fields.iter();
+                View::Mapping(
+                    fields
+                        .map(|(key, value)| (Cow::Borrowed(&**key), View::from(value)))
+                        .collect(),
+                )
+            }
+        }
+    }
+}
+
+impl From<&View<'_>> for Value {
+    fn from(view: &View<'_>) -> Self {
+        match view {
+            View::Null => Value::Null,
+            View::Bool(value) => Value::Bool(*value),
+            View::Number(number) => Value::Number(number.clone()),
+            View::Text(text) => Value::String(text.to_string()),
+            View::List(items) => items.iter().map(Value::from).collect(),
+            View::Mapping(fields) => {
+                let fields = fields.iter();
+                fields
+                    .map(|(key, value)| (key.to_string(), Value::from(value)))
+                    .collect()
+            }
+        }
+    }
+}
+
+/// As JSON.
+impl fmt::Display for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Value::from(self).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::parse;
+    use crate::value::to_value;
+
+    fn view(text: &str) -> Option<Value> {
+        let tree = parse(text).unwrap();
+        View::read(&tree, tree.roots()[0]).map(|view| Value::from(&view))
+    }
+
+    #[test]
+    fn a_view_is_the_value() {
+        let text = "a: 1\nb: '1'\nc: yes\nd:\n\"e\": |\n  x\nf: [~, 1.5, {g: \"\\t\", 'h': 0444}]\ni: {}\n";
+        let tree = parse(text).unwrap();
+        let wanted = to_value(&tree, tree.roots()[0]).unwrap();
+        assert_eq!(view(text), Some(wanted.clone()));
+        assert_eq!(Value::from(&View::from(&wanted)), wanted);
+        assert_eq!(View::from(&wanted), View::from(wanted.clone()));
+        assert_eq!(View::from(&wanted).to_string(), wanted.to_string());
+    }
+
+    #[test]
+    fn what_takes_a_closer_look_has_no_view() {
+        for text in [
+            "a: &a x\nb: *a\n",
+            "a: !!str 1\n",
+            "a: 1\n'a': 2\n",
+            "a: {b: {on: 1}}\n",
+            "8080: 1\n",
+            "<<: {a: 1}\n",
+            ": 1\n",
+        ] {
+            assert_eq!(view(text), None, "{text}");
+        }
+    }
+}
