@@ -13,7 +13,7 @@ use crate::policy::template::{Fault, Template};
 use crate::policy::{Checksum, ChecksumKey, names};
 use crate::select::WorkloadFacts;
 
-use super::draft::Draft;
+use super::draft::{Draft, Refusal};
 use super::{Subject, order, refusal_diagnostic};
 
 /// Puts a policy's checksums on the pod template. One that is there with another value is updated, never a conflict.
@@ -58,33 +58,40 @@ fn set(
     key: &str,
     value: String,
 ) -> Result<Option<Change>, Diagnostic> {
-    let metadata = draft.get(&subject.template_in(draft), "metadata");
-    let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
+    let annotations = draft.get_in(&subject.template_in(draft), &["metadata", "annotations"]);
     let there = annotations.and_then(|annotations| draft.text_at(&annotations, key));
     if there.as_deref() == Some(value.as_str()) {
         return Ok(None);
     }
-    let mut set = || {
-        let mut holder = draft.open_root()?;
-        for step in &subject.workload.pod_kind.path {
-            holder = draft.open_mapping(holder, step, order::OBJECT)?;
-        }
-        let within = if subject.workload.pod_kind.path.is_empty() {
-            order::OBJECT
-        } else {
-            order::TEMPLATE
-        };
-        let metadata = draft.open_mapping(holder, "metadata", within)?;
-        let annotations = draft.open_mapping(metadata, "annotations", order::METADATA)?;
-        draft.set(annotations, key, Value::String(value.clone()), &[])
-    };
-    set().map_err(|refusal| refusal_diagnostic(&refusal, subject.workload))?;
+    let written = write(subject, draft, key, value);
+    written.map_err(|refusal| refusal_diagnostic(&refusal, subject.workload))?;
     let operation = match there {
         Some(_) => Operation::Update,
         None => Operation::Add,
     };
     let target = Target::metadata(true, "annotations", key);
     Ok(Some(Change::new(operation, target)))
+}
+
+/// Writes an annotation of the pod template.
+fn write(
+    subject: Subject<'_, '_>,
+    draft: &mut Draft<'_>,
+    key: &str,
+    value: String,
+) -> Result<(), Refusal> {
+    let path = &subject.workload.pod_kind.path;
+    let mut holder = draft.open_root()?;
+    for step in path {
+        holder = draft.open_mapping(holder, step, order::OBJECT)?;
+    }
+    let within = match path.is_empty() {
+        true => order::OBJECT,
+        false => order::TEMPLATE,
+    };
+    let metadata = draft.open_mapping(holder, "metadata", within)?;
+    let annotations = draft.open_mapping(metadata, "annotations", order::METADATA)?;
+    draft.set(annotations, key, Value::String(value), &[])
 }
 
 /// One entry of `checksums` and the workload as all policies have planned it.

@@ -144,10 +144,8 @@ impl<'t> Planner<'_, 't> {
 
     /// `kubectl logs` and `exec` go to the first container unless an annotation names another.
     fn check_default_container(&self, item: &Item) -> Step {
-        let metadata = self.draft.get(&self.template_part(), "metadata");
-        let annotations = metadata.and_then(|metadata| self.draft.get(&metadata, "annotations"));
-        let is_stated = annotations
-            .is_some_and(|annotations| self.draft.get(&annotations, DEFAULT_CONTAINER).is_some());
+        let path = ["metadata", "annotations", DEFAULT_CONTAINER];
+        let is_stated = self.draft.get_in(&self.template_part(), &path).is_some();
         let is_planned = self
             .inject
             .pod_annotations
@@ -413,10 +411,9 @@ impl Planner<'_, '_> {
 impl Planner<'_, '_> {
     fn has_profile_by_annotation(&self, container: Option<&Part>) -> bool {
         let name = container.and_then(|part| self.draft.text_at(part, "name"));
-        let metadata = self.draft.get(&self.template_part(), "metadata");
-        let annotations = metadata.and_then(|metadata| self.draft.get(&metadata, "annotations"));
         let key = format!("{APP_ARMOR}{}", name.unwrap_or_default());
-        annotations.is_some_and(|annotations| self.draft.get(&annotations, &key).is_some())
+        let path = ["metadata", "annotations", &key];
+        self.draft.get_in(&self.template_part(), &path).is_some()
     }
 }
 

@@ -152,6 +152,12 @@ impl<'t> Draft<'t> {
                 .is_some_and(|node| self.tree.is_null(node) && !self.replaced_nulls.contains(&node))
     }
 
+    /// What stands at the end of a path of keys.
+    pub fn get_in(&self, part: &Part, path: &[&str]) -> Option<Part> {
+        let mut keys = path.iter();
+        keys.try_fold(part.clone(), |part, key| self.get(&part, key))
+    }
+
     /// The value under a key; aliases and merge keys are followed in what is the input's.
     pub fn get(&self, part: &Part, key: &str) -> Option<Part> {
         match part {

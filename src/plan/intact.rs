@@ -69,9 +69,7 @@ impl<'t> Planner<'_, 't> {
         });
         let texts = TEXTS.map(|path| {
             let (last, parents) = path.split_last()?;
-            let part = parents
-                .iter()
-                .try_fold(self.draft.root(), |part, key| self.draft.get(&part, key))?;
+            let part = self.draft.get_in(&self.draft.root(), parents)?;
             self.draft
                 .text_at(&part, last)
                 .map(|text| text.into_owned())

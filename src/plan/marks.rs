@@ -13,8 +13,7 @@ use super::{Planned, order};
 
 /// The policies that the workload's annotation names, as it is written.
 pub(super) fn marked(draft: &Draft<'_>) -> String {
-    let metadata = draft.get(&draft.root(), "metadata");
-    let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
+    let annotations = draft.get_in(&draft.root(), &["metadata", "annotations"]);
     annotations
         .and_then(|annotations| draft.text_at(&annotations, MARKER))
         .unwrap_or_default()

@@ -163,28 +163,30 @@ fn texts(workload: &Workload<'_>, metadata: Option<NodeId>, key: &str) -> BTreeM
 
 /// Remarks as diagnostics of the workload.
 fn told(subject: Subject<'_, '_>, remarks: Vec<Remark>) -> Vec<Diagnostic> {
+    let remarks = remarks.into_iter();
+    remarks.map(|remark| tell(subject, remark)).collect()
+}
+
+fn tell(subject: Subject<'_, '_>, remark: Remark) -> Diagnostic {
     let workload = subject.workload;
-    let tell = |remark: Remark| {
-        let message = remark.message.replace("{}", &workload.title());
-        let place = match &remark.at {
-            Some(path) => {
-                let found = find(workload.tree, workload.template, path);
-                workload.place(found.value)
-            }
-            None => workload.own_place(),
-        };
-        let mut diagnostic = Diagnostic::warning(remark.code, message)
-            .with_severity(remark.severity)
-            .at(place, "here");
-        if let Some(at) = remark.in_policy {
-            diagnostic = diagnostic.at(subject.policy.text.place(at), "because of this");
+    let message = remark.message.replace("{}", &workload.title());
+    let place = match &remark.at {
+        Some(path) => {
+            let found = find(workload.tree, workload.template, path);
+            workload.place(found.value)
         }
-        match remark.help {
-            Some(help) => diagnostic.help(help),
-            None => diagnostic,
-        }
+        None => workload.own_place(),
     };
-    remarks.into_iter().map(tell).collect()
+    let mut diagnostic = Diagnostic::warning(remark.code, message)
+        .with_severity(remark.severity)
+        .at(place, "here");
+    if let Some(at) = remark.in_policy {
+        diagnostic = diagnostic.at(subject.policy.text.place(at), "because of this");
+    }
+    match remark.help {
+        Some(help) => diagnostic.help(help),
+        None => diagnostic,
+    }
 }
 
 /// What an API server would refuse of the result, and not of what was there: exactness is what the policy promises, so

@@ -128,8 +128,7 @@ impl<'t> Planner<'_, 't> {
             Whose::Pod => self.template_part(),
             Whose::Workload => self.draft.root(),
         };
-        let metadata = self.draft.get(&holder, "metadata")?;
-        self.draft.get(&self.draft.get(&metadata, field)?, key)
+        self.draft.get_in(&holder, &["metadata", field, key])
     }
 
     /// A label or annotation.
