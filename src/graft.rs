@@ -7,13 +7,18 @@ mod authors;
 mod check;
 mod companions;
 mod detail;
+mod document;
+mod layout;
 mod left_alone;
 mod lint;
 mod loose_mounts;
 mod marked;
+mod moves;
+mod objects;
 mod orphans;
 mod outlined;
 pub mod passing;
+mod pending;
 pub mod prove;
 mod read_records;
 mod record_refusals;
@@ -25,43 +30,28 @@ mod runs;
 mod said;
 pub mod settle;
 mod words;
+mod write;
 
-use std::cell::OnceCell;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use crate::diagnostic::{Code, Diagnostic};
-use crate::edit::{Written, lower};
 use crate::inventory::{self, DataIndex, InMemory, Inventory, Needs, Standing};
-use crate::manifest::object::{
-    Found, Object, find_objects, find_pod_template, find_template_braces,
-};
-use crate::manifest::pod::{NoTemplate, Workload};
+use crate::manifest::object::find_objects;
 use crate::manifest::prefilter::{Glance, Glanced};
 use crate::manifest::workload::PodKinds;
 pub use crate::options::{ImageEnv, Options, PodTemplatePath};
-use crate::outcome::{Companion, FileReport, Outcome, Skip, SkipCause, WorkloadReport};
-use crate::plan::draft::Draft;
-use crate::plan::patch::patch_of;
-use crate::plan::{self, Planned, plan};
+use crate::outcome::{Companion, FileReport};
 use crate::policy::Policy;
-use crate::source::{Lines, Source};
-use crate::yaml::doubt::{Doubt, Place, find_doubt, find_doubt_in_tree};
-use crate::yaml::parse::parse;
-use crate::yaml::splice::Edit;
+use crate::source::Source;
 use crate::yaml::stream::chunks;
-use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::tree::Tree;
 
-use authors::authors;
-use check::check;
-use companions::Pending;
+use document::{ChunkPlace, Document, Memory};
 use marked::MarkedWorkloads;
-use outlined::Outlines;
 pub use refusals::RENDER_FIRST;
-use refusals::{is_other_json, not_rendered, parse_problem, refuse_encoding, refuse_root, untyped};
+use refusals::{refuse_encoding, refuse_root};
 pub use runs::Run;
 use runs::on_threads;
-use said::Said;
 use settle::Settling;
 use words::PodWords;
 
@@ -230,11 +220,10 @@ pub fn graft_part(
     )
 }
 
+/// The documents of a run, one after the other.
 fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
     let mut report = FileReport::default();
-    let mut lines = Lines::new(run.text, run.first_line);
-    let mut written = Written::default();
-    let mut outlines = Outlines::default();
+    let mut memory = Memory::of(&run);
     let mut pods = PodWords::of(run.text);
     let mut glanced = Glanced::of(run.text, setting.kinds);
     while let Some((chunk, glance)) = glanced.next() {
@@ -247,455 +236,65 @@ fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
         let may_hold_pods = setting.options.details
             && matches!(glance, Glance::LetThrough { kind: Some(_), .. })
             && pods.stand_in(&chunk);
-        let first_problem = report.diagnostics.len();
-        let (lines, written, outlines, report) =
-            (&mut lines, &mut written, &mut outlines, &mut report);
-        let doubt = OnceCell::new();
-        let (pending, said) = (Vec::new(), Said::default());
-        Chunk {
+        let document = Document {
+            setting,
             place,
             bytes: chunk.text,
-            setting,
-            lines,
-            written,
-            outlines,
-            report,
-            first_problem,
-            said,
-            doubt,
-            pending,
+        };
+        match glance {
+            Glance::LetThrough {
+                kind,
+                is_object,
+                has_content,
+            } if !may_hold_pods && !document.is_read_all_the_same(kind) => {
+                report.documents += usize::from(has_content);
+                report.objects += usize::from(is_object);
+            }
+            // Nothing here can be edited; only `--parse-all` asks whether it is right.
+            Glance::LetThrough { .. } if !setting.options.parse_all => {
+                report.append(document.read_loosely(&mut memory));
+            }
+            _ => report.append(document.read(&mut memory)),
         }
-        .run(glance, may_hold_pods);
     }
     report
 }
 
-struct ChunkPlace {
-    /// In the run that it was cut from.
-    in_run: usize,
-    /// In the file.
-    start: usize,
-    /// It is not the file's end.
-    has_more: bool,
-}
-
-struct Chunk<'a, 'l> {
-    place: ChunkPlace,
-    bytes: &'a [u8],
-    setting: Setting<'a>,
-    lines: &'l mut Lines<'a>,
-    written: &'l mut Written,
-    outlines: &'l mut Outlines,
-    report: &'l mut FileReport,
-    /// The number of problems that stand in the report before this chunk's.
-    first_problem: usize,
-    /// What of them was said already.
-    said: Said,
-    /// What keeps the whole chunk from being edited, once it was looked for.
-    doubt: OnceCell<Option<Doubt>>,
-    /// What policies generate beside its workloads.
-    pending: Vec<Pending>,
-}
-
-impl<'a> Chunk<'a, '_> {
-    fn run(&mut self, glance: Glance<'_>, may_hold_pods: bool) {
-        if let Glance::LetThrough {
-            kind,
-            is_object,
-            has_content,
-        } = glance
-        {
-            let is_linted = self.setting.options.lint && kind == Some(lint::API_SERVICE.as_bytes());
-            if !self.setting.options.parse_all && !may_hold_pods && !is_linted {
-                self.report.documents += usize::from(has_content);
-                self.report.objects += usize::from(is_object);
-                return;
-            }
-            // Nothing here can be edited; only `--parse-all` asks whether it is right.
-            self.read(self.setting.options.parse_all);
-            return;
-        }
-        self.read(true);
-    }
-
-    fn read(&mut self, is_strict: bool) {
-        let (text, error) = match std::str::from_utf8(self.bytes) {
-            Ok(text) => (text, None),
-            Err(error) => (
-                std::str::from_utf8(&self.bytes[..error.valid_up_to()]).unwrap_or_default(),
-                Some(error),
-            ),
+/// What becomes of a document: every stage in order, from its tree to its report. Without an earlier run there are no
+/// records, so the document without what they say is the document itself.
+fn graft_document<'t>(
+    document: Document<'t>,
+    tree: &'t Tree<'t>,
+    source: &'t Source<'t>,
+    memory: &mut Memory<'_>,
+) -> FileReport {
+    if let Some(problem) = refuse_root(tree, source) {
+        return FileReport {
+            objects: 1,
+            ..FileReport::of_problems(vec![problem])
         };
-        let first_line = self.lines.line_at(self.place.in_run);
-        let source = Source {
-            name: Arc::clone(self.setting.name),
-            text,
-            first_line,
-        };
-        if let Some(error) = error {
-            self.report.documents += 1;
-            if is_strict {
-                let at = error.valid_up_to();
-                let problem = Diagnostic::error(Code::NotUtf8, "these bytes are not UTF-8");
-                self.report.diagnostics.push(
-                    problem
-                        .at(source.place(at..at), "from here on")
-                        .help("save the file as UTF-8"),
-                );
-            }
-            return;
-        }
-        let Some(parsed) = (if is_strict {
-            self.parse(&source)
-        } else {
-            Some(parse(text))
-        }) else {
-            return;
-        };
-        match parsed {
-            Ok(tree) => {
-                self.report.documents += tree.roots().len();
-                self.objects(&tree, &source);
-            }
-            Err(_) if is_strict && self.is_right_in_outline(&source) => {}
-            Err(_) if is_other_json(text) => self.report.documents += 1,
-            Err(error) => {
-                self.report.documents += 1;
-                self.report.objects += 1;
-                if is_strict {
-                    self.report.diagnostics.push(parse_problem(&error, &source));
-                }
-            }
-        }
     }
-
-    fn objects<'t>(&mut self, tree: &'t Tree<'t>, source: &'t Source<'t>)
-    where
-        'a: 't,
-    {
-        let mut drafts: Vec<(NodeId, Draft<'t>)> = Vec::new();
-        let mut edits: Vec<Edit> = Vec::new();
-        if let Some(problem) = refuse_root(tree, source) {
-            self.report.objects += 1;
-            self.report.diagnostics.push(problem);
-            return;
-        }
-        if self.setting.options.views && self.report.list_metadata.is_none() {
-            self.report.list_metadata = detail::list_metadata(tree);
-        }
-        if self.setting.aim == Aim::Edit && self.has_records() {
-            return self.objects_with_records(tree, source);
-        }
-        for found in find_objects(tree, self.setting.kinds) {
-            self.report.objects += 1;
-            match found {
-                Found::Untyped { list_kind, node } => self
-                    .report
-                    .diagnostics
-                    .push(untyped(&list_kind, source.place(tree.span(node)))),
-                Found::Object(object) => self.object(object, tree, source, &mut drafts, &mut edits),
-            }
-        }
-        let is_refused = self.report.diagnostics[self.first_problem..]
-            .iter()
-            .any(Diagnostic::is_error);
-        if !(drafts.is_empty() && self.pending.is_empty() || is_refused) {
-            let merged = self.with_companions(tree, (&edits, self.report.edits.len()), &mut drafts);
-            let edits = merged.as_deref().unwrap_or(&edits);
-            self.report.diagnostics.extend(check(
-                tree,
-                source,
-                &drafts,
-                edits,
-                &self.written_beside(),
-            ));
-            if self.setting.options.views {
-                self.add_views(source.text, edits);
-            }
-        }
-        self.report_companions();
-        self.report.has_unrecorded |= !edits.is_empty();
-        let start = self.place.start;
-        let in_file = |edit: Edit| Edit {
-            at: edit.at.start + start..edit.at.end + start,
-            text: edit.text,
-        };
-        self.report.edits.extend(edits.into_iter().map(in_file));
+    let found = find_objects(tree, document.setting.kinds);
+    if document.setting.aim == Aim::Foresee {
+        return document.foresee_all(tree, source, found);
     }
-
-    fn object<'t>(
-        &mut self,
-        object: Object,
-        tree: &'t Tree<'t>,
-        source: &'t Source<'t>,
-        drafts: &mut Vec<(NodeId, Draft<'t>)>,
-        edits: &mut Vec<Edit>,
-    ) where
-        'a: 't,
-    {
-        if let Some(workload) = self.workload_of(object, tree, source) {
-            self.workload(&workload, drafts, edits);
-        }
-    }
-
-    /// The workload that an object is; what is none is reported.
-    fn workload_of<'t>(
-        &mut self,
-        object: Object,
-        tree: &'t Tree<'t>,
-        source: &'t Source<'t>,
-    ) -> Option<Workload<'t>>
-    where
-        'a: 't,
-    {
-        let kinds = self.setting.kinds;
-        if self.setting.options.lint {
-            self.report
-                .diagnostics
-                .extend(lint::api_service(&object, tree, source));
-        }
-        let Some(pod_kind) = kinds.find(&object.api_version, &object.kind) else {
-            self.unknown_kind(&object, tree, source);
-            return None;
-        };
-        if let Some(node) = find_template_braces(tree, object.node) {
-            self.report
-                .diagnostics
-                .push(not_rendered(source.place(tree.span(node))));
-            return None;
-        }
-        match Workload::read(
-            tree,
-            source,
-            object.clone(),
-            pod_kind,
-            self.setting.options.namespace_in(self.setting.name),
-        ) {
-            Ok(workload) => return Some(workload),
-            Err(NoTemplate::Absent) => self.without_template(&object, tree),
-            Err(NoTemplate::WrongShape(node)) => {
-                let message = format!(
-                    "this {} has something else where its pod template should be",
-                    object.kind
-                );
-                let problem = Diagnostic::error(Code::Invalid, message);
-                self.report
-                    .diagnostics
-                    .push(problem.at(source.place(tree.span(node)), "not a mapping"));
-            }
-        }
-        None
-    }
-
-    fn workload<'t>(
-        &mut self,
-        workload: &Workload<'t>,
-        drafts: &mut Vec<(NodeId, Draft<'t>)>,
-        edits: &mut Vec<Edit>,
-    ) {
-        let first = self.report.edits.len() + edits.len();
-        let (mut metrics_port, mut ephemeral, mut companions) = (None, Vec::new(), Vec::new());
-        let mut wrote = Vec::new();
-        if self.setting.aim == Aim::Foresee {
-            return self.foresee(workload);
-        }
-        let mut policies = self.left_alone(workload).unwrap_or_else(|| {
-            let setting = self.setting;
-            let planned = plan(
-                workload,
-                setting.policies,
-                setting.options,
-                setting.inventory,
-                None,
-            );
-            if let Some(refused) = self.refused_pod(workload, &planned.policies) {
-                return refused;
-            }
-            let Planned {
-                draft,
-                policies,
-                diagnostics,
-                needs,
-                ephemeral_containers,
-                companions: generated,
-                steps,
-                ..
-            } = planned;
-            self.report.needs.append(needs);
-            companions = generated;
-            if setting.options.details {
-                metrics_port = plan::metrics::metrics_port(workload, &draft);
-            }
-            ephemeral = ephemeral_containers;
-            self.add_diagnostics(diagnostics, workload);
-            if draft.is_changed() {
-                match self.write(&draft, workload) {
-                    Ok(own) => {
-                        let repeats = self.repeats(workload, &draft, &policies);
-                        self.add_diagnostics(repeats, workload);
-                        wrote = authors(workload.source.text, workload.object.node, &steps, &own);
-                        edits.extend(own);
-                    }
-                    Err(problem) => self.report.diagnostics.push(*problem),
-                }
-                drafts.push((workload.object.node, draft));
-            }
-            policies
-        });
-        let last = self.report.edits.len() + edits.len();
-        let own = first - self.report.edits.len();
-        self.place(companions, workload, (&edits[own..], first..last));
-        if !self.setting.options.details {
-            return;
-        }
-        if self.setting.options.places {
-            self.add_places(workload, &mut policies);
-        }
-        let mut described = self.describe(workload, policies, first..last);
-        let draft = drafts
-            .last()
-            .filter(|(node, _)| *node == workload.object.node && self.setting.options.patches);
-        described.patch = draft.map(|(_, draft)| patch_of(draft));
-        described.metrics_port = metrics_port;
-        described.authors = wrote;
-        described.ephemeral_containers =
-            ephemeral.iter().map(|item| (*item.value).clone()).collect();
-        self.report.workloads.push(described);
-    }
-
-    /// Each problem once; a warning about an image once a file, not once a workload.
-    fn add_diagnostics(&mut self, diagnostics: Vec<Diagnostic>, workload: &Workload<'_>) {
-        let acknowledged = &self.setting.options.acknowledged;
-        for mut diagnostic in diagnostics {
-            diagnostic
-                .workload
-                .get_or_insert_with(|| workload.title().into());
-            let is_accepted =
-                !diagnostic.is_error() && acknowledged.iter().any(|one| one.covers(&diagnostic));
-            if is_accepted {
-                continue;
-            }
-            let said = &self.report.diagnostics;
-            let is_said = match diagnostic.is_said_once() {
-                true => said.iter().any(|other| other.message == diagnostic.message),
-                // All others speak of a place in their document.
-                false => self.said.has(&diagnostic, &said[self.first_problem..]),
-            };
-            if !is_said {
-                self.report.diagnostics.push(diagnostic);
-            }
-        }
-    }
-
-    fn line_of(&mut self, tree: &Tree<'_>, node: NodeId) -> usize {
-        self.lines.line_at(self.place.in_run + tree.start(node))
-    }
-
-    fn without_template(&mut self, object: &Object, tree: &Tree<'_>) {
-        let name = tree
-            .get(object.node, "metadata")
-            .and_then(|metadata| tree.scalar(tree.get(metadata, "name")?));
-        let skip = Skip::because(SkipCause::NoPodTemplate, "it has no pod template");
-        let edits = self.report.edits.len()..self.report.edits.len();
-        let line = self.line_of(tree, object.node);
-        self.report.workloads.push(WorkloadReport {
-            api_version: object.api_version.clone(),
-            kind: object.kind.clone(),
-            namespace: None,
-            name: name.unwrap_or_default().to_owned(),
-            line,
-            document: self.place.start..self.place.start + self.bytes.len(),
-            extent: self.place.start..self.place.start + self.bytes.len(),
-            edits,
-            policies: self.all(|| Outcome::Skipped(skip.clone())),
-            ..WorkloadReport::default()
-        });
-    }
-
-    fn unknown_kind(&mut self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) {
-        let Some(path) = find_pod_template(tree, object.node) else {
-            return;
-        };
-        let path = if path.is_empty() {
-            ".".to_owned()
-        } else {
-            path.join(".")
-        };
-        let message = format!(
-            "a {} of {} holds something like a pod template, and podgraft does not know this kind",
-            object.kind, object.api_version
-        );
-        let note = Diagnostic::note(Code::UnknownKind, message)
-            .at(source.place(tree.span(object.node)), "left as it is")
-            .help(format!(
-                "to inject into it: --pod-template {}/{}={path}",
-                object.api_version, object.kind
-            ));
-        self.report.diagnostics.push(note);
-    }
-
-    /// The edits of one workload. Text on which readers of YAML disagree is not edited.
-    fn write(
-        &mut self,
-        draft: &Draft<'_>,
-        workload: &Workload<'_>,
-    ) -> Result<Vec<Edit>, Box<Diagnostic>> {
-        self.refuse_doubt(workload)?;
-        if plan::are_annotations_too_long(draft, self.bytes) {
-            let message = format!(
-                "{} would have more than 262144 bytes of annotations together with those that podgraft writes",
-                workload.title()
-            );
-            let problem = Diagnostic::error(Code::Invalid, message);
-            return Err(Box::new(problem.at(workload.own_place(), "this workload").help(
-                "`--no-marker` leaves out the mark; `apply --in-place` keeps its records in podgraft.lock",
-            )));
-        }
-        lower(draft, workload.object.node, self.written).map_err(|refusal| {
-            let message = format!(
-                "{} cannot be edited: what stands here {}",
-                workload.title(),
-                refusal.why
-            );
-            let problem = Diagnostic::error(Code::CannotEdit, message)
-                .at(workload.place(refusal.node), "here");
-            Box::new(problem.help("write it in block style, `key: value` lines and `- item` lines"))
-        })
-    }
-
-    fn refuse_doubt(&self, workload: &Workload<'_>) -> Result<(), Box<Diagnostic>> {
-        let Some(doubt) = self
-            .doubt
-            .get_or_init(|| doubt_of(workload.source, workload.tree))
-        else {
-            return Ok(());
-        };
-        let message = format!(
-            "{} cannot be edited safely: {}",
-            workload.title(),
-            doubt.what
-        );
-        let problem = Diagnostic::error(Code::CannotEdit, message);
-        let problem = problem.at(workload.source.place(doubt.at.clone()), "here");
-        let is_mark = workload.source.text[doubt.at.clone()].starts_with('\u{feff}');
-        Err(Box::new(match is_mark {
-            true => problem.help(
-                "take it out: it belongs to the beginning of a file, and comes here where files are put together",
-            ),
-            false => problem,
-        }))
-    }
-}
-
-/// The first place of a document on which readers disagree.
-fn doubt_of(source: &Source<'_>, tree: &Tree<'_>) -> Option<Doubt> {
-    if tree.is_plain() {
-        return None;
-    }
-    let place = if source.first_line == 1 {
-        Place::Start
-    } else {
-        Place::Inside
+    let records = match document.read_records(tree, source, &found) {
+        Ok(records) => records,
+        Err(problems) => return FileReport::of_problems(problems),
     };
-    find_doubt(source.text, place).or_else(|| find_doubt_in_tree(tree))
+    let pair = match document.take_out(tree, source, records.recorded, &found) {
+        Ok(pair) => pair,
+        Err(problem) => return FileReport::of_problems(vec![problem]),
+    };
+    let mut plan = document.plan_all(&pair, found);
+    let edits = document.write_all(&pair, &plan, &mut memory.written);
+    let proven = document.prove_all(&pair, &mut plan, edits, &mut memory.written);
+    let mut layout = document.lay_out(&pair, plan, proven, &mut memory.lines);
+    layout.check(tree, source);
+    let mut report = layout.into_report(&document, source);
+    report.list_metadata = document.list_metadata(tree);
+    report.dropped = records.dropped;
+    report.rooms = records.rooms;
+    report.needed.extend(records.needed);
+    report
 }

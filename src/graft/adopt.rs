@@ -22,9 +22,9 @@ use crate::yaml::parse::parse;
 use crate::yaml::tree::Tree;
 use crate::yaml::value::to_value;
 
-use super::Chunk;
+use super::document::Document;
 
-impl<'a> Chunk<'a, '_> {
+impl<'a> Document<'a> {
     /// Adds a record for each workload that has none, of the given policies that have nothing to do there: `adopt` asks
     /// all of them, other runs those that the workload is marked with.
     pub(super) fn adopt_unrecorded<'t>(
@@ -38,7 +38,7 @@ impl<'a> Chunk<'a, '_> {
     {
         let options = self.setting.options;
         let may_adopt = options.lock && !options.take_out.is_undo();
-        if !may_adopt || !(options.adopt || self.is_marked()) {
+        if !may_adopt || !(options.adopt || self.is_marked()) || !self.has_records() {
             return;
         }
         for found in found {

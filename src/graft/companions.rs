@@ -1,7 +1,6 @@
 //! What policies generate beside the workloads of a document: where it is written.
 
 use serde_json::{Map, Value};
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
@@ -9,19 +8,18 @@ use crate::edit::CannotWrite;
 use crate::edit::companion::{BLANKS_WITHOUT_END, Beside, extend_list};
 use crate::manifest::pod::Workload;
 use crate::outcome::{Companion, CompanionText, ObjectName, PlacedCompanion};
-use crate::plan;
 use crate::plan::draft::Draft;
-use crate::source::Source;
 use crate::yaml::splice::{Edit, splice};
 use crate::yaml::tree::{NodeId, Tree};
 
-use super::check::check;
-use super::refusals::refuse_pod;
+use super::document::Document;
+use super::pending::Pending;
+use super::recorded::Pair;
 use super::settle::merge;
-use super::{Chunk, Setting};
+use super::write::refuse_doubt;
 
 /// A companion and where it stands.
-pub(super) struct Pending {
+pub(super) struct BesideWorkload {
     pub beside: Beside,
     pub placed: PlacedCompanion,
 }
@@ -100,33 +98,34 @@ fn behind_own(
     Ok(text)
 }
 
-impl Chunk<'_, '_> {
-    /// Finds a place behind the workload, whose own edits are these, in the file those of this range.
+impl Document<'_> {
+    /// Finds places behind a workload, whose own edits these are, for what is generated beside it.
     pub(super) fn place(
-        &mut self,
-        companions: Vec<Companion>,
-        workload: &Workload<'_>,
-        (own, edits): (&[Edit], Range<usize>),
-    ) {
-        if companions.is_empty() {
-            return;
-        }
-        let beside = self.beside(workload);
+        &self,
+        pair: &Pair<'_>,
+        one: &Pending<'_>,
+        own: &[Edit],
+    ) -> (Vec<BesideWorkload>, Vec<Diagnostic>) {
+        let (mut found, mut problems) = (Vec::new(), Vec::new());
+        let companions = one.beside.iter().flat_map(|planned| &planned.companions);
+        let workload = &one.workload;
         for companion in companions {
-            let companion = in_folder_of(workload, companion);
-            match self.text_of(beside, &companion, (workload, own)) {
-                Ok(text) => self.pending.push(Pending {
+            let beside = self.beside(workload);
+            let companion = in_folder_of(workload, companion.clone());
+            match self.text_of(pair, beside, &companion, (workload, own)) {
+                Ok(text) => found.push(BesideWorkload {
                     beside,
                     placed: PlacedCompanion {
-                        workload: self.report.workloads.len(),
-                        edits: edits.clone(),
+                        workload: 0,
+                        edits: 0..own.len(),
                         companion,
                         text: Some(text),
                     },
                 }),
-                Err(problem) => self.report.diagnostics.push(*problem),
+                Err(problem) => problems.push(*problem),
             }
         }
+        (found, problems)
     }
 
     /// Where objects stand that are written behind a workload.
@@ -137,11 +136,12 @@ impl Chunk<'_, '_> {
 
     fn text_of(
         &self,
+        pair: &Pair<'_>,
         beside: Beside,
         companion: &Companion,
         (workload, own): (&Workload<'_>, &[Edit]),
     ) -> Result<CompanionText, Box<Diagnostic>> {
-        self.refuse_doubt(workload)?;
+        refuse_doubt(pair, workload)?;
         let written = beside.write(workload.tree, &companion.object);
         written.and_then(|text| behind_own(text, workload, own)).map_err(|refusal| {
             let message = format!(
@@ -156,126 +156,45 @@ impl Chunk<'_, '_> {
             )
         })
     }
+}
 
-    /// Takes note of what policies generate for a workload, and writes nothing.
-    pub(super) fn foresee(&mut self, workload: &Workload<'_>) {
-        if self.left_alone(workload).is_some() || refuse_pod(workload).is_some() {
-            return;
-        }
-        let Setting {
-            policies,
-            options,
-            inventory,
-            ..
-        } = self.setting;
-        let companions = plan::foresee(workload, policies, options, inventory);
-        let placed = |companion| PlacedCompanion {
-            workload: 0,
-            edits: 0..0,
-            companion,
-            text: None,
-        };
-        self.report
-            .companions
-            .extend(companions.into_iter().map(placed));
+/// The document's edits with those of all companions, where there are any; the lists that they are written into become
+/// drafts.
+pub(super) fn with_companions<'t>(
+    tree: &'t Tree<'t>,
+    edits: &[Edit],
+    companions: &[BesideWorkload],
+    drafts: &mut Vec<(NodeId, Draft<'t>)>,
+) -> Option<Vec<Edit>> {
+    if companions.is_empty() {
+        return None;
     }
-
-    /// The document's edits, of which the first has this number in the file, with those of all companions, where there
-    /// are any; the lists that they are written into become drafts.
-    pub(super) fn with_companions<'t>(
-        &mut self,
-        tree: &'t Tree<'t>,
-        (edits, first): (&[Edit], usize),
-        drafts: &mut Vec<(NodeId, Draft<'t>)>,
-    ) -> Option<Vec<Edit>> {
-        if self.pending.is_empty() {
-            return None;
-        }
-        for pending in &self.pending {
-            let Beside::InList(within) = pending.beside else {
-                continue;
-            };
-            let at = drafts
-                .iter()
-                .position(|(list, _)| *list == within.list)
-                .unwrap_or_else(|| {
-                    drafts.push((within.list, Draft::new(tree, within.list)));
-                    drafts.len() - 1
-                });
-            // That the list can be extended is known from writing the item.
-            let extended = extend_list(
-                &mut drafts[at].1,
-                within,
-                std::slice::from_ref(&pending.placed.companion.object),
-            );
-            debug_assert!(extended.is_ok());
-        }
-        drafts.sort_by_key(|(root, _)| *root);
-        Some(
-            merge(
-                edits,
-                first,
-                self.pending.iter().map(|pending| &pending.placed),
-            )
-            .0,
-        )
-    }
-
-    /// Checks the document with what is generated beside its workloads; its own edits are in the report, from a number on.
-    pub(super) fn check_companions<'t>(
-        &mut self,
-        tree: &'t Tree<'t>,
-        source: &Source<'_>,
-        before: usize,
-        mut drafts: Vec<(NodeId, Draft<'t>)>,
-    ) {
-        let start = self.place.start;
-        let in_document = |edit: &Edit| Edit {
-            at: edit.at.start - start..edit.at.end - start,
-            text: edit.text.clone(),
+    for companion in companions {
+        let Beside::InList(within) = companion.beside else {
+            continue;
         };
-        let own: Vec<Edit> = self.report.edits[before..]
+        let at = drafts
             .iter()
-            .map(in_document)
-            .collect();
-        if let Some(edits) = self.with_companions(tree, (&own, before), &mut drafts) {
-            self.report.diagnostics.extend(check(
-                tree,
-                source,
-                &drafts,
-                &edits,
-                &self.written_beside(),
-            ));
-        }
-    }
-
-    /// What is written beside the objects of the document.
-    pub(super) fn written_beside(&self) -> Vec<(Beside, Arc<Value>)> {
-        self.pending
-            .iter()
-            .map(|pending| (pending.beside, Arc::clone(&pending.placed.companion.object)))
-            .collect()
-    }
-
-    /// The companions at their places in the file.
-    pub(super) fn report_companions(&mut self) {
-        let start = self.place.start;
-        let in_file = |edit: Edit| Edit {
-            at: edit.at.start + start..edit.at.end + start,
-            text: edit.text,
-        };
-        let placed = self.pending.drain(..).map(|pending| {
-            let text = pending.placed.text.map(|text| CompanionText {
-                room: text.room.into_iter().map(in_file).collect(),
-                edit: in_file(text.edit),
-                between: text.between,
-                end: text.end.map(in_file),
+            .position(|(list, _)| *list == within.list)
+            .unwrap_or_else(|| {
+                drafts.push((within.list, Draft::new(tree, within.list)));
+                drafts.len() - 1
             });
-            PlacedCompanion {
-                text,
-                ..pending.placed
-            }
-        });
-        self.report.companions.extend(placed);
+        // That the list can be extended is known from writing the item.
+        let extended = extend_list(
+            &mut drafts[at].1,
+            within,
+            std::slice::from_ref(&companion.placed.companion.object),
+        );
+        debug_assert!(extended.is_ok());
     }
+    drafts.sort_by_key(|(root, _)| *root);
+    let placed = companions.iter().map(|companion| &companion.placed);
+    Some(merge(edits, 0, placed).0)
+}
+
+/// What is written beside the objects of a document.
+pub(super) fn written_beside(companions: &[BesideWorkload]) -> Vec<(Beside, Arc<Value>)> {
+    let written = |one: &BesideWorkload| (one.beside, Arc::clone(&one.placed.companion.object));
+    companions.iter().map(written).collect()
 }

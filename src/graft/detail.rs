@@ -9,20 +9,20 @@ use crate::manifest::pod::Workload;
 use crate::manifest::view::view_of;
 use crate::outcome::view::WorkloadView;
 use crate::outcome::{Outcome, PolicyReport, WorkloadReport};
-use crate::source::Source;
+use crate::source::{Lines, Source};
 use crate::yaml::parse::parse;
 use crate::yaml::splice::{Edit, splice};
 use crate::yaml::tree::Tree;
 use crate::yaml::value::to_value;
 
-use super::Chunk;
+use super::document::Document;
 
-impl Chunk<'_, '_> {
+impl Document<'_> {
+    /// What a report says of any workload.
     pub(super) fn describe(
-        &mut self,
+        &self,
         workload: &Workload<'_>,
-        policies: Vec<PolicyReport>,
-        edits: Range<usize>,
+        lines: &mut Lines<'_>,
     ) -> WorkloadReport {
         let start = self.place.start;
         let document = start..start + self.bytes.len();
@@ -34,14 +34,13 @@ impl Chunk<'_, '_> {
             namespace: workload.namespace.clone(),
             states_namespace: workload.states_namespace(),
             name: workload.name.clone(),
-            line: self.line_of(workload.tree, workload.object.node),
+            line: self.line_of(workload.tree, workload.object.node, lines),
             // The other items of a list are other objects, perhaps Secrets.
             extent: match is_alone {
                 true => document.clone(),
                 false => extent(workload.tree.span(workload.object.node)),
             },
             document,
-            edits,
             view: self
                 .setting
                 .options
@@ -51,7 +50,6 @@ impl Chunk<'_, '_> {
                 true => labels_of(workload),
                 false => Default::default(),
             },
-            policies,
             ..WorkloadReport::default()
         }
     }
@@ -78,8 +76,16 @@ impl Chunk<'_, '_> {
         }
     }
 
+    /// `metadata` of the List that the document is, where pictures are asked for.
+    pub(super) fn list_metadata(&self, tree: &Tree<'_>) -> Option<serde_json::Value> {
+        match self.setting.options.views {
+            true => list_metadata(tree),
+            false => None,
+        }
+    }
+
     /// What the document's workloads are made of after the edits.
-    pub(super) fn add_views(&mut self, text: &str, edits: &[Edit]) {
+    pub(super) fn add_views(&self, workloads: &mut [WorkloadReport], text: &str, edits: &[Edit]) {
         let edited = String::from_utf8_lossy(&splice(text.as_bytes(), edits)).into_owned();
         let Ok(output) = &parse(&edited) else { return };
         let source = Source::new(std::sync::Arc::clone(self.setting.name), output.text());
@@ -97,13 +103,7 @@ impl Chunk<'_, '_> {
                 .map(|workload| view_of(&workload))
         });
         let mut views: Vec<WorkloadView> = views.collect();
-        let start = self.place.start;
-        let own = self
-            .report
-            .workloads
-            .iter_mut()
-            .filter(|workload| workload.document.start == start);
-        for workload in own.filter(|workload| workload.view.is_some()) {
+        for workload in workloads.iter_mut().filter(|own| own.view.is_some()) {
             let is_it = |view: &WorkloadView| {
                 view.name == workload.name
                     && view.kind == workload.kind
@@ -130,7 +130,7 @@ fn labels_of(workload: &Workload<'_>) -> BTreeMap<String, String> {
 }
 
 /// `metadata` of the List that the document is.
-pub(super) fn list_metadata(tree: &Tree<'_>) -> Option<serde_json::Value> {
+fn list_metadata(tree: &Tree<'_>) -> Option<serde_json::Value> {
     let root = tree.follow(*tree.roots().first()?);
     let is_list = tree
         .scalar(tree.get(root, "kind")?)

@@ -2,52 +2,44 @@
 
 use std::sync::Arc;
 
+use crate::diagnostic::Diagnostic;
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
 use crate::policy::Policy;
 
-use super::Chunk;
+use super::document::Document;
 use super::orphans::orphans;
-use super::refusals::{refuse_pod, refuse_workload};
+use super::refusals::refuse_pod;
 
-impl Chunk<'_, '_> {
-    /// What every policy comes to, where the workload is not looked at any further.
-    pub(super) fn left_alone(&mut self, workload: &Workload<'_>) -> Option<Vec<PolicyReport>> {
-        if !self.is_wanted(workload) {
-            return Some(self.all(|| {
-                Outcome::Skipped(Skip::because(
-                    SkipCause::NotAskedFor,
-                    "not among those of --workload",
-                ))
-            }));
-        }
-        let orphans = orphans(
-            workload,
-            self.setting.policies,
-            self.setting.options,
-            |workload| self.locked_record(workload).ok().flatten(),
-        );
-        self.add_diagnostics(orphans, workload);
-        let refused = refuse_workload(workload)?;
-        self.report.diagnostics.push(refused);
-        Some(self.all(|| Outcome::Failed))
+impl Document<'_> {
+    /// What every policy comes to with a workload that nobody asked for.
+    pub(super) fn not_asked_for(&self) -> Vec<PolicyReport> {
+        let skip = Skip::because(SkipCause::NotAskedFor, "not among those of --workload");
+        self.all(|| Outcome::Skipped(skip.clone()))
     }
 
-    /// What every policy comes to, where one of them is for a workload whose pod cannot be edited.
+    /// Warnings about what the workload has of policies that are not given.
+    pub(super) fn orphans(&self, workload: &Workload<'_>) -> Vec<Diagnostic> {
+        let setting = self.setting;
+        let locked = |workload: &Workload<'_>| self.locked_record(workload).ok().flatten();
+        let orphans = orphans(workload, setting.policies, setting.options, locked);
+        self.of_workload(orphans, workload)
+    }
+
+    /// Why a pod cannot be edited, where one of the policies is for it.
     pub(super) fn refused_pod(
-        &mut self,
+        &self,
         workload: &Workload<'_>,
         planned: &[PolicyReport],
-    ) -> Option<Vec<PolicyReport>> {
+    ) -> Option<Diagnostic> {
         let is_left_alone = |report: &PolicyReport| matches!(&report.outcome, Outcome::Skipped(skip) if !skip.is_selected);
-        if planned.iter().all(is_left_alone) {
-            return None;
+        match planned.iter().all(is_left_alone) {
+            true => None,
+            false => refuse_pod(workload),
         }
-        let refused = refuse_pod(workload)?;
-        self.report.diagnostics.push(refused);
-        Some(self.all(|| Outcome::Failed))
     }
 
+    /// The same outcome for every policy.
     pub(super) fn all(&self, outcome: impl Fn() -> Outcome) -> Vec<PolicyReport> {
         let report = |policy: &Policy| PolicyReport {
             policy: Arc::from(policy.identity.as_str()),
@@ -66,5 +58,24 @@ impl Chunk<'_, '_> {
             .iter()
             .filter(|pattern| pattern.matches(kind, namespace, &workload.name));
         patterns.is_empty() || fitting.count() > 0
+    }
+
+    /// Problems with the name of their workload, without those that are accepted.
+    pub(super) fn of_workload(
+        &self,
+        problems: Vec<Diagnostic>,
+        workload: &Workload<'_>,
+    ) -> Vec<Diagnostic> {
+        let acknowledged = &self.setting.options.acknowledged;
+        let named = problems.into_iter().map(|mut problem| {
+            problem
+                .workload
+                .get_or_insert_with(|| workload.title().into());
+            problem
+        });
+        let is_accepted = |problem: &Diagnostic| {
+            !problem.is_error() && acknowledged.iter().any(|one| one.covers(problem))
+        };
+        named.filter(|problem| !is_accepted(problem)).collect()
     }
 }

@@ -1,15 +1,16 @@
 //! Workloads that no policy selects, found without reading what is in their pods.
 
 use crate::manifest::object::{Found, find_objects};
-use crate::manifest::pod::Workload;
+use crate::outcome::{FileReport, WorkloadReport};
 use crate::plan::draft::Draft;
 use crate::plan::{left_alone, metrics::metrics_port};
-use crate::source::Source;
+use crate::source::{Lines, Source};
 use crate::yaml::parse::{ParseError, parse, parse_outline, parse_with_granit};
 use crate::yaml::tree::Tree;
 
+use super::Aim;
+use super::document::{Document, Memory};
 use super::refusals::{refuse_root, refuse_workload};
-use super::{Aim, Chunk};
 
 /// How often an outline was enough, in the documents so far. One that was not is work for nothing, though reading goes on
 /// from it: about a quarter of what another one saves.
@@ -33,47 +34,49 @@ impl Outlines {
     }
 }
 
-impl Chunk<'_, '_> {
-    /// Parses a document; `None` where no policy selects its workload, which then is reported.
-    pub(super) fn parse<'t>(
-        &mut self,
-        source: &Source<'t>,
-    ) -> Option<Result<Tree<'t>, ParseError>> {
-        if !self.may_do_with_outline() {
-            return Some(parse(source.text));
+/// What an outline of a document comes to.
+pub(super) enum Outlined<'t> {
+    /// No policy selects its workload, so that the outline tells all that is to be reported.
+    Enough(Box<FileReport>),
+    /// The whole document was read.
+    Whole(Result<Tree<'t>, ParseError>),
+}
+
+impl Document<'_> {
+    /// Parses a document as far as it matters.
+    pub(super) fn parse<'t>(&self, source: &Source<'t>, memory: &mut Memory<'_>) -> Outlined<'t> {
+        if !memory.outlines.are_worth_it() || !self.may_pass_over() {
+            return Outlined::Whole(parse(source.text));
         }
         let Some(outline) = parse_outline(source.text) else {
-            return Some(parse_with_granit(source.text));
+            return Outlined::Whole(parse_with_granit(source.text));
         };
         if outline.tree.is_outline() {
-            let is_enough = self.report_outlined(&outline.tree, source).is_some();
-            self.outlines.count(is_enough);
-            if is_enough {
-                return None;
+            let report = self.report_outlined(&outline.tree, source, &mut memory.lines);
+            memory.outlines.count(report.is_some());
+            if let Some(report) = report {
+                return Outlined::Enough(Box::new(report));
             }
         }
-        Some(
-            outline
-                .read_on()
-                .map_or_else(|| parse_with_granit(source.text), Ok),
-        )
+        let tree = outline.read_on();
+        Outlined::Whole(tree.map_or_else(|| parse_with_granit(source.text), Ok))
     }
 
-    /// Whether a document that cannot be read is one of a workload that no policy selects, which then is reported. So what
+    /// What is reported of a document that cannot be read, where it is one of a workload that no policy selects. So what
     /// is wrong in its pod counts as little where the outline was not tried, which depends on the documents before.
-    pub(super) fn is_right_in_outline(&mut self, source: &Source<'_>) -> bool {
-        let outline = if self.may_pass_over() {
-            parse_outline(source.text)
-        } else {
-            None
-        };
-        outline.is_some_and(|outline| {
-            outline.tree.is_outline() && self.report_outlined(&outline.tree, source).is_some()
-        })
-    }
-
-    fn may_do_with_outline(&self) -> bool {
-        self.outlines.are_worth_it() && self.may_pass_over()
+    pub(super) fn right_in_outline(
+        &self,
+        source: &Source<'_>,
+        memory: &mut Memory<'_>,
+    ) -> Option<FileReport> {
+        if !self.may_pass_over() {
+            return None;
+        }
+        let outline = parse_outline(source.text)?;
+        let is_outline = outline.tree.is_outline();
+        is_outline
+            .then(|| self.report_outlined(&outline.tree, source, &mut memory.lines))
+            .flatten()
     }
 
     /// Who asks for pictures or findings asks for what is in the pods.
@@ -88,9 +91,14 @@ impl Chunk<'_, '_> {
             && !self.is_to_undo()
     }
 
-    /// `None`, and nothing reported, where a policy selects the workload, something is to be said about it, or it cannot
-    /// be told without what was passed over.
-    fn report_outlined(&mut self, outline: &Tree<'_>, source: &Source<'_>) -> Option<()> {
+    /// `None` where a policy selects the workload, something is to be said about it, or it cannot be told without what was
+    /// passed over.
+    fn report_outlined(
+        &self,
+        outline: &Tree<'_>,
+        source: &Source<'_>,
+        lines: &mut Lines<'_>,
+    ) -> Option<FileReport> {
         let setting = self.setting;
         if refuse_root(outline, source).is_some() {
             return None;
@@ -99,15 +107,7 @@ impl Chunk<'_, '_> {
         let (Some(Found::Object(object)), true) = (found.pop(), found.is_empty()) else {
             return None;
         };
-        let kind = setting.kinds.find(&object.api_version, &object.kind)?;
-        let workload = Workload::read(
-            outline,
-            source,
-            object,
-            kind,
-            setting.options.namespace_in(setting.name),
-        )
-        .ok()?;
+        let workload = self.read_workload(&object, outline, source)?;
         if !self.is_wanted(&workload) || refuse_workload(&workload).is_some() {
             return None;
         }
@@ -119,18 +119,21 @@ impl Chunk<'_, '_> {
             if setting.options.places {
                 self.add_places(&workload, &mut policies);
             }
-            let none = self.report.edits.len()..self.report.edits.len();
-            let mut described = self.describe(&workload, policies, none);
-            described.metrics_port =
-                metrics_port(&workload, &Draft::new(outline, workload.object.node));
-            described
+            let draft = Draft::new(outline, workload.object.node);
+            WorkloadReport {
+                metrics_port: metrics_port(&workload, &draft),
+                policies,
+                ..self.describe(&workload, lines)
+            }
         });
         if outline.was_asked_for_unread() {
             return None;
         }
-        self.report.documents += 1;
-        self.report.objects += 1;
-        self.report.workloads.extend(described);
-        Some(())
+        Some(FileReport {
+            documents: 1,
+            objects: 1,
+            workloads: described.into_iter().collect(),
+            ..FileReport::default()
+        })
     }
 }

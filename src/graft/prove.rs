@@ -6,154 +6,235 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::Written;
 use crate::inventory::Inventory;
 use crate::options::{Options, TakeOut};
 use crate::outcome::FileReport;
 use crate::record::lock::Locks;
-use crate::record::{Changed, Leniency, RECORD, Texts};
+use crate::record::{Changed, Leniency, RECORD, Record, Texts};
 use crate::source::Source;
 use crate::undo::{Obstacle, Recorded, Stripped, objects_of, places_between, read_record, strip};
 use crate::yaml::parse::parse_again;
 use crate::yaml::splice::{Edit, changes_of, splice, splice_text};
-use crate::yaml::tree::NodeId;
+use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
+use super::document::Document;
+use super::graft_on_threads;
+use super::pending::{Pending, Plan};
 use super::record_refusals::changed_since;
-use super::recorded::{Pair, Pending, Wanted, flat};
+use super::recorded::Pair;
 use super::retire::{RunFile, retire, unend};
-use super::{Chunk, graft_on_threads};
+use super::write::Writing;
 
-impl Chunk<'_, '_> {
-    /// Undoes the result: `None` when that gives back the bytes, else what the records must say beside.
-    pub(super) fn prove(
-        &mut self,
-        pair: &Pair<'_, '_>,
-        pending: &[Pending<'_>],
-        edits: &[(NodeId, Vec<Edit>)],
-    ) -> Option<Vec<Option<Texts>>> {
-        let edits = flat(edits);
-        let output = splice_text(pair.source.text, &edits);
-        let Ok(tree) = parse_again(pair.tree, &output, &changes_of(&edits)) else {
-            self.unproven(pair, pending, "it cannot be parsed");
-            return None;
+/// What undoing a result comes to.
+enum Proof {
+    /// The bytes that stood there.
+    Exact,
+    /// Other bytes, unless the records say this beside.
+    Texts(Vec<Option<Texts>>),
+    /// Something else, and why.
+    Not(String),
+}
+
+/// The edits of the workloads of a document, of which it is known what undo makes of them.
+#[derive(Default)]
+pub(super) struct Proven<'t> {
+    pub written: Vec<Writing<'t>>,
+    pub problems: Vec<Diagnostic>,
+}
+
+impl<'a> Document<'a> {
+    /// Undoes the document that leaves, where it has records, and notes in them what undo needs beside.
+    pub(super) fn prove_all<'t>(
+        &self,
+        pair: &Pair<'t>,
+        plan: &mut Plan<'t>,
+        written: Vec<Writing<'t>>,
+        texts: &mut Written,
+    ) -> Proven<'t>
+    where
+        'a: 't,
+    {
+        let mut proven = Proven {
+            written,
+            problems: Vec::new(),
         };
+        let has_record = |one: &Pending<'_>| one.record().is_some();
+        let has_records = !pair.recorded.is_empty() || plan.pending.iter().any(has_record);
+        let is_changed = plan.pending.iter().any(Pending::is_changed);
+        let is_wrong = |one: &Writing<'_>| one.problems.iter().any(Diagnostic::is_error);
+        let is_refused = plan.is_refused() || proven.written.iter().any(is_wrong);
+        if !has_records || !is_changed || is_refused {
+            return proven;
+        }
+        let problem = match self.prove(pair, &plan.pending, &proven.written) {
+            Proof::Exact => return proven,
+            Proof::Not(why) => why,
+            Proof::Texts(found) => {
+                self.note_texts(pair, &mut plan.pending, found);
+                proven.written = self.write_all(pair, plan, texts);
+                match self.prove(pair, &plan.pending, &proven.written) {
+                    Proof::Exact => return proven,
+                    Proof::Not(why) => why,
+                    Proof::Texts(_) => "the bytes differ".to_owned(),
+                }
+            }
+        };
+        proven.problems = unproven(pair, &plan.pending, &problem);
+        if proven.problems.iter().any(Diagnostic::is_error) {
+            proven.written.iter_mut().for_each(|one| one.edits.clear());
+        }
+        proven
+    }
+
+    fn note_texts(&self, pair: &Pair<'_>, pending: &mut [Pending<'_>], texts: Vec<Option<Texts>>) {
         let own = objects_of(pair.tree, self.setting.kinds);
-        let of = |at: usize| {
-            pending
-                .iter()
-                .find(|one| own.get(at) == Some(&one.workload.object.node))
-        };
-        let mut recorded = Vec::new();
-        for (at, node) in objects_of(&tree, self.setting.kinds)
-            .into_iter()
-            .enumerate()
-        {
-            let Some(record) = of(at).and_then(|one| one.record.as_ref()) else {
-                continue;
-            };
-            let annotated = read_record(&tree, node).ok().flatten();
-            let beside = || {
-                Some(Recorded {
-                    node,
-                    at: node,
-                    is_annotated: false,
-                    from: None,
-                    record: record.clone(),
-                    adopted: Vec::new(),
-                    value: to_value(&tree, node).ok()?,
-                })
-            };
-            recorded.extend(annotated.or_else(beside));
-        }
-        let undo = |recorded: &[Recorded]| {
-            strip(
-                &tree,
-                self.setting.kinds,
-                recorded,
-                self.place.has_more,
-                |_| Leniency::Leave,
-            )
-        };
-        let changed = |stripped: &Stripped| -> Vec<Changed> {
-            stripped
-                .taken
-                .iter()
-                .flat_map(|taken| taken.changed.iter().cloned())
-                .collect()
-        };
-        let changed_before = changed(pair.stripped);
-        let compare = |undone: &Stripped| {
-            if let Some(changed) = changed(undone)
-                .into_iter()
-                .find(|changed| !changed_before.contains(changed))
-            {
-                return Err(format!(
-                    "`{}` of {} would be taken for changed",
-                    changed.path, changed.policy
-                ));
-            }
-            places_between(
-                &self.unended(&undone.text, pair, pending),
-                pair.original,
-                self.setting.kinds,
-            )
-        };
-        let matters = |at: usize| {
-            of(at).is_some_and(|one| one.record.is_some() || matches!(one.wanted, Wanted::Base(_)))
-        };
-        let differ =
-            |texts: &[Option<Texts>]| (0..texts.len()).any(|at| texts[at].is_some() && matters(at));
-        let proven = undo(&recorded).and_then(|undone| compare(&undone).map_err(Obstacle::Wrong));
-        match proven {
-            Ok(texts) if !differ(&texts) => return None,
-            // What an earlier run noted of the text does not hold beside what this one changed: it is noted anew.
-            Ok(_) | Err(Obstacle::Forged(_)) => {
-                recorded.iter_mut().for_each(|one| one.record.text = None)
-            }
-            Err(obstacle) => {
-                self.unproven(pair, pending, &format!("{obstacle:?}"));
-                return None;
-            }
-        }
-        match undo(&recorded).and_then(|undone| compare(&undone).map_err(Obstacle::Wrong)) {
-            Ok(texts) => Some(texts),
-            Err(obstacle) => {
-                self.unproven(pair, pending, &format!("{obstacle:?}"));
-                None
+        let texts = texts.into_iter().chain(std::iter::repeat(None));
+        for (node, text) in own.into_iter().zip(texts) {
+            let mut pending = pending.iter_mut();
+            let one = pending.find(|one| one.workload.object.node == node);
+            let beside = one.and_then(|one| one.beside.as_mut());
+            if let Some(record) = beside.and_then(|beside| beside.record.as_mut()) {
+                record.text = text;
             }
         }
     }
 
-    /// What is put right only when what was generated behind the document is gone.
-    fn unended(&self, undone: &str, pair: &Pair<'_, '_>, pending: &[Pending<'_>]) -> String {
-        let mut rooms = pending
+    fn prove(&self, pair: &Pair<'_>, pending: &[Pending<'_>], written: &[Writing<'_>]) -> Proof {
+        let edits = flat(written);
+        let output = splice_text(pair.source.text, &edits);
+        let Ok(tree) = parse_again(pair.tree, &output, &changes_of(&edits)) else {
+            return Proof::Not("it cannot be parsed".to_owned());
+        };
+        let own = objects_of(pair.tree, self.setting.kinds);
+        let pending: Vec<Option<&Pending<'_>>> = own
             .iter()
-            .filter_map(|one| Some(&one.record.as_ref()?.room));
-        match rooms.find(|room| room.unended && !pair.original.ends_with('\n')) {
+            .map(|node| pending.iter().find(|one| *node == one.workload.object.node))
+            .collect();
+        let mut recorded = self.recorded_after(&tree, &pending);
+        let matters = |at: usize| {
+            let one = pending.get(at).copied().flatten();
+            one.is_some_and(|one| one.record().is_some() || one.is_base())
+        };
+        let mut texts = (0..).zip(match self.undo(pair, &tree, &recorded, &pending) {
+            Ok(texts) => texts,
+            // What an earlier run noted of the text does not hold beside what this one changed: it is noted anew.
+            Err(Obstacle::Forged(_)) => {
+                return self.prove_anew(pair, &tree, &mut recorded, &pending);
+            }
+            Err(obstacle) => return Proof::Not(format!("{obstacle:?}")),
+        });
+        match texts.any(|(at, text)| text.is_some() && matters(at)) {
+            true => self.prove_anew(pair, &tree, &mut recorded, &pending),
+            false => Proof::Exact,
+        }
+    }
+
+    /// What records must say that say nothing of the text so far.
+    fn prove_anew(
+        &self,
+        pair: &Pair<'_>,
+        tree: &Tree<'_>,
+        recorded: &mut [Recorded],
+        pending: &[Option<&Pending<'_>>],
+    ) -> Proof {
+        for one in recorded.iter_mut() {
+            one.record.text = None;
+        }
+        match self.undo(pair, tree, recorded, pending) {
+            Ok(texts) => Proof::Texts(texts),
+            Err(obstacle) => Proof::Not(format!("{obstacle:?}")),
+        }
+    }
+
+    /// The records of the document that leaves, of its annotations or beside it.
+    fn recorded_after(&self, tree: &Tree<'_>, pending: &[Option<&Pending<'_>>]) -> Vec<Recorded> {
+        let mut recorded = Vec::new();
+        let nodes = objects_of(tree, self.setting.kinds);
+        for (node, one) in nodes.into_iter().zip(pending) {
+            let Some(record) = one.and_then(Pending::record) else {
+                continue;
+            };
+            let annotated = read_record(tree, node).ok().flatten();
+            recorded.extend(annotated.or_else(|| beside(tree, node, record)));
+        }
+        recorded
+    }
+
+    /// Where the undone document differs from what undo must give back.
+    fn undo(
+        &self,
+        pair: &Pair<'_>,
+        tree: &Tree<'_>,
+        recorded: &[Recorded],
+        pending: &[Option<&Pending<'_>>],
+    ) -> Result<Vec<Option<Texts>>, Obstacle> {
+        let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
+        let undone = strip(tree, kinds, recorded, has_more, |_| Leniency::Leave)?;
+        let is_new = |changed: &&Changed| !changed_in(&pair.stripped).any(|own| own == *changed);
+        if let Some(changed) = changed_in(&undone).find(is_new) {
+            return Err(Obstacle::Wrong(format!(
+                "`{}` of {} would be taken for changed",
+                changed.path, changed.policy
+            )));
+        }
+        let text = self.unended(&undone.text, pair, pending);
+        places_between(&text, pair.original(), kinds).map_err(Obstacle::Wrong)
+    }
+
+    /// What is put right only when what was generated behind the document is gone.
+    fn unended(&self, undone: &str, pair: &Pair<'_>, pending: &[Option<&Pending<'_>>]) -> String {
+        let records = pending.iter().filter_map(|one| one.as_ref()?.record());
+        let mut rooms = records.map(|record| &record.room);
+        match rooms.find(|room| room.unended && !pair.original().ends_with('\n')) {
             Some(room) => splice_text(undone, &unend(undone, room, self.setting.kinds, None)),
             None => undone.to_owned(),
         }
     }
+}
 
-    /// Beside what somebody changed since it was injected this is no wonder; else it is a bug.
-    pub(super) fn unproven(&mut self, pair: &Pair<'_, '_>, pending: &[Pending<'_>], what: &str) {
-        let before = self.report.diagnostics.len();
-        for (recorded, taken) in pair.recorded.iter().zip(&pair.stripped.taken) {
-            let workload = pending
-                .iter()
-                .map(|one| &one.workload)
-                .find(|own| own.object.node == recorded.node);
-            let changed = taken.changed.iter().zip(workload.into_iter().cycle());
-            let problems =
-                changed.map(|(changed, own)| changed_since(own, &changed.policy, &changed.path));
-            self.report.diagnostics.extend(problems);
-        }
-        if self.report.diagnostics.len() == before {
-            self.report
-                .diagnostics
-                .push(inexact(what).at(pair.source.place(0..0), "in this document"));
-        }
+fn beside(tree: &Tree<'_>, node: NodeId, record: &Record) -> Option<Recorded> {
+    Some(Recorded {
+        node,
+        at: node,
+        is_annotated: false,
+        from: None,
+        record: record.clone(),
+        adopted: Vec::new(),
+        value: to_value(tree, node).ok()?,
+    })
+}
+
+fn changed_in(stripped: &Stripped) -> impl Iterator<Item = &Changed> {
+    stripped.taken.iter().flat_map(|taken| &taken.changed)
+}
+
+/// All edits of a document, in order.
+fn flat(written: &[Writing<'_>]) -> Vec<Edit> {
+    let edits = written.iter().flat_map(|one| one.edits.iter().cloned());
+    let mut flat: Vec<Edit> = edits.collect();
+    flat.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
+    flat
+}
+
+/// Beside what somebody changed since it was injected this is no wonder; else it is a bug.
+fn unproven(pair: &Pair<'_>, pending: &[Pending<'_>], what: &str) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
+    for (recorded, taken) in pair.recorded.iter().zip(&pair.stripped.taken) {
+        let workload = pending
+            .iter()
+            .map(|one| &one.workload)
+            .find(|own| own.object.node == recorded.node);
+        let changed = taken.changed.iter().zip(workload.into_iter().cycle());
+        problems.extend(
+            changed.map(|(changed, own)| changed_since(own, &changed.policy, &changed.path)),
+        );
     }
+    if problems.is_empty() {
+        problems.push(inexact(what).at(pair.source.place(0..0), "in this document"));
+    }
+    problems
 }
 
 /// What a run writes is right all the same: only what undo makes of it is not what stood there.

@@ -1,60 +1,79 @@
 //! The records of a document's workloads: of their annotations, or of the lock file.
 
+use crate::diagnostic::Diagnostic;
 use crate::manifest::object::{Found, Object};
 use crate::manifest::pod::Workload;
-use crate::ownership::WorkloadKey;
+use crate::outcome::Generated;
+use crate::ownership::{Room, WorkloadKey};
 use crate::policy::Policy;
 use crate::record::{Record, Unreadable};
 use crate::source::Source;
 use crate::undo::{Recorded, locked_record, read_record};
 use crate::yaml::tree::{NodeId, Tree};
 
-use super::Chunk;
+use super::document::Document;
 use super::record_refusals::unreadable;
 use super::retire::generated;
 
-impl<'a> Chunk<'a, '_> {
-    /// The records of the objects that are looked at; `None` after a problem.
+/// What the records of a document say.
+#[derive(Default)]
+pub(super) struct Records {
+    /// Of the objects that are looked at.
+    pub recorded: Vec<Recorded>,
+    /// Objects that were generated for these.
+    pub dropped: Vec<Generated>,
+    /// What was done to make room for them, each with the byte of the file at which its workload begins.
+    pub rooms: Vec<(usize, Room)>,
+    /// Objects that were generated for others, which need what they have.
+    pub needed: Vec<Generated>,
+}
+
+impl<'a> Document<'a> {
+    /// The records of a document; none where no earlier run left a trace and this one leaves none.
+    ///
+    /// # Errors
+    /// For each record that cannot be read.
     pub(super) fn read_records<'t>(
-        &mut self,
+        &self,
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
         found: &[Found],
-    ) -> Option<Vec<Recorded>>
+    ) -> Result<Records, Vec<Diagnostic>>
     where
         'a: 't,
     {
-        let objects = found.iter().filter_map(|found| match found {
-            Found::Object(object) => Some(object),
-            Found::Untyped { .. } => None,
-        });
-        let mut recorded = Vec::new();
-        let mut is_readable = true;
-        for object in objects {
+        let mut records = Records::default();
+        if !self.has_records() {
+            return Ok(records);
+        }
+        let mut problems = Vec::new();
+        for found in found {
+            let Found::Object(object) = found else {
+                continue;
+            };
             match self.read_record(object, tree, source) {
                 Ok(Some(mut one)) if self.is_looked_at(object, tree, source) => {
                     self.rename(&mut one.record);
-                    self.report.dropped.extend(generated(&one.record));
+                    records.dropped.extend(generated(&one.record));
                     if !one.record.room.is_nothing() {
                         let at = self.place.start + tree.span(object.node).start;
-                        self.report.rooms.push((at, one.record.room.clone()));
+                        records.rooms.push((at, one.record.room.clone()));
                     }
-                    recorded.push(one);
+                    records.recorded.push(one);
                 }
-                // Who is not looked at needs what it has.
-                Ok(one) => self
-                    .report
-                    .needed
-                    .extend(one.iter().flat_map(|one| generated(&one.record))),
+                Ok(one) => {
+                    let needed = one.iter().flat_map(|one| generated(&one.record));
+                    records.needed.extend(needed);
+                }
                 Err((node, why)) => {
-                    is_readable = false;
-                    self.report
-                        .diagnostics
-                        .push(unreadable(&why, source.place(tree.span(node))));
+                    problems.push(unreadable(&why, source.place(tree.span(node))));
                 }
             }
         }
-        is_readable.then_some(recorded)
+        match problems.is_empty() {
+            true => Ok(records),
+            false => Err(problems),
+        }
     }
 
     /// The record of an object: of its annotation, else of the lock file.

@@ -17,9 +17,9 @@ use crate::policy::Policy;
 use crate::source::Source;
 use crate::yaml::parse::parse;
 
-use super::Chunk;
+use super::document::Document;
 
-impl Chunk<'_, '_> {
+impl Document<'_> {
     /// Plans the result once more, where policies that read what they write changed it.
     pub(super) fn repeats(
         &self,

@@ -56,6 +56,14 @@ pub struct FileReport {
 }
 
 impl FileReport {
+    /// Nothing but problems.
+    pub fn of_problems(problems: Vec<Diagnostic>) -> Self {
+        FileReport {
+            diagnostics: problems,
+            ..FileReport::default()
+        }
+    }
+
     /// The workloads without the objects that were generated beside them.
     pub fn own_workloads(&self) -> impl Iterator<Item = &WorkloadReport> + Clone {
         self.workloads

@@ -1,0 +1,138 @@
+//! One document of a run: where it stands, and its text read into a tree.
+
+use std::sync::Arc;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::Written;
+use crate::outcome::FileReport;
+use crate::source::{Lines, Source};
+use crate::yaml::parse::{ParseError, parse};
+use crate::yaml::tree::Tree;
+
+use super::outlined::{Outlined, Outlines};
+use super::refusals::{is_other_json, parse_problem};
+use super::{Run, Setting, graft_document, lint};
+
+/// Where a document stands.
+#[derive(Clone, Copy)]
+pub(super) struct ChunkPlace {
+    /// In the run that it was cut from.
+    pub in_run: usize,
+    /// In the file.
+    pub start: usize,
+    /// It is not the file's end.
+    pub has_more: bool,
+}
+
+/// A document before it is read.
+#[derive(Clone, Copy)]
+pub(super) struct Document<'a> {
+    pub setting: Setting<'a>,
+    pub place: ChunkPlace,
+    pub bytes: &'a [u8],
+}
+
+/// What a run keeps from document to document, so that nothing is counted or written twice.
+pub(super) struct Memory<'a> {
+    pub lines: Lines<'a>,
+    pub written: Written,
+    pub outlines: Outlines,
+}
+
+impl<'a> Memory<'a> {
+    /// Nothing is read yet.
+    pub(super) fn of(run: &Run<'a>) -> Self {
+        Memory {
+            lines: Lines::new(run.text, run.first_line),
+            written: Written::default(),
+            outlines: Outlines::default(),
+        }
+    }
+}
+
+impl<'a> Document<'a> {
+    /// Whether somebody asks for a document that holds no workload, by the kind that it seems to have.
+    pub(super) fn is_read_all_the_same(&self, kind: Option<&[u8]>) -> bool {
+        let options = self.setting.options;
+        options.parse_all || options.lint && kind == Some(lint::API_SERVICE.as_bytes())
+    }
+
+    /// Reads a document that may hold a workload, and does with it what the run is for.
+    pub(super) fn read(self, memory: &mut Memory<'_>) -> FileReport {
+        let source = match self.source(memory) {
+            Ok(source) => source,
+            Err(problem) => return unread(vec![problem]),
+        };
+        match self.parse(&source, memory) {
+            Outlined::Enough(report) => *report,
+            Outlined::Whole(Ok(tree)) => self.graft(&tree, &source, memory),
+            Outlined::Whole(Err(error)) => self.refuse(&error, &source, memory),
+        }
+    }
+
+    /// Reads a document that holds no workload: what is wrong with its text is not ours to say.
+    pub(super) fn read_loosely(self, memory: &mut Memory<'_>) -> FileReport {
+        let Ok(source) = self.source(memory) else {
+            return unread(Vec::new());
+        };
+        match parse(source.text) {
+            Ok(tree) => self.graft(&tree, &source, memory),
+            Err(_) => unreadable(source.text, Vec::new()),
+        }
+    }
+
+    fn graft(&self, tree: &Tree<'_>, source: &Source<'_>, memory: &mut Memory<'_>) -> FileReport {
+        FileReport {
+            documents: tree.roots().len(),
+            ..graft_document(*self, tree, source, memory)
+        }
+    }
+
+    fn refuse(
+        &self,
+        error: &ParseError,
+        source: &Source<'_>,
+        memory: &mut Memory<'_>,
+    ) -> FileReport {
+        match self.right_in_outline(source, memory) {
+            Some(report) => report,
+            None => unreadable(source.text, vec![parse_problem(error, source)]),
+        }
+    }
+
+    fn source(&self, memory: &mut Memory<'_>) -> Result<Source<'a>, Diagnostic> {
+        let first_line = memory.lines.line_at(self.place.in_run);
+        let source = |text| Source {
+            name: Arc::clone(self.setting.name),
+            text,
+            first_line,
+        };
+        let error = match std::str::from_utf8(self.bytes) {
+            Ok(text) => return Ok(source(text)),
+            Err(error) => error,
+        };
+        let at = error.valid_up_to();
+        let right = std::str::from_utf8(&self.bytes[..at]).unwrap_or_default();
+        let problem = Diagnostic::error(Code::NotUtf8, "these bytes are not UTF-8");
+        Err(problem
+            .at(source(right).place(at..at), "from here on")
+            .help("save the file as UTF-8"))
+    }
+}
+
+fn unread(problems: Vec<Diagnostic>) -> FileReport {
+    FileReport {
+        documents: 1,
+        ..FileReport::of_problems(problems)
+    }
+}
+
+fn unreadable(text: &str, problems: Vec<Diagnostic>) -> FileReport {
+    match is_other_json(text) {
+        true => unread(Vec::new()),
+        false => FileReport {
+            objects: 1,
+            ..unread(problems)
+        },
+    }
+}

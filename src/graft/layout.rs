@@ -1,0 +1,273 @@
+//! What came of a document put together: the edits of all its workloads in order, what is generated beside them, and what
+//! is said of each. Places are those of the document until it becomes a report.
+
+use std::ops::Range;
+
+use crate::diagnostic::Diagnostic;
+use crate::outcome::{CompanionText, FileReport, PlacedCompanion, WorkloadReport};
+use crate::ownership::RecordedWorkload;
+use crate::plan::draft::Draft;
+use crate::plan::patch::patch_of;
+use crate::source::{Lines, Source};
+use crate::yaml::splice::Edit;
+use crate::yaml::tree::{NodeId, Tree};
+
+use super::check::check;
+use super::companions::{BesideWorkload, with_companions, written_beside};
+use super::document::Document;
+use super::objects::Other;
+use super::pending::{Pending, Plan, Wanted};
+use super::prove::Proven;
+use super::recorded::Pair;
+use super::retire::generated;
+use super::said::once;
+use super::settle::merge;
+use super::write::{Writing, draft_of};
+
+/// See the module's text.
+pub(super) struct Layout<'t> {
+    report: FileReport,
+    drafts: Vec<(NodeId, Draft<'t>)>,
+    /// What is generated beside the workloads.
+    companions: Vec<BesideWorkload>,
+    /// Numbers of the edits that give back what was there, of which no draft tells.
+    given_back: Vec<Range<usize>>,
+}
+
+impl<'a> Document<'a> {
+    /// Puts together what was planned and written.
+    pub(super) fn lay_out<'t>(
+        &self,
+        pair: &Pair<'t>,
+        plan: Plan<'t>,
+        proven: Proven<'t>,
+        lines: &mut Lines<'_>,
+    ) -> Layout<'t>
+    where
+        'a: 't,
+    {
+        let mut layout = Layout {
+            report: FileReport::of_problems(pair.notes().into_iter().collect()),
+            drafts: Vec::new(),
+            companions: Vec::new(),
+            given_back: Vec::new(),
+        };
+        layout.report.objects = plan.pending.len() + plan.others.len();
+        let mut others = plan.others.into_iter().peekable();
+        let written = plan.pending.into_iter().zip(proven.written);
+        for (at, (one, writing)) in written.enumerate() {
+            while let Some((_, other)) = others.next_if(|(before, _)| *before <= at) {
+                layout.add_other(other, self, pair, lines);
+            }
+            self.lay_out_workload(&mut layout, pair, one, writing, lines);
+        }
+        for (_, other) in others {
+            layout.add_other(other, self, pair, lines);
+        }
+        layout.report.diagnostics.extend(proven.problems);
+        layout
+    }
+
+    fn lay_out_workload<'t>(
+        &self,
+        layout: &mut Layout<'t>,
+        pair: &Pair<'t>,
+        one: Pending<'t>,
+        mut writing: Writing<'t>,
+        lines: &mut Lines<'_>,
+    ) where
+        'a: 't,
+    {
+        let edits = layout.add_edits(std::mem::take(&mut writing.edits));
+        if one.is_base() {
+            layout.given_back.push(edits.clone());
+        }
+        layout.add_record(self.recorded_workload(pair, &one), &one, &edits);
+        let mut described = self
+            .setting
+            .options
+            .details
+            .then(|| self.describe_changed(pair, &one, &writing, lines));
+        let own = &layout.report.edits[edits.clone()];
+        let (companions, problems) = self.place(pair, &one, own);
+        layout.add_companions(companions, &edits);
+        layout.report.diagnostics.extend(one.problems);
+        layout.report.diagnostics.extend(writing.problems);
+        layout.report.diagnostics.extend(problems);
+        if let Some(described) = &mut described {
+            let (mut policies, places) = (one.policies, self.setting.options.places);
+            if places {
+                self.add_places(&one.workload, &mut policies);
+            }
+            described.policies = policies;
+            described.edits = edits;
+            described.authors = writing.authors;
+        }
+        layout.report.workloads.extend(described);
+        if let Some(beside) = one.beside {
+            layout.report.needs.append(beside.needs);
+        }
+        let draft = writing.draft.or(match one.wanted {
+            Wanted::Draft(draft) => Some(draft),
+            Wanted::Same | Wanted::Value(_) | Wanted::Base(_) => None,
+        });
+        let node = one.workload.object.node;
+        layout.drafts.extend(draft.map(|draft| (node, draft)));
+    }
+
+    /// What a lock file is to say of a workload.
+    fn recorded_workload(&self, pair: &Pair<'_>, one: &Pending<'_>) -> Option<RecordedWorkload> {
+        let workload = &one.workload;
+        let beside = one.beside.as_ref()?;
+        let recorded = pair.position(workload.object.node);
+        let from = recorded.and_then(|at| pair.recorded[at].from.clone());
+        let is_locked = self.setting.options.lock || from.is_some();
+        is_locked.then(|| RecordedWorkload {
+            kind: workload.object.kind.clone(),
+            namespace: workload.stated_namespace().to_owned(),
+            name: workload.name.clone(),
+            from,
+            record: beside.record.clone().filter(|_| !beside.is_annotated),
+        })
+    }
+
+    fn describe_changed(
+        &self,
+        pair: &Pair<'_>,
+        one: &Pending<'_>,
+        writing: &Writing<'_>,
+        lines: &mut Lines<'_>,
+    ) -> WorkloadReport {
+        let draft = match (&writing.draft, &one.wanted) {
+            _ if !self.setting.options.patches => None,
+            (Some(draft), _) | (None, Wanted::Draft(draft)) => Some(patch_of(draft)),
+            (None, Wanted::Base(Some(_))) => {
+                let draft = draft_of(one, pair).ok().flatten();
+                draft.map(|draft| patch_of(&draft))
+            }
+            (None, Wanted::Same | Wanted::Value(_) | Wanted::Base(None)) => None,
+        };
+        let beside = one.beside.as_ref();
+        WorkloadReport {
+            patch: draft,
+            metrics_port: one.metrics_port,
+            ephemeral_containers: beside
+                .map_or_else(Vec::new, |own| own.ephemeral_containers.clone()),
+            ..self.describe(&one.workload, lines)
+        }
+    }
+}
+
+impl<'t> Layout<'t> {
+    fn add_other(
+        &mut self,
+        other: Other,
+        document: &Document<'_>,
+        pair: &Pair<'_>,
+        lines: &mut Lines<'_>,
+    ) {
+        self.report.diagnostics.extend(other.problems);
+        let Some(object) = other.without_template else {
+            return;
+        };
+        let none = self.report.edits.len()..self.report.edits.len();
+        self.report.workloads.push(WorkloadReport {
+            edits: none,
+            ..document.describe_without_template(object, pair.tree, lines)
+        });
+    }
+
+    fn add_edits(&mut self, edits: Vec<Edit>) -> Range<usize> {
+        let first = self.report.edits.len();
+        self.report.edits.extend(edits);
+        first..self.report.edits.len()
+    }
+
+    fn add_record(
+        &mut self,
+        recorded: Option<RecordedWorkload>,
+        one: &Pending<'_>,
+        edits: &Range<usize>,
+    ) {
+        let is_injected = matches!(one.wanted, Wanted::Draft(_)) && !edits.is_empty();
+        self.report.has_unrecorded |= is_injected && one.record().is_none();
+        let needed = one.record().into_iter().flat_map(generated);
+        self.report.needed.extend(needed);
+        self.report.records.extend(recorded);
+    }
+
+    fn add_companions(&mut self, companions: Vec<BesideWorkload>, edits: &Range<usize>) {
+        let workload = self.report.workloads.len();
+        let numbered = companions.into_iter().map(|mut one| {
+            one.placed.workload = workload;
+            one.placed.edits = edits.clone();
+            one
+        });
+        self.companions.extend(numbered);
+    }
+
+    fn is_refused(&self) -> bool {
+        self.report.diagnostics.iter().any(Diagnostic::is_error)
+    }
+
+    /// Reads the document with its edits again and compares it with the drafts.
+    pub(super) fn check(&mut self, tree: &'t Tree<'t>, source: &Source<'_>) {
+        if self.drafts.is_empty() && self.companions.is_empty() || self.is_refused() {
+            return;
+        }
+        let problem = if self.given_back.is_empty() {
+            let drafts = &mut self.drafts;
+            let merged = with_companions(tree, &self.report.edits, &self.companions, drafts);
+            let edits = merged.as_deref().unwrap_or(&self.report.edits);
+            check(
+                tree,
+                source,
+                drafts,
+                edits,
+                &written_beside(&self.companions),
+            )
+        } else {
+            let is_given_back = |at: &usize| self.given_back.iter().any(|own| own.contains(at));
+            let edits = self.report.edits.iter().enumerate();
+            let drafted = edits.filter(|(at, _)| !is_given_back(at));
+            let drafted: Vec<Edit> = drafted.map(|(_, edit)| edit.clone()).collect();
+            check(tree, source, &self.drafts, &drafted, &[])
+        };
+        self.report.diagnostics.extend(problem);
+    }
+
+    /// The report, with the places of the file.
+    pub(super) fn into_report(self, document: &Document<'_>, source: &Source<'_>) -> FileReport {
+        let mut report = self.report;
+        let is_changed = !report.edits.is_empty() || !self.companions.is_empty();
+        let is_refused = report.diagnostics.iter().any(Diagnostic::is_error);
+        // Of what an earlier run injected into, no picture after this one is drawn.
+        let is_drawn = document.setting.options.views && !document.has_records();
+        if is_drawn && is_changed && !is_refused {
+            let placed = self.companions.iter().map(|one| &one.placed);
+            let (merged, _) = merge(&report.edits, 0, placed);
+            document.add_views(&mut report.workloads, source.text, &merged);
+        }
+        let start = document.place.start;
+        let behind = |edit: &mut Edit| edit.at = edit.at.start + start..edit.at.end + start;
+        report.edits.iter_mut().for_each(behind);
+        let placed = self.companions.into_iter().map(|one| one.placed);
+        report.companions = placed.map(|one| in_file(one, start)).collect();
+        report.diagnostics = once(report.diagnostics);
+        report
+    }
+}
+
+fn in_file(mut placed: PlacedCompanion, start: usize) -> PlacedCompanion {
+    let behind = |edit: Edit| Edit {
+        at: edit.at.start + start..edit.at.end + start,
+        text: edit.text,
+    };
+    placed.text = placed.text.map(|text| CompanionText {
+        room: text.room.into_iter().map(behind).collect(),
+        edit: behind(text.edit),
+        between: text.between,
+        end: text.end.map(behind),
+    });
+    placed
+}

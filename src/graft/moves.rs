@@ -1,0 +1,57 @@
+//! A place in a document without what its records say, as a place in the document itself.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use crate::source::{Place, Source};
+
+use super::recorded::Pair;
+
+/// Where in the document places of its base stand.
+pub(super) struct Moves<'m> {
+    base: &'m Source<'m>,
+    source: &'m Source<'m>,
+    /// Where each line of the base begins.
+    lines: Vec<usize>,
+    /// Each edit: where it begins and ends in the base, and where it ends in the document.
+    edits: Vec<(Range<usize>, usize)>,
+    counted: Cell<(usize, usize)>,
+}
+
+impl<'m> Moves<'m> {
+    pub(super) fn of(base: &'m Source<'m>, pair: &'m Pair<'m>) -> Self {
+        let ends = base.text.match_indices('\n').map(|(at, _)| at + 1);
+        let (mut here, mut there) = (0, 0);
+        let edits = pair.stripped.edits.iter().map(|edit| {
+            let start = here + edit.at.start - there;
+            (here, there) = (start + edit.text.len(), edit.at.end);
+            (start..here, there)
+        });
+        Moves {
+            base,
+            source: pair.source,
+            lines: std::iter::once(0).chain(ends).collect(),
+            edits: edits.collect(),
+            counted: Cell::default(),
+        }
+    }
+
+    /// The place in the document of something that stands in its base.
+    pub(super) fn place_before(&self, place: &Place) -> Place {
+        let line = place.line.saturating_sub(self.base.first_line);
+        let start = self.lines.get(line).copied();
+        let line_start = start.unwrap_or(self.base.text.len());
+        let column: usize = self.base.text[line_start..]
+            .chars()
+            .take(place.column - 1)
+            .map(char::len_utf8)
+            .sum();
+        let wanted = line_start + column;
+        let behind = self.edits.partition_point(|(own, _)| own.start <= wanted);
+        let last = behind.checked_sub(1).map(|last| &self.edits[last]);
+        let (here, there) = last.map_or((0, 0), |(own, there)| (own.end, *there));
+        let at = there + wanted.saturating_sub(here);
+        let span = at..at + (place.end - place.start);
+        self.source.place_near(span, &self.counted)
+    }
+}

@@ -1,0 +1,181 @@
+//! The objects of a document: workloads, and what is to be said of the others.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::object::{Found, Object, find_pod_template, find_template_braces};
+use crate::manifest::pod::{NoTemplate, Workload};
+use crate::outcome::{FileReport, Outcome, PlacedCompanion, Skip, SkipCause, WorkloadReport};
+use crate::plan;
+use crate::source::{Lines, Source};
+use crate::yaml::tree::{NodeId, Tree};
+
+use super::document::Document;
+use super::lint;
+use super::refusals::{not_rendered, refuse_pod, refuse_workload, untyped};
+
+/// What an object is.
+pub(super) enum Seen<'t> {
+    Workload(Box<Workload<'t>>),
+    Other(Other),
+}
+
+/// An object that is no workload.
+#[derive(Default)]
+pub(super) struct Other {
+    pub problems: Vec<Diagnostic>,
+    /// It has pods by its kind, and no pod template.
+    pub without_template: Option<Object>,
+}
+
+impl Other {
+    fn of_problem(problem: Diagnostic) -> Self {
+        Other {
+            problems: vec![problem],
+            without_template: None,
+        }
+    }
+}
+
+impl<'a> Document<'a> {
+    /// What something found in the document is.
+    pub(super) fn see<'t>(
+        &self,
+        found: Found,
+        tree: &'t Tree<'t>,
+        source: &'t Source<'t>,
+    ) -> Seen<'t>
+    where
+        'a: 't,
+    {
+        let object = match found {
+            Found::Object(object) => object,
+            Found::Untyped { list_kind, node } => {
+                let place = source.place(tree.span(node));
+                return Seen::Other(Other::of_problem(untyped(&list_kind, place)));
+            }
+        };
+        let Some(pod_kind) = self.setting.kinds.find(&object.api_version, &object.kind) else {
+            return Seen::Other(self.see_other(&object, tree, source));
+        };
+        if let Some(node) = find_template_braces(tree, object.node) {
+            let place = source.place(tree.span(node));
+            return Seen::Other(Other::of_problem(not_rendered(place)));
+        }
+        let namespace = self.setting.options.namespace_in(self.setting.name);
+        match Workload::read(tree, source, object.clone(), pod_kind, namespace) {
+            Ok(workload) => Seen::Workload(Box::new(workload)),
+            Err(NoTemplate::Absent) => Seen::Other(Other {
+                problems: Vec::new(),
+                without_template: Some(object),
+            }),
+            Err(NoTemplate::WrongShape(node)) => {
+                let message = format!(
+                    "this {} has something else where its pod template should be",
+                    object.kind
+                );
+                let problem = Diagnostic::error(Code::Invalid, message);
+                let place = source.place(tree.span(node));
+                Seen::Other(Other::of_problem(problem.at(place, "not a mapping")))
+            }
+        }
+    }
+
+    fn see_other(&self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) -> Other {
+        let is_linted = self.setting.options.lint;
+        let mistake = is_linted.then(|| lint::api_service(object, tree, source));
+        let unknown = unknown_kind(object, tree, source);
+        Other {
+            problems: mistake.flatten().into_iter().chain(unknown).collect(),
+            without_template: None,
+        }
+    }
+
+    /// What policies generate beside the workloads of a document; nothing is written.
+    pub(super) fn foresee_all<'t>(
+        &self,
+        tree: &'t Tree<'t>,
+        source: &'t Source<'t>,
+        found: Vec<Found>,
+    ) -> FileReport
+    where
+        'a: 't,
+    {
+        let mut report = FileReport::default();
+        for found in found {
+            let Seen::Workload(workload) = self.see(found, tree, source) else {
+                continue;
+            };
+            report.companions.extend(self.foresee(&workload));
+        }
+        report
+    }
+
+    fn foresee(&self, workload: &Workload<'_>) -> Vec<PlacedCompanion> {
+        let is_left_alone = !self.is_wanted(workload) || refuse_workload(workload).is_some();
+        if is_left_alone || refuse_pod(workload).is_some() {
+            return Vec::new();
+        }
+        let setting = self.setting;
+        let companions = plan::foresee(
+            workload,
+            setting.policies,
+            setting.options,
+            setting.inventory,
+        );
+        let placed = |companion| PlacedCompanion {
+            workload: 0,
+            edits: 0..0,
+            companion,
+            text: None,
+        };
+        companions.into_iter().map(placed).collect()
+    }
+
+    /// What the report says of an object that has no pod template.
+    pub(super) fn describe_without_template(
+        &self,
+        object: Object,
+        tree: &Tree<'_>,
+        lines: &mut Lines<'_>,
+    ) -> WorkloadReport {
+        let name = tree
+            .get(object.node, "metadata")
+            .and_then(|metadata| tree.scalar(tree.get(metadata, "name")?));
+        let skip = Skip::because(SkipCause::NoPodTemplate, "it has no pod template");
+        let document = self.place.start..self.place.start + self.bytes.len();
+        WorkloadReport {
+            name: name.unwrap_or_default().to_owned(),
+            line: self.line_of(tree, object.node, lines),
+            api_version: object.api_version,
+            kind: object.kind,
+            document: document.clone(),
+            extent: document,
+            policies: self.all(|| Outcome::Skipped(skip.clone())),
+            ..WorkloadReport::default()
+        }
+    }
+
+    pub(super) fn line_of(&self, tree: &Tree<'_>, node: NodeId, lines: &mut Lines<'_>) -> usize {
+        lines.line_at(self.place.in_run + tree.start(node))
+    }
+}
+
+fn unknown_kind(object: &Object, tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagnostic> {
+    let path = find_pod_template(tree, object.node)?;
+    let path = if path.is_empty() {
+        ".".to_owned()
+    } else {
+        path.join(".")
+    };
+    let message = format!(
+        "a {} of {} holds something like a pod template, and podgraft does not know this kind",
+        object.kind, object.api_version
+    );
+    Some(
+        Diagnostic::note(Code::UnknownKind, message)
+            .at(source.place(tree.span(object.node)), "left as it is")
+            .help(format!(
+                "to inject into it: --pod-template {}/{}={path}",
+                object.api_version, object.kind
+            )),
+    )
+}

@@ -1,0 +1,415 @@
+//! What a run wants of every workload, before its text is written: planned as if nothing had been injected, and compared
+//! with what is there.
+
+use serde_json::Value;
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::manifest::object::{Found, find_objects};
+use crate::manifest::pod::Workload;
+use crate::outcome::needs::NeedsOfRun;
+use crate::outcome::{Companion, Outcome, PolicyReport};
+use crate::ownership::Room;
+use crate::plan::draft::Draft;
+use crate::plan::metrics::metrics_port;
+use crate::plan::recording::Earlier;
+use crate::plan::{Planned, unfit};
+use crate::policy::Item;
+use crate::record::{Changed, Record, Taken, arrange};
+use crate::source::Source;
+use crate::undo::Recorded;
+use crate::yaml::parse::parse;
+use crate::yaml::value::is_equal;
+
+use super::adopt::not_adopted;
+use super::authors::Step;
+use super::document::Document;
+use super::loose_mounts::loose_mounts;
+use super::moves::Moves;
+use super::objects::{Other, Seen};
+use super::record_refusals::{changed_since, without_record};
+use super::recorded::Pair;
+use super::refusals::{refuse_pod, refuse_workload};
+use super::retire::generated;
+
+/// A workload as the run wants it, before its text is settled.
+pub(super) struct Pending<'t> {
+    pub workload: Workload<'t>,
+    pub policies: Vec<PolicyReport>,
+    pub wanted: Wanted<'t>,
+    /// What was planned beside; nothing where the workload is left alone.
+    pub beside: Option<Beside<'t>>,
+    pub metrics_port: Option<u16>,
+    pub problems: Vec<Diagnostic>,
+}
+
+pub(super) enum Wanted<'t> {
+    /// As it is.
+    Same,
+    /// A draft of the workload.
+    Draft(Draft<'t>),
+    /// Another value than it has.
+    Value(Value),
+    /// As it was before anything was injected, to the byte; the value where patches are made of it.
+    Base(Option<Value>),
+}
+
+/// What a plan holds beside the workload itself.
+pub(super) struct Beside<'t> {
+    pub record: Option<Record>,
+    /// The record belongs into an annotation.
+    pub is_annotated: bool,
+    pub companions: Vec<Companion>,
+    pub ephemeral_containers: Vec<Value>,
+    pub needs: NeedsOfRun,
+    pub steps: Vec<Step<'t>>,
+}
+
+/// What is planned for all objects of a document.
+pub(super) struct Plan<'t> {
+    pub pending: Vec<Pending<'t>>,
+    /// What is no workload, each with the number of workloads before it.
+    pub others: Vec<(usize, Other)>,
+}
+
+impl Plan<'_> {
+    /// Whether the document is refused already.
+    pub(super) fn is_refused(&self) -> bool {
+        let of_workloads = self.pending.iter().flat_map(|one| &one.problems);
+        let of_others = self.others.iter().flat_map(|(_, other)| &other.problems);
+        of_workloads.chain(of_others).any(Diagnostic::is_error)
+    }
+}
+
+impl<'t> Pending<'t> {
+    /// Left as it is.
+    fn same(workload: Workload<'t>, policies: Vec<PolicyReport>) -> Self {
+        Pending {
+            workload,
+            policies,
+            wanted: Wanted::Same,
+            beside: None,
+            metrics_port: None,
+            problems: Vec::new(),
+        }
+    }
+
+    fn refused(workload: Workload<'t>, policies: Vec<PolicyReport>, problem: Diagnostic) -> Self {
+        Pending {
+            problems: vec![problem],
+            ..Pending::same(workload, policies)
+        }
+    }
+
+    /// What is to be written down of it.
+    pub(super) fn record(&self) -> Option<&Record> {
+        self.beside.as_ref()?.record.as_ref()
+    }
+
+    pub(super) fn is_changed(&self) -> bool {
+        !matches!(self.wanted, Wanted::Same)
+    }
+
+    pub(super) fn is_base(&self) -> bool {
+        matches!(self.wanted, Wanted::Base(_))
+    }
+}
+
+impl<'a> Document<'a> {
+    /// Plans every workload.
+    pub(super) fn plan_all<'t>(&self, pair: &Pair<'t>, found: Vec<Found>) -> Plan<'t>
+    where
+        'a: 't,
+    {
+        let mut plan = Plan {
+            pending: Vec::new(),
+            others: Vec::new(),
+        };
+        let parsed = (!pair.recorded.is_empty()).then(|| parse(&pair.stripped.text));
+        let Ok(base_tree) = parsed.as_ref().map(Result::as_ref).transpose() else {
+            return plan;
+        };
+        let base_source = Source {
+            text: &pair.stripped.text,
+            ..pair.source.clone()
+        };
+        let base_found = base_tree.map(|tree| find_objects(tree, self.setting.kinds));
+        let base_found = base_found.unwrap_or_default();
+        for (at, found) in found.into_iter().enumerate() {
+            let workload = match self.see(found, pair.tree, pair.source) {
+                Seen::Workload(workload) => *workload,
+                Seen::Other(other) => {
+                    plan.others.push((plan.pending.len(), other));
+                    continue;
+                }
+            };
+            let base = pair.position(workload.object.node).and_then(|recorded| {
+                let Found::Object(base) = base_found.get(at)? else {
+                    return None;
+                };
+                let base = self.read_workload(base, base_tree?, &base_source)?;
+                Some((recorded, base))
+            });
+            plan.pending.push(self.plan(workload, base, pair));
+        }
+        plan
+    }
+
+    /// Plans a workload. Where it has a record, that is the number of the record, and the workload without what it says.
+    fn plan<'t>(
+        &self,
+        workload: Workload<'t>,
+        base: Option<(usize, Workload<'_>)>,
+        pair: &Pair<'t>,
+    ) -> Pending<'t> {
+        if !self.is_wanted(&workload) {
+            return Pending::same(workload, self.not_asked_for());
+        }
+        let mut problems = self.orphans(&workload);
+        let failed = || self.all(|| Outcome::Failed);
+        let mut pending = match (refuse_workload(&workload), base) {
+            (Some(problem), _) => Pending::refused(workload, failed(), problem),
+            (None, None) => self.plan_first(workload, pair),
+            (None, Some((recorded, base))) => match refuse_pod(&workload) {
+                Some(problem) => Pending::refused(workload, failed(), problem),
+                None => self.plan_again(workload, &base, recorded, pair),
+            },
+        };
+        problems.append(&mut pending.problems);
+        Pending {
+            problems,
+            ..pending
+        }
+    }
+
+    /// A workload without a record.
+    fn plan_first<'t>(&self, workload: Workload<'t>, pair: &Pair<'t>) -> Pending<'t> {
+        if self.setting.options.take_out.is_undo() {
+            let problems = without_record(&workload, self.setting.options);
+            return Pending {
+                problems: problems.into_iter().collect(),
+                ..Pending::same(workload, Vec::new())
+            };
+        }
+        let mut planned = self.planned(&workload, None);
+        if self.setting.options.adopt {
+            return Pending::same(workload, not_adopted(planned));
+        }
+        if let Some(problem) = self.refused_pod(&workload, &planned.policies) {
+            return Pending::refused(workload, self.all(|| Outcome::Failed), problem);
+        }
+        self.add_room(planned.record.as_mut(), pair, &workload, None);
+        let problems = std::mem::take(&mut planned.diagnostics);
+        let is_annotated = self.setting.options.annotates(false);
+        Pending {
+            problems: self.of_workload(problems, &workload),
+            metrics_port: self.metrics_port(&workload, &planned.draft),
+            beside: Some(Beside {
+                steps: std::mem::take(&mut planned.steps),
+                ..beside(&mut planned, is_annotated)
+            }),
+            wanted: match planned.draft.is_changed() {
+                true => Wanted::Draft(planned.draft),
+                false => Wanted::Same,
+            },
+            ..Pending::same(workload, planned.policies)
+        }
+    }
+
+    /// A workload with a record: planned on its base, then compared with what it is.
+    fn plan_again<'t>(
+        &self,
+        workload: Workload<'t>,
+        base: &Workload<'_>,
+        recorded: usize,
+        pair: &Pair<'t>,
+    ) -> Pending<'t> {
+        let (one, taken) = (&pair.recorded[recorded], &pair.stripped.taken[recorded]);
+        let earlier = self.earlier(one, taken);
+        let mut planned = self.planned(base, Some(&earlier));
+        self.add_room(planned.record.as_mut(), pair, &workload, Some(&one.record));
+        let problems = moved(std::mem::take(&mut planned.diagnostics), base, pair);
+        let mut problems = self.of_workload(problems, &workload);
+        problems.extend(self.changed_since(&workload, &planned.policies, &taken.changed));
+        let Some(target) = self.target(&planned, one, taken) else {
+            let message = format!("{} has no plain value", workload.title());
+            let problem = Diagnostic::error(Code::Internal, message);
+            problems.push(problem.at(workload.own_place(), "here"));
+            return Pending {
+                problems,
+                ..Pending::same(workload, planned.policies)
+            };
+        };
+        if !problems.iter().any(Diagnostic::is_error) {
+            let misfits = self.misfits(&workload, base, &target, &earlier, &problems);
+            problems.extend(misfits);
+        }
+        let wanted = match is_base(&planned) {
+            _ if problems.iter().any(Diagnostic::is_error) => Wanted::Same,
+            true => Wanted::Base(self.setting.options.patches.then(|| target.into_owned())),
+            false => unless_same(target.into_owned(), &one.value),
+        };
+        let is_annotated = self.setting.options.annotates(one.is_annotated);
+        Pending {
+            problems,
+            wanted,
+            metrics_port: self.metrics_port(base, &planned.draft),
+            beside: Some(beside(&mut planned, is_annotated)),
+            ..Pending::same(workload, planned.policies)
+        }
+    }
+
+    fn earlier<'r>(&self, one: &'r Recorded, taken: &'r Taken) -> Earlier<'r> {
+        let mut record = one.record.clone();
+        for (policy, redo) in record.policies.iter_mut().zip(&taken.redo) {
+            redo.resolve(policy);
+        }
+        Earlier {
+            record,
+            is_annotated: one.is_annotated,
+            current: &one.value,
+            taken,
+            adopting: self.setting.options.adopt.then(|| one.adopted.clone()),
+        }
+    }
+
+    /// The value that a workload with a record is to have; `None` where it has none that readers agree on.
+    fn target<'r>(
+        &self,
+        planned: &Planned<'_>,
+        one: &Recorded,
+        taken: &'r Taken,
+    ) -> Option<Cow<'r, Value>> {
+        let is_base = is_base(planned) && one.record.text.is_none();
+        match is_base && !self.setting.options.patches {
+            // The text without it was compared with this when it was taken out.
+            true => Some(Cow::Borrowed(&taken.value)),
+            false => planned.draft.value(&planned.draft.root()).map(Cow::Owned),
+        }
+    }
+
+    /// What would not fit together any more, beside the problems that are known.
+    fn misfits(
+        &self,
+        workload: &Workload<'_>,
+        base: &Workload<'_>,
+        target: &Value,
+        earlier: &Earlier<'_>,
+        known: &[Diagnostic],
+    ) -> Vec<Diagnostic> {
+        let (current, force) = (earlier.current, self.setting.options.force);
+        let loose = loose_mounts(workload, current, target, &earlier.record, force);
+        if !loose.is_empty() {
+            return loose;
+        }
+        let given = (self.setting.policies, self.setting.options);
+        let unfit = unfit(base, target, earlier, given, known).into_iter();
+        unfit
+            .map(|problem| problem.at(workload.own_place(), "this workload"))
+            .collect()
+    }
+
+    fn metrics_port(&self, workload: &Workload<'_>, draft: &Draft<'_>) -> Option<u16> {
+        match self.setting.options.details {
+            true => metrics_port(workload, draft),
+            false => None,
+        }
+    }
+
+    /// Notes what becomes of the text beside the objects that policies generate.
+    fn add_room(
+        &self,
+        record: Option<&mut Record>,
+        pair: &Pair<'_>,
+        workload: &Workload<'_>,
+        earlier: Option<&Record>,
+    ) {
+        let Some(record) = record.filter(|record| generated(record).next().is_some()) else {
+            return;
+        };
+        let now = self.beside(workload).room(workload.tree);
+        // What undo gives back has a last line end where what was injected stood in the last lines.
+        let now = if pair.original().ends_with('\n') {
+            Room {
+                list: now.list,
+                ..Room::default()
+            }
+        } else {
+            now
+        };
+        let earlier = earlier.filter(|earlier| generated(earlier).next().is_some());
+        record.room = earlier
+            .map(|earlier| earlier.room.clone())
+            .unwrap_or_default();
+        record.room.join(&now);
+        if now.unended {
+            // The end of the text is no longer the document's own.
+            record.text = None;
+        }
+    }
+
+    /// What is to be said of what somebody changed since it was injected.
+    fn changed_since(
+        &self,
+        workload: &Workload<'_>,
+        policies: &[PolicyReport],
+        changed: &[Changed],
+    ) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        for Changed { policy, path } in changed {
+            let mut given = self.setting.policies.iter();
+            let is_given = given.any(|given| given.identity == *policy);
+            let of_policy = || policies.iter().filter(|report| *report.policy == **policy);
+            let is_gone = of_policy().any(|own| matches!(own.outcome, Outcome::TakenOut(_)));
+            // Then the message about the conflict says it.
+            let has_failed = of_policy().any(|own| own.outcome == Outcome::Failed);
+            let problem = || changed_since(workload, policy, path);
+            if is_gone && !self.setting.options.force {
+                problems.push(problem());
+            } else if is_given && !is_gone && !has_failed {
+                let warning = problem().with_severity(Severity::Warning);
+                problems.push(warning.help("what it was changed to stays"));
+            }
+        }
+        problems
+    }
+}
+
+fn beside<'t>(planned: &mut Planned<'_>, is_annotated: bool) -> Beside<'t> {
+    let item = |item: Item| (*item.value).clone();
+    let ephemeral_containers = std::mem::take(&mut planned.ephemeral_containers);
+    Beside {
+        record: planned.record.take(),
+        is_annotated,
+        companions: std::mem::take(&mut planned.companions),
+        ephemeral_containers: ephemeral_containers.into_iter().map(item).collect(),
+        needs: std::mem::take(&mut planned.needs),
+        steps: Vec::new(),
+    }
+}
+
+/// Whether nothing is left of what was injected.
+fn is_base(planned: &Planned<'_>) -> bool {
+    planned.record.is_none() && !planned.draft.is_changed()
+}
+
+fn unless_same<'t>(mut target: Value, current: &Value) -> Wanted<'t> {
+    arrange(&mut target, current);
+    match is_equal(&target, current) {
+        true => Wanted::Same,
+        false => Wanted::Value(target),
+    }
+}
+
+/// Problems of the base with their places in the document.
+fn moved(problems: Vec<Diagnostic>, base: &Workload<'_>, pair: &Pair<'_>) -> Vec<Diagnostic> {
+    let moves = OnceCell::new();
+    let mut problems = problems;
+    let labels = problems.iter_mut().flat_map(|problem| &mut problem.labels);
+    for label in labels.filter(|label| label.place.source == pair.source.name) {
+        let moves = moves.get_or_init(|| Moves::of(base.source, pair));
+        label.place = moves.place_before(&label.place);
+    }
+    problems
+}

@@ -1,0 +1,198 @@
+//! What is wanted, written: the edits of every workload of a document.
+
+use std::borrow::Cow;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::{Written, lower};
+use crate::manifest::pod::Workload;
+use crate::outcome::Author;
+use crate::plan::draft::{Draft, Refusal};
+use crate::plan::reconcile::reconcile;
+use crate::plan::recording::write_record;
+use crate::plan::{self, refusal_diagnostic};
+use crate::yaml::splice::Edit;
+use crate::yaml::tree::NodeId;
+
+use super::authors::authors;
+use super::document::Document;
+use super::pending::{Pending, Plan, Wanted};
+use super::recorded::Pair;
+
+/// The text of one workload.
+#[derive(Default)]
+pub(super) struct Writing<'t> {
+    /// Ranges are bytes of the document.
+    pub edits: Vec<Edit>,
+    /// What the edits say, where that is not the planned draft itself.
+    pub draft: Option<Draft<'t>>,
+    pub authors: Vec<Vec<Author>>,
+    pub problems: Vec<Diagnostic>,
+}
+
+impl<'a> Document<'a> {
+    /// Writes every workload of a document.
+    pub(super) fn write_all<'t>(
+        &self,
+        pair: &Pair<'t>,
+        plan: &Plan<'t>,
+        written: &mut Written,
+    ) -> Vec<Writing<'t>>
+    where
+        'a: 't,
+    {
+        let pending = plan.pending.iter();
+        pending.map(|one| self.write(pair, one, written)).collect()
+    }
+
+    fn write<'t>(&self, pair: &Pair<'t>, one: &Pending<'t>, written: &mut Written) -> Writing<'t>
+    where
+        'a: 't,
+    {
+        let workload = &one.workload;
+        let node = workload.object.node;
+        if one.is_base() {
+            // These were written and checked when they were taken out.
+            return Writing {
+                edits: stripped_edits(pair, node),
+                ..Writing::default()
+            };
+        }
+        let draft = match draft_of(one, pair) {
+            Ok(None) => return Writing::default(),
+            Ok(Some(draft)) => draft,
+            Err(refusal) => return Writing::failed(refusal_diagnostic(&refusal, workload)),
+        };
+        let edits = match self.lower(pair, &draft, workload, written) {
+            Ok(edits) => edits,
+            Err(problem) => return Writing::failed(*problem),
+        };
+        let planned = one.beside.as_ref().filter(|own| own.record.is_none());
+        // A record takes out what it says before the policies are asked again, and is itself of no policy.
+        let (authors, problems) = match (planned, &one.wanted) {
+            (Some(planned), Wanted::Draft(draft)) => (
+                authors(workload.source.text, node, &planned.steps, &edits),
+                self.of_workload(self.repeats(workload, draft, &one.policies), workload),
+            ),
+            _ => Default::default(),
+        };
+        let draft = match draft {
+            Cow::Owned(draft) => Some(draft),
+            Cow::Borrowed(_) => None,
+        };
+        Writing {
+            edits,
+            draft,
+            authors,
+            problems,
+        }
+    }
+
+    /// The edits of one workload. Text on which readers of YAML disagree is not edited.
+    fn lower(
+        &self,
+        pair: &Pair<'_>,
+        draft: &Draft<'_>,
+        workload: &Workload<'_>,
+        written: &mut Written,
+    ) -> Result<Vec<Edit>, Box<Diagnostic>> {
+        refuse_doubt(pair, workload)?;
+        if plan::are_annotations_too_long(draft, self.bytes) {
+            let message = format!(
+                "{} would have more than 262144 bytes of annotations together with those that podgraft writes",
+                workload.title()
+            );
+            let problem = Diagnostic::error(Code::Invalid, message);
+            return Err(Box::new(problem.at(workload.own_place(), "this workload").help(
+                "`--no-marker` leaves out the mark; `apply --in-place` keeps its records in podgraft.lock",
+            )));
+        }
+        lower(draft, workload.object.node, written).map_err(|refusal| {
+            let message = format!(
+                "{} cannot be edited: what stands here {}",
+                workload.title(),
+                refusal.why
+            );
+            let problem = Diagnostic::error(Code::CannotEdit, message)
+                .at(workload.place(refusal.node), "here");
+            Box::new(problem.help("write it in block style, `key: value` lines and `- item` lines"))
+        })
+    }
+}
+
+impl Writing<'_> {
+    fn failed(problem: Diagnostic) -> Self {
+        Writing {
+            problems: vec![problem],
+            ..Writing::default()
+        }
+    }
+}
+
+/// Text on which readers of YAML disagree is not edited.
+pub(super) fn refuse_doubt(
+    pair: &Pair<'_>,
+    workload: &Workload<'_>,
+) -> Result<(), Box<Diagnostic>> {
+    let Some(doubt) = pair.doubt() else {
+        return Ok(());
+    };
+    let message = format!(
+        "{} cannot be edited safely: {}",
+        workload.title(),
+        doubt.what
+    );
+    let problem = Diagnostic::error(Code::CannotEdit, message);
+    let problem = problem.at(workload.source.place(doubt.at.clone()), "here");
+    let is_mark = workload.source.text[doubt.at.clone()].starts_with('\u{feff}');
+    Err(Box::new(match is_mark {
+        true => problem.help(
+            "take it out: it belongs to the beginning of a file, and comes here where files are put together",
+        ),
+        false => problem,
+    }))
+}
+
+/// Of the edits that take everything out, those of one object.
+fn stripped_edits(pair: &Pair<'_>, node: NodeId) -> Vec<Edit> {
+    let starts: Vec<usize> = pair
+        .recorded
+        .iter()
+        .map(|one| pair.tree.span(one.node).start)
+        .collect();
+    let own = pair
+        .recorded
+        .iter()
+        .position(|one| one.node == node)
+        .unwrap_or_default();
+    let from = if own == 0 { 0 } else { starts[own] };
+    let to = starts.get(own + 1).copied().unwrap_or(usize::MAX);
+    let edits = pair.stripped.edits.iter();
+    edits
+        .filter(|edit| edit.at.start >= from && edit.at.start < to)
+        .cloned()
+        .collect()
+}
+
+/// The workload as it is to be; `None` where nothing of it changes.
+pub(super) fn draft_of<'p, 't>(
+    one: &'p Pending<'t>,
+    pair: &Pair<'t>,
+) -> Result<Option<Cow<'p, Draft<'t>>>, Refusal> {
+    let mut draft = match &one.wanted {
+        Wanted::Same | Wanted::Base(None) => return Ok(None),
+        Wanted::Draft(draft) => Cow::Borrowed(draft),
+        Wanted::Value(target) | Wanted::Base(Some(target)) => {
+            let node = one.workload.object.node;
+            let mut draft = Draft::new(pair.tree, node);
+            if let Some(at) = pair.position(node) {
+                reconcile(&mut draft, &pair.recorded[at].value, target)?;
+            }
+            Cow::Owned(draft)
+        }
+    };
+    let beside = one.beside.as_ref().filter(|beside| beside.is_annotated);
+    if let Some(record) = beside.and_then(|beside| beside.record.as_ref()) {
+        write_record(draft.to_mut(), record)?;
+    }
+    Ok(Some(draft))
+}
