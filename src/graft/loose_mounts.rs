@@ -19,63 +19,67 @@ pub(super) fn loose_mounts(
     force: bool,
 ) -> Vec<Diagnostic> {
     let path = &workload.pod_kind.path;
-    let volumes = items(spec_of(target, path), "volumes");
-    let stays = |volume: &Value| volumes.iter().any(|own| own["name"] == volume["name"]);
-    if items(spec_of(current, path), "volumes").iter().all(stays) {
+    let is_among = |name: &Value, volumes: &[Value]| volumes.iter().any(|own| own["name"] == *name);
+    let stay = items(spec_of(target, path), "volumes");
+    let were = items(spec_of(current, path), "volumes");
+    if were.iter().all(|volume| is_among(&volume["name"], stay)) {
         return Vec::new();
     }
-    let loose: Vec<(String, Mount)> = mounts_of(target, path)
-        .into_iter()
-        .filter(|(_, mount)| !mount.has_volume)
-        .collect();
+    let mut loose = mounts_of(target, path);
+    loose.retain(|_, mount| !mount.has_volume);
     if loose.is_empty() {
         return Vec::new();
     }
     let before = mounts_of(current, path);
-    let has_volume = |path: &String| before.get(path).is_some_and(|mount| mount.has_volume);
-    let is_taken_out = |name: &str| {
-        let mut volumes = items(spec_of(current, path), "volumes").iter();
-        volumes.any(|volume| volume["name"] == name)
+    loose.retain(|path, _| before.get(path).is_some_and(|mount| mount.has_volume));
+    let severity = match force {
+        true => Severity::Warning,
+        false => Severity::Error,
     };
-    let loose = loose.into_iter().filter(|(path, _)| has_volume(path));
-    let problem = |(path, mount): (String, Mount)| {
-        let volume = mount.volume;
-        if !is_taken_out(&volume) {
-            let message = format!(
-                "{} of {} comes back, and the volume `{volume}` that it mounts is not there",
-                words_of(&path),
-                workload.title()
-            );
-            let problem = Diagnostic::warning(Code::Invalid, message);
-            let problem = problem.at(workload.own_place(), "this workload");
-            return problem.help("add the volume, or take the mount out");
-        }
-        let mut policies = record.policies.iter();
-        let owner = policies.find(|policy| policy.effects.added.contains_key(&path));
-        let whose = owner.map_or(String::new(), |policy| {
-            format!(" of policy `{}`", policy.policy)
-        });
-        let message = format!(
-            "{}{whose} needs the volume `{volume}` of {}, which would be taken out",
-            words_of(&path),
-            workload.title()
-        );
-        let help = match owner {
-            Some(owner) => format!(
-                "take `{}` out, too, or let it bring the volume itself",
-                owner.policy
-            ),
-            None => "take the mount out, or add a volume of this name".to_owned(),
-        };
-        let severity = if force {
-            Severity::Warning
-        } else {
-            Severity::Error
-        };
-        let problem = Diagnostic::error(Code::Invalid, message).with_severity(severity);
-        problem.at(workload.own_place(), "this workload").help(help)
+    let problem = |(path, mount): (String, Mount)| match is_among(
+        &Value::from(mount.volume.as_str()),
+        were,
+    ) {
+        true => loses_volume(workload, &path, &mount, record).with_severity(severity),
+        false => has_no_volume(workload, &path, &mount),
     };
-    loose.map(problem).collect()
+    loose.into_iter().map(problem).collect()
+}
+
+fn has_no_volume(workload: &Workload<'_>, path: &str, mount: &Mount) -> Diagnostic {
+    let message = format!(
+        "{} of {} comes back, and the volume `{}` that it mounts is not there",
+        words_of(path),
+        workload.title(),
+        mount.volume
+    );
+    Diagnostic::warning(Code::Invalid, message)
+        .at(workload.own_place(), "this workload")
+        .help("add the volume, or take the mount out")
+}
+
+fn loses_volume(workload: &Workload<'_>, path: &str, mount: &Mount, record: &Record) -> Diagnostic {
+    let mut policies = record.policies.iter();
+    let owner = policies.find(|policy| policy.effects.added.contains_key(path));
+    let whose = owner.map_or(String::new(), |policy| {
+        format!(" of policy `{}`", policy.policy)
+    });
+    let message = format!(
+        "{}{whose} needs the volume `{}` of {}, which would be taken out",
+        words_of(path),
+        mount.volume,
+        workload.title()
+    );
+    let help = match owner {
+        Some(owner) => format!(
+            "take `{}` out, too, or let it bring the volume itself",
+            owner.policy
+        ),
+        None => "take the mount out, or add a volume of this name".to_owned(),
+    };
+    Diagnostic::error(Code::Invalid, message)
+        .at(workload.own_place(), "this workload")
+        .help(help)
 }
 
 struct Mount {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use memchr::memmem;
+use serde_json::Value;
 
 use crate::change::{Change, list};
 use crate::diagnostic::{Code, Diagnostic};
@@ -19,6 +20,9 @@ use crate::yaml::parse::parse;
 
 use super::document::Document;
 
+/// A policy that reads what it writes: where its file says so.
+type Doubtful<'p> = (&'p Policy, Range<usize>);
+
 impl Document<'_> {
     /// Plans the result once more, where policies that read what they write changed it.
     pub(super) fn repeats(
@@ -27,66 +31,77 @@ impl Document<'_> {
         draft: &Draft<'_>,
         reports: &[PolicyReport],
     ) -> Vec<Diagnostic> {
-        let is_injected = |policy: &Policy| {
-            let mut reports = reports.iter();
-            let own = reports.find(|report| *report.policy == *policy.identity);
-            own.is_some_and(|report| matches!(report.outcome, Outcome::Injected(_)))
-        };
-        let policies = self.setting.policies.iter();
-        let doubtful: Vec<(&Policy, Range<usize>)> = policies
-            .filter_map(|policy| Some((policy, word_of_own(policy)?)))
-            .filter(|(policy, _)| is_injected(policy))
-            .collect();
+        let doubtful = self.doubtful(reports);
         if doubtful.is_empty() {
             return Vec::new();
         }
-        let Some(value) = draft.value(&draft.root()) else {
-            return Vec::new();
+        let again = draft
+            .value(&draft.root())
+            .and_then(|result| self.plan_result(&result))
+            .unwrap_or_default();
+        let repeated = |(policy, word): Doubtful<'_>| {
+            let more = changes_of(policy, &again)?.iter();
+            let more: Vec<Change> = more.filter(|one| !one.is_generated()).cloned().collect();
+            (!more.is_empty()).then(|| not_idempotent(workload, policy, word, &more))
         };
-        let text = yaml_document(&value);
-        let Ok(tree) = parse(&text) else {
-            return Vec::new();
-        };
+        doubtful.into_iter().filter_map(repeated).collect()
+    }
+
+    /// The policies that read what they write, and wrote something.
+    fn doubtful(&self, reports: &[PolicyReport]) -> Vec<Doubtful<'_>> {
+        let policies = self.setting.policies.iter();
+        policies
+            .filter_map(|policy| Some((policy, word_of_own(policy)?)))
+            .filter(|(policy, _)| changes_of(policy, reports).is_some())
+            .collect()
+    }
+
+    /// What every policy comes to with a workload of this value.
+    fn plan_result(&self, value: &Value) -> Option<Vec<PolicyReport>> {
+        let text = yaml_document(value);
+        let tree = parse(&text).ok()?;
         let source = Source::new(self.setting.name.clone(), &text);
         let found = find_objects(&tree, self.setting.kinds);
         let [Found::Object(object)] = found.as_slice() else {
-            return Vec::new();
+            return None;
         };
-        let Some(result) = self.read_workload(object, &tree, &source) else {
-            return Vec::new();
-        };
+        let result = self.read_workload(object, &tree, &source)?;
         let options = Options {
             details: true,
             ..self.setting.options.clone()
         };
         let (policies, inventory) = (self.setting.policies, self.setting.inventory);
-        let planned = plan(&result, policies, &options, inventory, None);
-        let again = |(policy, word): (&Policy, Range<usize>)| {
-            let mut reports = planned.policies.iter();
-            let own = reports.find(|report| *report.policy == *policy.identity)?;
-            let Outcome::Injected(changes) = &own.outcome else {
-                return None;
-            };
-            let is_more = |change: &&Change| !change.is_generated();
-            let more: Vec<Change> = changes.iter().filter(is_more).cloned().collect();
-            if more.is_empty() {
-                return None;
-            }
-            let message = format!(
-                "applied to its own result, policy `{}` would change {} once more: {}",
-                policy.identity,
-                workload.title(),
-                list(&more)
-            );
-            let problem = Diagnostic::error(Code::NotIdempotent, message);
-            Some(
-                problem
-                    .at(policy.text.place(word), "this reads what it writes")
-                    .help("ask first whether it is done: a `test` in the patch, or a condition in the expression"),
-            )
-        };
-        doubtful.into_iter().filter_map(again).collect()
+        Some(plan(&result, policies, &options, inventory, None).policies)
     }
+}
+
+/// What a policy injected.
+fn changes_of<'r>(policy: &Policy, reports: &'r [PolicyReport]) -> Option<&'r [Change]> {
+    let mut reports = reports.iter();
+    let own = reports.find(|report| *report.policy == *policy.identity)?;
+    match &own.outcome {
+        Outcome::Injected(changes) => Some(changes),
+        Outcome::UpToDate | Outcome::TakenOut(_) | Outcome::Skipped(_) | Outcome::Failed => None,
+    }
+}
+
+fn not_idempotent(
+    workload: &Workload<'_>,
+    policy: &Policy,
+    word: Range<usize>,
+    more: &[Change],
+) -> Diagnostic {
+    let message = format!(
+        "applied to its own result, policy `{}` would change {} once more: {}",
+        policy.identity,
+        workload.title(),
+        list(more)
+    );
+    Diagnostic::error(Code::NotIdempotent, message)
+        .at(policy.text.place(word), "this reads what it writes")
+        .help(
+            "ask first whether it is done: a `test` in the patch, or a condition in the expression",
+        )
 }
 
 /// The first word of a policy that may read what the policy writes: a patch, a variable of a container where the policy
