@@ -1,74 +1,51 @@
 //! Objects that an earlier run generated and that no record names any more: taken out of the files they stand in.
 
-use json_patch::jsonptr::PointerBuf;
-use json_patch::{Patch, PatchOperation, RemoveOperation};
 use memchr::memmem;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::Arc;
 
-use crate::change::{Change, Operation, Target};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::companion::unwrap_list;
-use crate::edit::{Written, lower};
 use crate::inventory::written_name;
-use crate::manifest::object::{Found, Object, Within, find_objects};
+use crate::manifest::object::{Found, Object, find_objects};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
-use crate::outcome::{FileReport, Generated, Outcome, PolicyReport, WorkloadReport};
+use crate::outcome::{FileReport, Generated, WorkloadReport};
 use crate::ownership::Room;
 use crate::plan::companions::MANAGED_BY;
-use crate::plan::draft::{Draft, Opened, Part};
 use crate::record::live::as_created;
 use crate::record::words::undo_command;
 use crate::record::{RECORD, Record, digest};
-use crate::source::Source;
+use crate::source::{Place, Source};
 use crate::undo::{compose, read_record};
 use crate::yaml::parse::parse;
 use crate::yaml::splice::{Edit, splice};
-use crate::yaml::stream::chunks;
+use crate::yaml::stream::{Chunk, chunks};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
+use super::gone::{add, describe, placed};
 use super::record_refusals::unreadable;
+use super::removal::{joined, remove, separator_of};
 
 /// A file of a run: its name, its text, and what came of it.
 pub type RunFile<'f> = (Arc<str>, &'f [u8], &'f mut FileReport);
 
 /// Takes the objects out that no workload of the run needs any more. All that the run does beside is in the reports.
 pub fn retire(files: &mut [RunFile<'_>], options: &Options) {
-    let is_refused = |files: &[RunFile<'_>]| {
-        files
-            .iter()
-            .any(|(.., report)| report.diagnostics.iter().any(Diagnostic::is_error))
-    };
     let mut needed: BTreeSet<(String, String)> = files
         .iter()
         .flat_map(|(.., report)| &report.needed)
         .map(Generated::key)
         .collect();
-    let all_dropped = |files: &[RunFile<'_>], needed: &BTreeSet<_>| {
-        let mut dropped: BTreeMap<String, Vec<Generated>> = BTreeMap::new();
-        for one in files
-            .iter()
-            .flat_map(|(.., report)| &report.dropped)
-            .filter(|one| !needed.contains(&one.key()))
-        {
-            dropped
-                .entry(one.name.clone())
-                .or_default()
-                .push(one.clone());
-        }
-        dropped
-    };
     // Where an object stays because others need it, it may stand elsewhere than where room was made for it.
     let has_room = options.take_out.is_undo()
         && files
             .iter()
             .any(|(.., report)| report.rooms.iter().any(|(_, room)| room.unended));
     // Where a policy failed, what it still needs is not known.
-    if is_refused(files) || all_dropped(files, &needed).is_empty() && !has_room {
+    if is_refused(files) || dropped(files, &needed).is_empty() && !has_room {
         return;
     }
     let kinds = PodKinds::of(options);
@@ -78,27 +55,36 @@ pub fn retire(files: &mut [RunFile<'_>], options: &Options) {
             Err(problem) => report.diagnostics.push(problem),
         }
     }
-    let dropped = all_dropped(files, &needed);
+    let dropped = dropped(files, &needed);
     if is_refused(files) || dropped.is_empty() && !has_room {
         return;
     }
-    let names = needed.into_iter().map(|(name, _)| name).collect();
     let retiring = Retiring {
         dropped,
-        needed: names,
+        needed: needed.into_iter().map(|(name, _)| name).collect(),
         kinds,
         options,
     };
-    let mut found = BTreeSet::new();
-    for (name, text, report) in files.iter_mut() {
-        retiring.file(name, text, report, &mut found);
+    retiring.files(files);
+}
+
+fn is_refused(files: &[RunFile<'_>]) -> bool {
+    let mut problems = files.iter().flat_map(|(.., report)| &report.diagnostics);
+    problems.any(Diagnostic::is_error)
+}
+
+/// What the records of the input name and nothing needs, by name.
+fn dropped(
+    files: &[RunFile<'_>],
+    needed: &BTreeSet<(String, String)>,
+) -> BTreeMap<String, Vec<Generated>> {
+    let mut dropped: BTreeMap<String, Vec<Generated>> = BTreeMap::new();
+    let all = files.iter().flat_map(|(.., report)| &report.dropped);
+    for one in all.filter(|one| !needed.contains(&one.key())) {
+        let alike = dropped.entry(one.name.clone()).or_default();
+        alike.push(one.clone());
     }
-    let is_missing = |one: &&Generated| !found.contains(&one.name);
-    let missing = retiring.dropped.values().filter_map(|ones| ones.first());
-    if let Some((.., report)) = files.first_mut() {
-        let warnings = missing.filter(is_missing).map(is_nowhere);
-        report.diagnostics.extend(warnings);
-    }
+    dropped
 }
 
 /// What objects of kinds that podgraft does not know have from an earlier run, which did: their documents are let through
@@ -153,80 +139,134 @@ struct Retiring<'r> {
     options: &'r Options,
 }
 
+/// What goes from a text.
+#[derive(Default)]
+struct Retired {
+    /// Of what was found, whether it goes or not.
+    names: Vec<String>,
+    problems: Vec<Diagnostic>,
+    described: Vec<WorkloadReport>,
+    /// Ranges are bytes of the file's result.
+    edits: Vec<Edit>,
+}
+
+/// A file and its result so far: what stands beside the objects may change, too, so they are taken out of the result.
+struct Changed<'f> {
+    name: &'f Arc<str>,
+    text: &'f [u8],
+    edits: &'f [Edit],
+    output: &'f [u8],
+}
+
+impl Changed<'_> {
+    /// Where in the file something of the result stands.
+    fn before(&self, at: usize) -> usize {
+        offset_before(self.edits, at)
+    }
+
+    fn place(&self, at: usize) -> Place {
+        let at = self.before(at);
+        let whole = String::from_utf8_lossy(self.text);
+        Source::new(Arc::clone(self.name), &whole).place(at..at)
+    }
+}
+
 impl Retiring<'_> {
-    fn file(
-        &self,
-        name: &Arc<str>,
-        text: &[u8],
-        report: &mut FileReport,
-        found: &mut BTreeSet<String>,
-    ) {
-        // What stands beside the objects may change, too, so they are taken out of the result.
+    fn files(&self, files: &mut [RunFile<'_>]) {
+        let mut found = BTreeSet::new();
+        for (name, text, report) in files.iter_mut() {
+            found.extend(self.file(name, text, report));
+        }
+        let is_missing = |one: &&Generated| !found.contains(&one.name);
+        let missing = self.dropped.values().filter_map(|ones| ones.first());
+        if let Some((.., report)) = files.first_mut() {
+            let warnings = missing.filter(is_missing).map(is_nowhere);
+            report.diagnostics.extend(warnings);
+        }
+    }
+
+    /// Takes objects out of a file. Returns the names of those that stand in there.
+    fn file(&self, name: &Arc<str>, text: &[u8], report: &mut FileReport) -> Vec<String> {
         let output = splice(text, &report.edits);
-        let (mut gone, mut described) = (Vec::new(), Vec::new());
-        for chunk in chunks(&output)
-            .filter(|chunk| memmem::find(chunk.text, MANAGED_BY.1.as_bytes()).is_some())
-        {
-            let Some(tree) = std::str::from_utf8(chunk.text)
-                .ok()
-                .and_then(|text| parse(text).ok())
-            else {
-                continue;
-            };
-            let (objects, changed) = self.gone(&tree);
-            for (node, one) in changed {
-                found.insert(one.name.clone());
-                let at = offset_before(&report.edits, chunk.start + tree.span(node).start);
-                let whole = String::from_utf8_lossy(text);
-                let place = Source::new(Arc::clone(name), &whole).place(at..at);
-                report
-                    .diagnostics
-                    .push(changed_since(one, name).at(place, "this object"));
+        let file = Changed {
+            name,
+            text,
+            edits: &report.edits,
+            output: &output,
+        };
+        let is_managed =
+            |chunk: &Chunk<'_>| memmem::find(chunk.text, MANAGED_BY.1.as_bytes()).is_some();
+        let mut retired = Retired::default();
+        for chunk in chunks(&output).filter(is_managed) {
+            let text = std::str::from_utf8(chunk.text).ok();
+            if let Some(tree) = text.and_then(|text| parse(text).ok()) {
+                retired = self.document(&file, &chunk, &tree, retired);
             }
-            if self.options.details {
-                described.extend(objects.iter().map(|(object, value, one)| {
-                    let span = tree.span(object.node);
-                    let before = |at| offset_before(&report.edits, chunk.start + at);
-                    placed(
-                        describe(object, value, one, self.options),
-                        object,
-                        before(span.start)..before(span.end),
-                        text,
-                    )
-                }));
-            }
-            let (nodes, ones): (Vec<&Object>, Vec<&Generated>) = objects
-                .iter()
-                .map(|(object, _, one)| (object, *one))
-                .unzip();
-            let behind = &output[chunk.start + chunk.text.len()..];
-            match remove(&tree, &nodes, separator_of(behind)) {
-                Some(edits) => {
-                    gone.extend(
-                        edits
-                            .into_iter()
-                            .map(|edit| self::behind(chunk.start, edit)),
-                    );
-                }
-                None => report.diagnostics.extend(ones.into_iter().map(stays)),
-            }
-            found.extend(objects.into_iter().map(|(.., one)| one.name.clone()));
         }
-        if gone.is_empty() && report.rooms.is_empty() {
-            return;
+        report.diagnostics.extend(retired.problems);
+        if retired.edits.is_empty() && report.rooms.is_empty() {
+            return retired.names;
         }
-        let gone = joined(gone);
-        let left = splice(&output, &gone);
+        let gone = joined(retired.edits);
+        let room = self.rooms(report, &splice(&output, &gone), &gone);
+        let gone = compose(output.len(), &gone, &room);
+        report.set_edits(compose(text.len(), &report.edits, &gone));
+        add(report, retired.described);
+        retired.names
+    }
+
+    /// Adds what goes of a document.
+    fn document(
+        &self,
+        file: &Changed<'_>,
+        chunk: &Chunk<'_>,
+        tree: &Tree<'_>,
+        mut retired: Retired,
+    ) -> Retired {
+        let (gone, changed) = self.gone(tree);
+        for (node, one) in changed {
+            retired.names.push(one.name.clone());
+            let place = file.place(chunk.start + tree.span(node).start);
+            let problem = changed_since(one, file.name);
+            retired.problems.push(problem.at(place, "this object"));
+        }
+        if self.options.details {
+            let described = gone.iter().map(|(object, value, one)| {
+                let span = tree.span(object.node);
+                let span =
+                    file.before(chunk.start + span.start)..file.before(chunk.start + span.end);
+                let described = describe(object, value, one, self.options);
+                placed(described, object, span, file.text)
+            });
+            retired.described.extend(described);
+        }
+        let objects: Vec<&Object> = gone.iter().map(|(object, ..)| object).collect();
+        let rest = &file.output[chunk.start + chunk.text.len()..];
+        match remove(tree, &objects, separator_of(rest)) {
+            Some(edits) => {
+                let edits = edits.into_iter().map(|edit| behind(chunk.start, edit));
+                retired.edits.extend(edits);
+            }
+            None => {
+                let staying = gone.iter().map(|(.., one)| stays(one));
+                retired.problems.extend(staying);
+            }
+        }
+        let names = gone.into_iter().map(|(.., one)| one.name.clone());
+        retired.names.extend(names);
+        retired
+    }
+
+    /// The edits of what is left that take back the room of objects that are gone.
+    fn rooms(&self, report: &FileReport, left: &[u8], gone: &[Edit]) -> Vec<Edit> {
         let rooms = report.rooms.iter().filter_map(|(at, room)| {
             // Where the workload stands in what is left.
-            let at = offset_behind(&gone, offset_behind(&report.edits, *at));
-            self.take_room(&left, at, room)
+            let at = offset_behind(gone, offset_behind(&report.edits, *at));
+            self.take_room(left, at, room)
         });
         let mut room: Vec<Edit> = rooms.flatten().collect();
         room.sort_by_key(|edit| edit.at.start);
-        let gone = compose(output.len(), &gone, &room);
-        report.set_edits(compose(text.len(), &report.edits, &gone));
-        add(report, described);
+        room
     }
 
     /// The objects of a document that go, and those that would if nobody had changed them.
@@ -389,181 +429,6 @@ fn is_nowhere(one: &Generated) -> Diagnostic {
     );
     let problem = Diagnostic::warning(Code::MissingObject, message);
     problem.help("if it stands in another file, take it out there")
-}
-
-/// The length of a line that separates documents and says nothing else, at the beginning of a text.
-fn separator_of(text: &[u8]) -> usize {
-    let end = memchr::memchr(b'\n', text).map_or(text.len(), |at| at + 1);
-    match text[..end].trim_ascii() {
-        b"---" => end,
-        _ => 0,
-    }
-}
-
-/// Edits in order, those that take out the same text made one.
-fn joined(mut edits: Vec<Edit>) -> Vec<Edit> {
-    edits.sort_by_key(|edit| edit.at.start);
-    let mut all: Vec<Edit> = Vec::new();
-    for edit in edits {
-        match all.last_mut() {
-            Some(last) if edit.at.start < last.at.end => {
-                last.at.end = last.at.end.max(edit.at.end);
-            }
-            _ => all.push(edit),
-        }
-    }
-    all
-}
-
-/// The edits that take out objects: their documents, or their items. `None` where there is no safe way.
-fn remove(tree: &Tree<'_>, objects: &[&Object], separator: usize) -> Option<Vec<Edit>> {
-    let mut edits = Vec::new();
-    let mut lists: BTreeMap<NodeId, Vec<Within>> = BTreeMap::new();
-    for object in objects {
-        match object.within {
-            Some(within) => lists.entry(within.list).or_default().push(within),
-            None => edits.push(remove_document(tree, object, separator)?),
-        }
-    }
-    for (list, items) in lists {
-        edits.extend(remove_items(tree, list, &items)?);
-    }
-    Some(edits)
-}
-
-fn remove_items(tree: &Tree<'_>, list: NodeId, gone: &[Within]) -> Option<Vec<Edit>> {
-    let mut draft = Draft::new(tree, list);
-    let root = draft.open_root().ok()?;
-    let items = draft.open_list(root, "items", &[]).ok()?;
-    for within in gone {
-        let Opened::List { items: own, .. } = draft.opened(items) else {
-            return None;
-        };
-        let at = own
-            .iter()
-            .position(|item| *item == Part::Node(within.item))?;
-        draft.remove(items, at).ok()?;
-    }
-    lower(&draft, list, &mut Written::default()).ok()
-}
-
-/// The first document goes with the separator behind it, of as many bytes; others go with their own.
-fn remove_document(tree: &Tree<'_>, object: &Object, behind: usize) -> Option<Edit> {
-    let (text, span) = (tree.text(), tree.span(object.node));
-    let line = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
-    let separator = text[..line].trim_end().rfind('\n').map_or(0, |at| at + 1);
-    if span.start != line {
-        return None;
-    }
-    if text[separator..line].trim_end() != "---" {
-        let has_none = !text[..line].lines().any(|own| own.starts_with("---"));
-        return has_none.then(|| Edit {
-            at: line..text.len() + behind,
-            text: "".into(),
-        });
-    }
-    let has_line_end = text[..span.end].ends_with('\n');
-    let end = if has_line_end {
-        span.end
-    } else {
-        text[span.end..]
-            .find('\n')
-            .map_or(text.len(), |at| span.end + at + 1)
-    };
-    Some(Edit {
-        at: separator..end,
-        text: "".into(),
-    })
-}
-
-/// An object that goes, without its place.
-fn describe(object: &Object, value: &Value, one: &Generated, options: &Options) -> WorkloadReport {
-    let text = |key: &str| value["metadata"][key].as_str();
-    let what = Change::new(Operation::TakeOut, Target::Object(one.name.clone()));
-    let met = PolicyReport {
-        policy: one.policy.as_str().into(),
-        outcome: Outcome::TakenOut(vec![what]),
-        rules: Vec::new(),
-        is_older: false,
-    };
-    let whole = RemoveOperation {
-        path: PointerBuf::new(),
-    };
-    WorkloadReport {
-        api_version: object.api_version.clone(),
-        kind: object.kind.clone(),
-        namespace: text("namespace")
-            .or(options.namespace.as_deref())
-            .map(str::to_owned),
-        states_namespace: text("namespace").is_some(),
-        name: text("name").unwrap_or_default().to_owned(),
-        policies: vec![met],
-        is_generated: true,
-        patch: options
-            .patches
-            .then(|| Patch(vec![PatchOperation::Remove(whole)])),
-        ..WorkloadReport::default()
-    }
-}
-
-/// The object with its lines, and its bytes of the file.
-fn placed(
-    described: WorkloadReport,
-    object: &Object,
-    span: Range<usize>,
-    text: &[u8],
-) -> WorkloadReport {
-    let document = chunks(text).map(|chunk| chunk.start..chunk.start + chunk.text.len());
-    let document = document
-        .take_while(|document| document.start <= span.start)
-        .last()
-        .unwrap_or(0..text.len());
-    let line = 1 + memchr::memchr_iter(b'\n', &text[..span.start]).count();
-    let extent = if object.within.is_some() {
-        span
-    } else {
-        document.clone()
-    };
-    WorkloadReport {
-        line,
-        document,
-        extent,
-        ..described
-    }
-}
-
-/// Puts the objects that go among the file's workloads, each with its edits.
-fn add(report: &mut FileReport, gone: Vec<WorkloadReport>) {
-    for mut object in gone {
-        let at = report
-            .workloads
-            .partition_point(|workload| workload.line <= object.line);
-        let first = report.workloads[..at]
-            .iter()
-            .map(|workload| workload.edits.end)
-            .max()
-            .unwrap_or_default();
-        let next = report.workloads[at..]
-            .iter()
-            .map(|workload| workload.edits.start)
-            .find(|&start| start >= first);
-        let is_before = |edit: &Edit| edit.at.end <= object.extent.start;
-        let from = report.edits.partition_point(is_before).max(first);
-        let to = report
-            .edits
-            .partition_point(|edit| edit.at.start < object.extent.end);
-        let to = to.min(next.unwrap_or(report.edits.len()));
-        if from >= to {
-            continue;
-        }
-        object.edits = from..to;
-        report.workloads.insert(at, object);
-        report
-            .companions
-            .iter_mut()
-            .filter(|placed| placed.workload >= at)
-            .for_each(|placed| placed.workload += 1);
-    }
 }
 
 /// The objects that a record names.

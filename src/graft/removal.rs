@@ -1,0 +1,94 @@
+//! Objects of a tree in, the edits out that take them out of its text.
+
+use std::collections::BTreeMap;
+
+use crate::edit::{Written, lower};
+use crate::manifest::object::{Object, Within};
+use crate::plan::draft::{Draft, Opened, Part};
+use crate::yaml::splice::Edit;
+use crate::yaml::tree::{NodeId, Tree};
+
+/// The length of a line that separates documents and says nothing else, at the beginning of a text.
+pub(super) fn separator_of(text: &[u8]) -> usize {
+    let end = memchr::memchr(b'\n', text).map_or(text.len(), |at| at + 1);
+    match text[..end].trim_ascii() {
+        b"---" => end,
+        _ => 0,
+    }
+}
+
+/// Edits in order, those that take out the same text made one.
+pub(super) fn joined(mut edits: Vec<Edit>) -> Vec<Edit> {
+    edits.sort_by_key(|edit| edit.at.start);
+    let mut all: Vec<Edit> = Vec::new();
+    for edit in edits {
+        match all.last_mut() {
+            Some(last) if edit.at.start < last.at.end => {
+                last.at.end = last.at.end.max(edit.at.end);
+            }
+            _ => all.push(edit),
+        }
+    }
+    all
+}
+
+/// The edits that take out objects: their documents, or their items. `None` where there is no safe way.
+pub(super) fn remove(tree: &Tree<'_>, objects: &[&Object], separator: usize) -> Option<Vec<Edit>> {
+    let mut edits = Vec::new();
+    let mut lists: BTreeMap<NodeId, Vec<Within>> = BTreeMap::new();
+    for object in objects {
+        match object.within {
+            Some(within) => lists.entry(within.list).or_default().push(within),
+            None => edits.push(remove_document(tree, object, separator)?),
+        }
+    }
+    for (list, items) in lists {
+        edits.extend(remove_items(tree, list, &items)?);
+    }
+    Some(edits)
+}
+
+fn remove_items(tree: &Tree<'_>, list: NodeId, gone: &[Within]) -> Option<Vec<Edit>> {
+    let mut draft = Draft::new(tree, list);
+    let root = draft.open_root().ok()?;
+    let items = draft.open_list(root, "items", &[]).ok()?;
+    for within in gone {
+        let Opened::List { items: own, .. } = draft.opened(items) else {
+            return None;
+        };
+        let at = own
+            .iter()
+            .position(|item| *item == Part::Node(within.item))?;
+        draft.remove(items, at).ok()?;
+    }
+    lower(&draft, list, &mut Written::default()).ok()
+}
+
+/// The first document goes with the separator behind it, of as many bytes; others go with their own.
+fn remove_document(tree: &Tree<'_>, object: &Object, behind: usize) -> Option<Edit> {
+    let (text, span) = (tree.text(), tree.span(object.node));
+    let line = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+    let separator = text[..line].trim_end().rfind('\n').map_or(0, |at| at + 1);
+    if span.start != line {
+        return None;
+    }
+    if text[separator..line].trim_end() != "---" {
+        let has_none = !text[..line].lines().any(|own| own.starts_with("---"));
+        return has_none.then(|| Edit {
+            at: line..text.len() + behind,
+            text: "".into(),
+        });
+    }
+    let has_line_end = text[..span.end].ends_with('\n');
+    let end = if has_line_end {
+        span.end
+    } else {
+        text[span.end..]
+            .find('\n')
+            .map_or(text.len(), |at| span.end + at + 1)
+    };
+    Some(Edit {
+        at: separator..end,
+        text: "".into(),
+    })
+}
