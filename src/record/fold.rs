@@ -130,61 +130,17 @@ impl Redo {
     /// Where something else stands in its place.
     pub fn apply(&self, value: &mut Value, paths: &Paths) -> Result<PolicyRecord, InTheWay> {
         let before = value.clone();
-        let (mut joins, mut twins) = (Vec::new(), BTreeMap::new());
-        let (mut digests, mut shared) = (BTreeMap::new(), BTreeMap::new());
+        let mut done = Done::default();
         for step in &self.steps {
-            let in_the_way = |path: &str| InTheWay {
+            done.put_back(step, value, paths).map_err(|path| InTheWay {
                 policy: self.policy.clone(),
                 path: path.to_owned(),
-            };
-            match step {
-                Step::Insert {
-                    path,
-                    value: own,
-                    digest,
-                    after,
-                } => match paths.get(value, path) {
-                    Some(there) if there == own => {
-                        drop(shared.insert(path.clone(), digest.clone()))
-                    }
-                    Some(_) => return Err(in_the_way(path)),
-                    None => {
-                        paths.insert(value, path, own.clone(), after.as_deref());
-                        digests.insert(path.clone(), digest.clone());
-                    }
-                },
-                Step::Set {
-                    path,
-                    value: own,
-                    digest,
-                } => match paths.get_mut(value, path) {
-                    Some(place) => {
-                        *place = own.clone();
-                        digests.insert(path.clone(), digest.clone());
-                    }
-                    None => drop(paths.insert(value, path, own.clone(), None)),
-                },
-                Step::Remove { path } => drop(paths.remove(value, path)),
-                Step::Join { path, joined, .. } if is_joined(value, path, joined, paths) => {
-                    twins.insert(
-                        path.clone(),
-                        Joined {
-                            shared: true,
-                            ..joined.clone()
-                        },
-                    );
-                }
-                Step::Join {
-                    path,
-                    joined,
-                    after,
-                } => joins.extend(join(value, path, joined, after.as_deref(), paths)),
-            }
+            })?;
         }
-        let mut effects = effects_of(&before, value, paths, &joins);
-        keep_digests(&mut effects, digests);
-        effects.shared = shared;
-        effects.joined.extend(twins);
+        let mut effects = effects_of(&before, value, paths, &done.joins);
+        keep_digests(&mut effects, done.digests);
+        effects.shared = done.shared;
+        effects.joined.extend(done.twins);
         let (policy, digest, set) = (self.policy.clone(), self.digest.clone(), self.set.clone());
         Ok(PolicyRecord {
             policy,
@@ -193,6 +149,72 @@ impl Redo {
             generated: self.generated.clone(),
             effects,
         })
+    }
+}
+
+/// What of a policy's work was put back so far.
+#[derive(Default)]
+struct Done {
+    joins: Vec<JoinHint>,
+    /// Texts that stood there already.
+    twins: BTreeMap<String, Joined>,
+    digests: BTreeMap<String, String>,
+    /// Digests of items that stood there already.
+    shared: BTreeMap<String, String>,
+}
+
+impl Done {
+    /// Does a step, or gives the place where something else stands in its way.
+    fn put_back<'s>(
+        &mut self,
+        step: &'s Step,
+        value: &mut Value,
+        paths: &Paths,
+    ) -> Result<(), &'s str> {
+        match step {
+            Step::Insert {
+                path,
+                value: own,
+                digest,
+                after,
+            } => {
+                let known = match paths.get(value, path) {
+                    Some(there) if there == own => &mut self.shared,
+                    Some(_) => return Err(path),
+                    None => {
+                        paths.insert(value, path, own.clone(), after.as_deref());
+                        &mut self.digests
+                    }
+                };
+                known.insert(path.clone(), digest.clone());
+            }
+            Step::Set {
+                path,
+                value: own,
+                digest,
+            } => match paths.get_mut(value, path) {
+                Some(place) => {
+                    *place = own.clone();
+                    self.digests.insert(path.clone(), digest.clone());
+                }
+                None => drop(paths.insert(value, path, own.clone(), None)),
+            },
+            Step::Remove { path } => drop(paths.remove(value, path)),
+            Step::Join { path, joined, .. } if is_joined(value, path, joined, paths) => {
+                let shared = true;
+                let joined = joined.clone();
+                self.twins.insert(path.clone(), Joined { shared, ..joined });
+            }
+            Step::Join {
+                path,
+                joined,
+                after,
+            } => {
+                let joined = join(value, path, joined, after.as_deref(), paths);
+                self.joins.extend(joined);
+            }
+        }
+        Ok(())
     }
 }
 

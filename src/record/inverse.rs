@@ -8,7 +8,7 @@ use crate::policy::defaults::is_default;
 use super::fold::Redo;
 use super::live::{fits, is_live};
 use super::path::{Paths, split_last};
-use super::{Effects, Joined, Record, Removed, digest};
+use super::{Effects, Joined, PolicyRecord, Record, Removed, Replaced, digest};
 
 /// What happens to what somebody changed since it was put there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,18 +67,7 @@ pub fn take_out(record: &Record, object: &Value, leniency: impl Fn(&str) -> Leni
     .run(&record.marker);
     taken.changed.clear();
     for policy in record.policies.iter().rev() {
-        let leniency = leniency(&policy.policy);
-        let redo = Redo::new(policy);
-        let mut inverse = Inverse {
-            paths: &paths,
-            policy: &policy.policy,
-            leniency,
-            taken: &mut taken,
-            redo,
-        };
-        inverse.run(&policy.effects);
-        let redo = inverse.redo;
-        empty([&policy.effects], &paths, &mut taken.value);
+        let redo = take_out_policy(policy, leniency(&policy.policy), &paths, &mut taken);
         taken.redo.push(redo);
     }
     // What one made may have held what another put there, and was not empty then.
@@ -93,8 +82,31 @@ pub fn take_out(record: &Record, object: &Value, leniency: impl Fn(&str) -> Leni
     taken
 }
 
+/// Takes one policy out of what is left. Gives what puts its work back.
+fn take_out_policy(
+    policy: &PolicyRecord,
+    leniency: Leniency,
+    paths: &Paths,
+    taken: &mut Taken,
+) -> Redo {
+    let mut inverse = Inverse {
+        paths,
+        policy: &policy.policy,
+        leniency,
+        taken,
+        redo: Redo::new(policy),
+    };
+    inverse.run(&policy.effects);
+    let redo = inverse.redo;
+    empty([&policy.effects], paths, &mut taken.value);
+    redo
+}
+
 /// An item that is put back: what it was, what it stood behind, and its digest.
 type Back<'d> = (Value, Option<String>, &'d str);
+
+/// The same with its place and its path.
+type PutBack<'e> = (Option<Vec<usize>>, &'e String, Back<'e>);
 
 struct Inverse<'i> {
     paths: &'i Paths,
@@ -108,7 +120,7 @@ impl Inverse<'_> {
     fn run(&mut self, effects: &Effects) {
         let removed = effects.removed.keys();
         let filled_in: BTreeSet<&String> = removed.filter(|path| self.is_filled_in(path)).collect();
-        let mut back = self.shared(effects);
+        let shared = self.shared(effects);
         // Variables that are ours go like other items: those behind them first.
         let (new, others): (Vec<_>, Vec<_>) = effects
             .joined
@@ -119,16 +131,39 @@ impl Inverse<'_> {
                 self.redo.join(path, joined, None);
             }
         }
-        // From behind, so that of items of one name the others keep theirs.
+        let added = self.added_items(effects);
+        self.own_variables(&new);
+        let mut back: Vec<_> = shared.into_iter().chain(added).collect();
+        // In the order in which they stood, which is that of the mappings and lists that are made for them.
+        back.sort_by(|(place, ..), (other, ..)| place.cmp(other));
+        for (_, path, (value, after, now)) in back {
+            self.redo.insert(path, value, now, after);
+        }
+        for (path, replaced) in &effects.replaced {
+            self.replaced(path, replaced);
+        }
+        for (path, removed) in by_place(&effects.removed) {
+            self.removed(path, removed, &filled_in);
+        }
+    }
+
+    /// Takes out the items that were added. From behind, so that of items of one name the others keep theirs.
+    fn added_items<'e>(&mut self, effects: &'e Effects) -> Vec<PutBack<'e>> {
         let mut added: Vec<_> = effects
             .added
             .iter()
             .map(|(path, now)| (self.place(path), path, now))
             .collect();
         added.sort();
+        let mut back = Vec::new();
         for (place, path, now) in added.into_iter().rev() {
             back.extend(self.added(path, now).map(|item| (place, path, item)));
         }
+        back
+    }
+
+    /// Takes out variables that hold nothing but what was joined.
+    fn own_variables(&mut self, new: &[(&String, &Joined)]) {
         let mut joins = Vec::new();
         for (path, joined) in new {
             let after = self.paths.predecessor(&mut self.taken.value, path);
@@ -139,43 +174,41 @@ impl Inverse<'_> {
         for (path, joined, after) in joins.into_iter().rev() {
             self.redo.join(path, joined, after);
         }
-        // In the order in which they stood, which is that of the mappings and lists that are made for them.
-        back.sort_by(|(place, ..), (other, ..)| place.cmp(other));
-        for (_, path, (value, after, now)) in back {
-            self.redo.insert(path, value, now, after);
-        }
-        for (path, replaced) in &effects.replaced {
-            let Some(value) = self.paths.get(&self.taken.value, path).cloned() else {
-                continue;
-            };
-            let now = self.recorded(&value, &replaced.now);
-            if self.may_change(path, now.is_some()) {
-                self.redo.set(path, value, now.unwrap_or(&replaced.now));
-                if let Some(place) = self.paths.get_mut(&mut self.taken.value, path) {
-                    *place = replaced.was.clone();
-                }
-            }
-        }
-        for (path, removed) in by_place(&effects.removed) {
-            match self.paths.get(&self.taken.value, path) {
-                None => {
-                    self.redo.remove(path);
-                    self.restore(path, removed);
-                }
-                // A default that an API server fills in again.
-                Some(there) if *there == removed.was && is_live(&self.taken.value) => {
-                    self.redo.remove(path)
-                }
-                Some(_) if filled_in.contains(path) => {
-                    self.redo.remove(path);
-                    self.paths.remove(&mut self.taken.value, path);
-                    self.restore(path, removed);
-                }
-                Some(_) => self.note(path),
+    }
+
+    /// Puts back what was replaced.
+    fn replaced(&mut self, path: &str, replaced: &Replaced) {
+        let Some(value) = self.paths.get(&self.taken.value, path).cloned() else {
+            return;
+        };
+        let now = self.recorded(&value, &replaced.now);
+        if self.may_change(path, now.is_some()) {
+            self.redo.set(path, value, now.unwrap_or(&replaced.now));
+            if let Some(place) = self.paths.get_mut(&mut self.taken.value, path) {
+                *place = replaced.was.clone();
             }
         }
     }
 
+    /// Puts back what was removed, unless something else stands there that no API server filled in.
+    fn removed(&mut self, path: &String, removed: &Removed, filled_in: &BTreeSet<&String>) {
+        match self.paths.get(&self.taken.value, path) {
+            None => {
+                self.redo.remove(path);
+                self.restore(path, removed);
+            }
+            // A default that an API server fills in again.
+            Some(there) if *there == removed.was && is_live(&self.taken.value) => {
+                self.redo.remove(path)
+            }
+            Some(_) if filled_in.contains(path) => {
+                self.redo.remove(path);
+                self.paths.remove(&mut self.taken.value, path);
+                self.restore(path, removed);
+            }
+            Some(_) => self.note(path),
+        }
+    }
     fn restore(&mut self, path: &str, removed: &Removed) {
         let (was, after) = (removed.was.clone(), removed.after.as_deref());
         self.paths.insert(&mut self.taken.value, path, was, after);
@@ -222,7 +255,7 @@ impl Inverse<'_> {
     }
 
     /// What another policy had put there, and what may have to be put there by this one.
-    fn shared<'e>(&self, effects: &'e Effects) -> Vec<(Option<Vec<usize>>, &'e String, Back<'e>)> {
+    fn shared<'e>(&self, effects: &'e Effects) -> Vec<PutBack<'e>> {
         let item = |(path, now): (&'e String, &'e String)| {
             let value = self.paths.get(&self.taken.value, path)?.clone();
             let now = self.recorded(&value, now).unwrap_or(now);

@@ -4,21 +4,22 @@
 //! What a policy put there is said once for all workloads that got it (`item` and `text` lines); a workload's line says
 //! where it stands. So a new version of an image is one new line, however many workloads have it.
 
+mod locks;
 mod moved;
+mod policy;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use locks::Locks;
 pub use moved::SeveralRecords;
-use moved::Unknown;
+use policy::split;
 
-use super::inverse::without;
 use super::path::Paths;
-use super::{Effects, Joined, PolicyRecord, Record, Removed, Replaced, Texts, VERSION, bounds};
-use crate::ownership::{RecordedWorkload, Room, WorkloadKey, is_false};
+use super::{Effects, PolicyRecord, Record, Removed, Texts, VERSION, bounds};
+use crate::ownership::{Room, WorkloadKey, is_false};
 
 /// The file's name.
 pub const LOCK_FILE: &str = "podgraft.lock";
@@ -143,58 +144,54 @@ impl Lock {
         let Value::Array(fields) = bounds::from_json(line)? else {
             return Err("it is no list".to_owned());
         };
-        let text = |at: usize| {
-            let field = fields.get(at).and_then(Value::as_str);
-            field
-                .map(str::to_owned)
-                .ok_or_else(|| format!("its field {} is no text", at + 1))
-        };
-        match text(0)?.as_str() {
+        match text_in(&fields, 0)? {
             "version" => match fields.get(1).and_then(Value::as_u64) {
                 Some(LOCK_VERSION) => Ok(()),
                 _ => Err("a later podgraft wrote this file".to_owned()),
             },
-            word @ ("item" | "text") => {
-                let kind = match word {
-                    "item" => ContentKind::Item,
-                    _ => ContentKind::Text,
-                };
-                let place = Place {
-                    kind,
-                    policy: text(1)?,
-                    path: text(2)?,
-                };
-                let generation = fields.get(3).and_then(Value::as_u64);
-                let generation = generation.ok_or("its field 4 is no number")?;
-                let known = self.contents.entry(place).or_default();
-                known
-                    .entry(text(4)?)
-                    .and_modify(|own| *own = generation.max(*own))
-                    .or_insert(generation);
-                Ok(())
-            }
-            "workload" => {
-                let key = WorkloadKey {
-                    file: text(1)?,
-                    kind: text(2)?,
-                    namespace: text(3)?,
-                    name: text(4)?,
-                };
-                let policy = text(5)?;
-                let what = fields.get(6).cloned().unwrap_or_default();
-                let locked = self.workloads.entry(key).or_default();
-                let wrong = |error: serde_json::Error| error.to_string();
-                if policy.is_empty() {
-                    locked.rest = serde_json::from_value(what).map_err(wrong)?;
-                } else {
-                    let own = serde_json::from_value(what).map_err(wrong)?;
-                    // Two branches did something to one workload.
-                    locked.policies.entry(policy).or_default().join(own);
-                }
-                Ok(())
-            }
+            "item" => self.read_content(&fields, ContentKind::Item),
+            "text" => self.read_content(&fields, ContentKind::Text),
+            "workload" => self.read_workload(&fields),
             other => Err(format!("`{other}` is no word of this file")),
         }
+    }
+
+    fn read_content(&mut self, fields: &[Value], kind: ContentKind) -> Result<(), String> {
+        let place = Place {
+            kind,
+            policy: text_in(fields, 1)?.to_owned(),
+            path: text_in(fields, 2)?.to_owned(),
+        };
+        let generation = fields.get(3).and_then(Value::as_u64);
+        let generation = generation.ok_or("its field 4 is no number")?;
+        let known = self.contents.entry(place).or_default();
+        known
+            .entry(text_in(fields, 4)?.to_owned())
+            .and_modify(|own| *own = generation.max(*own))
+            .or_insert(generation);
+        Ok(())
+    }
+
+    fn read_workload(&mut self, fields: &[Value]) -> Result<(), String> {
+        let key = WorkloadKey {
+            file: text_in(fields, 1)?.to_owned(),
+            kind: text_in(fields, 2)?.to_owned(),
+            namespace: text_in(fields, 3)?.to_owned(),
+            name: text_in(fields, 4)?.to_owned(),
+        };
+        let policy = text_in(fields, 5)?;
+        let what = fields.get(6).cloned().unwrap_or_default();
+        let locked = self.workloads.entry(key).or_default();
+        let wrong = |error: serde_json::Error| error.to_string();
+        if policy.is_empty() {
+            locked.rest = serde_json::from_value(what).map_err(wrong)?;
+        } else {
+            let own = serde_json::from_value(what).map_err(wrong)?;
+            // Two branches did something to one workload.
+            let policies = &mut locked.policies;
+            policies.entry(policy.to_owned()).or_default().join(own);
+        }
+        Ok(())
     }
 
     /// The file's text; empty where nothing is recorded.
@@ -254,88 +251,6 @@ impl Lock {
             room,
             text,
         })
-    }
-
-    fn policy_record(
-        &self,
-        policy: &str,
-        own: &LockedPolicy,
-        paths: &Paths,
-        value: &Value,
-    ) -> PolicyRecord {
-        let known = |kind: ContentKind, path: &str| -> Vec<&str> {
-            let place = Place::of(kind, policy, path);
-            let mut known: Vec<(&u64, &str)> =
-                self.contents.get(&place).map_or_else(Vec::new, |known| {
-                    known
-                        .iter()
-                        .map(|(content, generation)| (generation, content.as_str()))
-                        .collect()
-                });
-            known.sort_by(|one, other| other.cmp(one));
-            known.into_iter().map(|(_, content)| content).collect()
-        };
-        let digests = |path: &String| (path.clone(), known(ContentKind::Item, path).join(" "));
-        let join = |(path, join): (&String, &LockedJoin)| {
-            let LockedJoin {
-                separator,
-                before,
-                new,
-                shared,
-                renamed,
-            } = join.clone();
-            let texts = known(ContentKind::Text, path);
-            let mut joined = Joined {
-                text: String::new(),
-                separator,
-                before,
-                new,
-                shared,
-                renamed,
-            };
-            let there = paths
-                .get(value, &format!("{path}/value"))
-                .and_then(Value::as_str);
-            let is_there = |text: &&&str| {
-                let joined = Joined {
-                    text: (**text).to_owned(),
-                    ..joined.clone()
-                };
-                there.is_some_and(|there| without(there, &joined).is_some())
-            };
-            let text = texts.iter().find(is_there).or_else(|| texts.first());
-            joined.text = text.map_or_else(String::new, |text| (*text).to_owned());
-            (path.clone(), joined)
-        };
-        let effects = Effects {
-            added: own.added.iter().map(digests).collect(),
-            shared: own.shared.iter().map(digests).collect(),
-            made: own.made.clone(),
-            filled: own.filled.clone(),
-            joined: own.joined.iter().map(join).collect(),
-            replaced: own
-                .replaced
-                .iter()
-                .map(|(path, was)| {
-                    let (path, now) = digests(path);
-                    (
-                        path,
-                        Replaced {
-                            was: was.clone(),
-                            now,
-                        },
-                    )
-                })
-                .collect(),
-            removed: own.removed.clone(),
-        };
-        PolicyRecord {
-            policy: policy.to_owned(),
-            digest: String::new(),
-            set: own.set.clone(),
-            generated: own.generated.clone(),
-            effects,
-        }
     }
 
     /// Writes down what was done to workloads, and that nothing is left in those without a record.
@@ -421,6 +336,11 @@ impl Lock {
     }
 }
 
+fn text_in(fields: &[Value], at: usize) -> Result<&str, String> {
+    let text = fields.get(at).and_then(Value::as_str);
+    text.ok_or_else(|| format!("its field {} is no text", at + 1))
+}
+
 fn workload_line(key: &WorkloadKey, policy: &str, what: &impl Serialize) -> String {
     let WorkloadKey {
         file,
@@ -462,189 +382,5 @@ impl LockedPolicy {
         self.joined.extend(other.joined);
         self.replaced.extend(other.replaced);
         self.removed.extend(other.removed);
-    }
-}
-
-/// A policy's record without the content, and the content.
-fn split(record: PolicyRecord) -> (LockedPolicy, Vec<(Place, String)>) {
-    let PolicyRecord {
-        policy,
-        set,
-        generated,
-        effects,
-        ..
-    } = record;
-    let Effects {
-        added,
-        shared,
-        made,
-        filled,
-        joined,
-        replaced,
-        removed,
-    } = effects;
-    let mut contents = Vec::new();
-    let mut put = |kind: ContentKind, path: &str, content: &str| {
-        if !content.is_empty() {
-            contents.push((Place::of(kind, &policy, path), content.to_owned()));
-        }
-    };
-    let replaced_by = replaced
-        .iter()
-        .map(|(path, replaced)| (path, &replaced.now));
-    for (path, digests) in added.iter().chain(&shared).chain(replaced_by) {
-        digests
-            .split(' ')
-            .for_each(|digest| put(ContentKind::Item, path, digest));
-    }
-    for (path, joined) in &joined {
-        put(ContentKind::Text, path, &joined.text);
-    }
-    let joined = joined.into_iter().map(|(path, joined)| {
-        let Joined {
-            separator,
-            before,
-            new,
-            shared,
-            renamed,
-            ..
-        } = joined;
-        (
-            path,
-            LockedJoin {
-                separator,
-                before,
-                new,
-                shared,
-                renamed,
-            },
-        )
-    });
-    let own = LockedPolicy {
-        set,
-        generated,
-        added: added.into_keys().collect(),
-        shared: shared.into_keys().collect(),
-        made,
-        filled,
-        joined: joined.collect(),
-        replaced: replaced
-            .into_iter()
-            .map(|(path, replaced)| (path, replaced.was))
-            .collect(),
-        removed,
-    };
-    (own, contents)
-}
-
-/// The lock files of a run, and which of them is for which file.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Locks {
-    /// Each for the files below its folder.
-    pub locks: Vec<Lock>,
-    /// By the file's name in this run: which lock file, and the file's path in it.
-    pub files: HashMap<Arc<str>, (usize, String)>,
-}
-
-impl Locks {
-    /// The record of a workload of a file with a value, of the policies that its mark names, in their order. Where nothing
-    /// is recorded under its name, it is that of the workload that it was (`is_here` says whether a recorded workload of
-    /// the file is still there).
-    ///
-    /// # Errors
-    /// It may be several.
-    pub fn record(
-        &self,
-        file: &str,
-        (kind, namespace, name): (&str, &str, &str),
-        paths: &Paths,
-        (marked, value): (&[&str], &Value),
-        is_here: &dyn Fn(&WorkloadKey) -> bool,
-    ) -> Result<Option<(WorkloadKey, Record)>, SeveralRecords> {
-        let Some((lock, file)) = self.files.get(file) else {
-            return Ok(None);
-        };
-        let lock = &self.locks[*lock];
-        let key = WorkloadKey {
-            file: file.clone(),
-            kind: kind.to_owned(),
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        };
-        let unknown = Unknown {
-            key: &key,
-            marked,
-            value,
-            paths,
-            is_here,
-        };
-        let key = match lock.workloads.contains_key(&key) {
-            true => Some(&key),
-            false => unknown.earlier_place(lock)?,
-        };
-        Ok(key.and_then(|key| {
-            let record = lock.record(key, paths, marked, value)?;
-            Some((key.clone(), record))
-        }))
-    }
-
-    /// What the records of all lock files name as generated, with the digests.
-    pub fn generated(&self) -> impl Iterator<Item = (&String, &String)> {
-        self.locks.iter().flat_map(Lock::generated)
-    }
-
-    /// Whether a lock file is for a file.
-    pub fn is_for(&self, file: &str) -> bool {
-        self.files.contains_key(file)
-    }
-
-    /// Whether something of a file is recorded.
-    pub fn has_file(&self, file: &str) -> bool {
-        let Some((lock, file)) = self.files.get(file) else {
-            return false;
-        };
-        self.locks[*lock]
-            .workloads
-            .keys()
-            .any(|key| key.file == *file)
-    }
-
-    /// Writes down what a run did to the workloads of its files.
-    pub fn put_all<'r>(
-        &mut self,
-        files: impl IntoIterator<Item = (&'r str, &'r [RecordedWorkload])>,
-    ) {
-        let mut records: Vec<Vec<(WorkloadKey, Option<Record>)>> =
-            vec![Vec::new(); self.locks.len()];
-        let of_run: HashSet<(usize, &str)> = self
-            .files
-            .values()
-            .map(|(lock, file)| (*lock, file.as_str()))
-            .collect();
-        for (name, workloads) in files {
-            let Some((lock, file)) = self.files.get(name) else {
-                continue;
-            };
-            // What was moved is not where it was; what was copied from a file of another run may be.
-            let moved = workloads
-                .iter()
-                .filter_map(|workload| workload.from.as_ref());
-            let gone = moved.filter(|from| of_run.contains(&(*lock, from.file.as_str())));
-            for key in gone {
-                self.locks[*lock].workloads.remove(key);
-            }
-            records[*lock].extend(workloads.iter().map(|workload| {
-                let key = WorkloadKey {
-                    file: file.clone(),
-                    kind: workload.kind.clone(),
-                    namespace: workload.namespace.clone(),
-                    name: workload.name.clone(),
-                };
-                (key, workload.record.clone())
-            }));
-        }
-        for (lock, records) in self.locks.iter_mut().zip(records) {
-            lock.put_all(records);
-        }
     }
 }

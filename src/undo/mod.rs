@@ -185,49 +185,58 @@ pub(crate) fn strip(
         drafts.push((one.node, draft));
     }
     edits.sort_by_key(|edit: &Edit| (edit.at.start, !edit.at.is_empty()));
-    let mut text = spliced(tree.text(), &edits)?;
+    let text = spliced(tree.text(), &edits)?;
     let changes = changes_of(&edits);
     check(tree, (&text, &changes), &drafts, (recorded, &taken))?;
-    let mut is_inexact = false;
-    if recorded.iter().any(|one| one.record.text.is_some()) {
-        let own = objects_of(tree, kinds);
-        let records: Vec<(usize, &Record)> = recorded
-            .iter()
-            .filter_map(|one| Some((own.iter().position(|node| *node == one.node)?, &one.record)))
-            .collect();
-        let places::Further {
-            edits: mut further,
-            is_as_it_was,
-            has_lost,
-        } = places::edits_of(&text, kinds, &records).map_err(Obstacle::Wrong)?;
-        is_inexact = has_lost;
-        let was_last = has_more && places::keep_line_end(&text, &mut further);
-        let original = spliced(&text, &further)?;
-        if !has_same_values(&text, &original) {
-            // Beside what somebody changed since, the places are not where they were; and a last line end may be a value's.
-            if !is_as_it_was || was_last {
-                return Ok(Stripped {
-                    edits,
-                    text,
-                    taken,
-                    is_inexact: !is_as_it_was,
-                });
-            }
-            let at = recorded
-                .iter()
-                .find(|one| one.record.text.is_some())
-                .map_or(tree.roots()[0], |one| one.at);
-            return Err(Obstacle::Forged(at));
-        }
-        text = original;
-        edits = compose(tree.text().len(), &edits, &further);
-    }
-    Ok(Stripped {
+    let stripped = Stripped {
         edits,
         text,
         taken,
-        is_inexact,
-    })
+        is_inexact: false,
+    };
+    match recorded.iter().find(|one| one.record.text.is_some()) {
+        Some(noted) => give_back_text(tree, kinds, recorded, has_more, stripped, noted.at),
+        None => Ok(stripped),
+    }
+}
+
+/// Does what the records say of the text beside the values; `noted` is the place of the first record that does.
+fn give_back_text(
+    tree: &Tree<'_>,
+    kinds: &PodKinds,
+    recorded: &[Recorded],
+    has_more: bool,
+    stripped: Stripped,
+    noted: NodeId,
+) -> Result<Stripped, Obstacle> {
+    let own = objects_of(tree, kinds);
+    let records: Vec<(usize, &Record)> = recorded
+        .iter()
+        .filter_map(|one| Some((own.iter().position(|node| *node == one.node)?, &one.record)))
+        .collect();
+    let places::Further {
+        edits: mut further,
+        is_as_it_was,
+        has_lost,
+    } = places::edits_of(&stripped.text, kinds, &records).map_err(Obstacle::Wrong)?;
+    let was_last = has_more && places::keep_line_end(&stripped.text, &mut further);
+    let original = spliced(&stripped.text, &further)?;
+    if has_same_values(&stripped.text, &original) {
+        return Ok(Stripped {
+            edits: compose(tree.text().len(), &stripped.edits, &further),
+            text: original,
+            is_inexact: has_lost,
+            ..stripped
+        });
+    }
+    // Beside what somebody changed since, the places are not where they were; and a last line end may be a value's.
+    match !is_as_it_was || was_last {
+        true => Ok(Stripped {
+            is_inexact: !is_as_it_was,
+            ..stripped
+        }),
+        false => Err(Obstacle::Forged(noted)),
+    }
 }
 
 fn spliced(text: &str, edits: &[Edit]) -> Result<String, Obstacle> {

@@ -1,0 +1,124 @@
+//! The lock files of a run, and which of them is for which file.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Lock;
+use super::moved::{SeveralRecords, Unknown};
+use crate::ownership::{RecordedWorkload, WorkloadKey};
+use crate::record::Record;
+use crate::record::path::Paths;
+
+/// The lock files of a run, and which of them is for which file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Locks {
+    /// Each for the files below its folder.
+    pub locks: Vec<Lock>,
+    /// By the file's name in this run: which lock file, and the file's path in it.
+    pub files: HashMap<Arc<str>, (usize, String)>,
+}
+
+impl Locks {
+    /// The record of a workload of a file with a value, of the policies that its mark names, in their order. Where nothing
+    /// is recorded under its name, it is that of the workload that it was (`is_here` says whether a recorded workload of
+    /// the file is still there).
+    ///
+    /// # Errors
+    /// It may be several.
+    pub fn record(
+        &self,
+        file: &str,
+        (kind, namespace, name): (&str, &str, &str),
+        paths: &Paths,
+        (marked, value): (&[&str], &Value),
+        is_here: &dyn Fn(&WorkloadKey) -> bool,
+    ) -> Result<Option<(WorkloadKey, Record)>, SeveralRecords> {
+        let Some((lock, file)) = self.files.get(file) else {
+            return Ok(None);
+        };
+        let lock = &self.locks[*lock];
+        let key = WorkloadKey {
+            file: file.clone(),
+            kind: kind.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        let unknown = Unknown {
+            key: &key,
+            marked,
+            value,
+            paths,
+            is_here,
+        };
+        let key = match lock.workloads.contains_key(&key) {
+            true => Some(&key),
+            false => unknown.earlier_place(lock)?,
+        };
+        Ok(key.and_then(|key| {
+            let record = lock.record(key, paths, marked, value)?;
+            Some((key.clone(), record))
+        }))
+    }
+
+    /// What the records of all lock files name as generated, with the digests.
+    pub fn generated(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.locks.iter().flat_map(Lock::generated)
+    }
+
+    /// Whether a lock file is for a file.
+    pub fn is_for(&self, file: &str) -> bool {
+        self.files.contains_key(file)
+    }
+
+    /// Whether something of a file is recorded.
+    pub fn has_file(&self, file: &str) -> bool {
+        let Some((lock, file)) = self.files.get(file) else {
+            return false;
+        };
+        self.locks[*lock]
+            .workloads
+            .keys()
+            .any(|key| key.file == *file)
+    }
+
+    /// Writes down what a run did to the workloads of its files.
+    pub fn put_all<'r>(
+        &mut self,
+        files: impl IntoIterator<Item = (&'r str, &'r [RecordedWorkload])>,
+    ) {
+        let mut records: Vec<Vec<(WorkloadKey, Option<Record>)>> =
+            vec![Vec::new(); self.locks.len()];
+        let of_run: HashSet<(usize, &str)> = self
+            .files
+            .values()
+            .map(|(lock, file)| (*lock, file.as_str()))
+            .collect();
+        for (name, workloads) in files {
+            let Some((lock, file)) = self.files.get(name) else {
+                continue;
+            };
+            // What was moved is not where it was; what was copied from a file of another run may be.
+            let moved = workloads
+                .iter()
+                .filter_map(|workload| workload.from.as_ref());
+            let gone = moved.filter(|from| of_run.contains(&(*lock, from.file.as_str())));
+            for key in gone {
+                self.locks[*lock].workloads.remove(key);
+            }
+            records[*lock].extend(workloads.iter().map(|workload| {
+                let key = WorkloadKey {
+                    file: file.clone(),
+                    kind: workload.kind.clone(),
+                    namespace: workload.namespace.clone(),
+                    name: workload.name.clone(),
+                };
+                (key, workload.record.clone())
+            }));
+        }
+        for (lock, records) in self.locks.iter_mut().zip(records) {
+            lock.put_all(records);
+        }
+    }
+}
