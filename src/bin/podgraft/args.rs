@@ -4,6 +4,7 @@ mod apply;
 pub mod fit;
 mod hosts;
 mod opentelemetry;
+mod output;
 mod review;
 pub mod tools;
 
@@ -23,6 +24,7 @@ use crate::shard::Shard;
 pub use apply::{Apply, ApplyFormat};
 pub use hosts::{Argocd, Generate, Hosted, Parameters, Sort};
 pub use opentelemetry::OpenTelemetry;
+pub use output::{Color, DebugMode, Diagnostics, Output};
 pub use review::{
     Check, CheckFormat, Diff, DiffFormat, Explain, ExplainFormat, GroupBy, Inspect, InspectFormat,
     SortBy,
@@ -420,63 +422,6 @@ pub struct Manifests {
     /// Work on every N-th file only, from the I-th on; facts are read from all files
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
-}
-
-/// What is said, and how.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Output")]
-pub struct Output {
-    /// Fail on warnings
-    #[arg(long)]
-    pub strict: bool,
-    /// No report and no warnings on stderr, only errors
-    #[arg(short, long)]
-    pub quiet: bool,
-    /// Also write the report to this file, as JSON
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-    /// How problems are shown; json: one object a line on stderr and nothing else there [default: text]
-    #[arg(long, value_enum, value_name = "FORM")]
-    pub diagnostics: Option<Diagnostics>,
-    /// Colours; auto honours NO_COLOR and CLICOLOR_FORCE
-    #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
-    pub color: Color,
-    /// Threads to use [default: all cores]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<std::num::NonZeroUsize>,
-}
-
-/// `--debug-mode`.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DebugMode {
-    /// For pods that run; the workload stays as it is
-    #[default]
-    Ephemeral,
-    /// A container of the workload
-    Sidecar,
-}
-
-/// `--diagnostics`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Diagnostics {
-    /// With the source line, for people
-    Text,
-    /// Without source lines, for logs that others read
-    Short,
-    /// For machines
-    Json,
-}
-
-/// `--color`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    #[default]
-    /// When a terminal is there
-    Auto,
-    /// In files and pipes, too
-    Always,
-    /// Not at all
-    Never,
 }
 
 fn parse_param(text: &str) -> Result<ParamSetting, String> {

@@ -14,14 +14,12 @@ use podgraft::policy::read::PolicyFile;
 
 use crate::policies::InputText;
 use crate::threads::map_in_order;
-use crate::walk::{PathFilter, unreadable, walk};
+use crate::walk::{PathFilter, Walk, unreadable, walk};
 
 /// Where facts may stand.
 pub struct Sources<'s> {
     /// The manifests.
     pub manifests: Vec<Arc<dyn SourceText>>,
-    /// Their texts, beside whose workloads policies generate.
-    pub texts: &'s [InputText<'s>],
     /// The files of the policies.
     pub policy_files: &'s [PolicyFile],
     /// `--context`.
@@ -30,6 +28,9 @@ pub struct Sources<'s> {
     pub is_stream: bool,
 }
 
+/// By object, the number of a text.
+pub type Writers = BTreeMap<ObjectName, usize>;
+
 /// What all sources say.
 #[derive(Default)]
 pub struct Facts {
@@ -37,98 +38,114 @@ pub struct Facts {
     pub inventory: Inventory,
     /// Each object that policies generate, and the number of the first text with a workload that wants it, which is
     /// where it is written.
-    pub writers: BTreeMap<ObjectName, usize>,
+    pub writers: Writers,
     /// What is wrong.
     pub problems: Vec<Diagnostic>,
 }
 
-/// What all sources say together, as far as the policies ask. Where they ask for nothing, nothing is read.
+/// What all sources say together, as far as the policies ask. Where they ask for nothing, nothing is read. Policies
+/// generate beside the workloads of `texts`, which are the manifests.
 pub fn gather(
     sources: Sources<'_>,
+    texts: &[InputText<'_>],
     policies: &[Policy],
     options: &Options,
     threads: Option<NonZeroUsize>,
 ) -> Facts {
-    let mut problems = Vec::new();
-    let mut writers = BTreeMap::new();
-    let needs = Needs::of(policies);
     // A path that is not there is wrong, whether or not a policy asks.
     let context = match sources.context {
-        [] => Vec::new(),
-        paths => {
-            let walked = walk(paths, &PathFilter::default());
-            problems.extend(walked.problems);
-            walked.inputs
-        }
+        [] => Walk::default(),
+        paths => walk(paths, &PathFilter::default()),
     };
-    let mut inventory = Inventory::default();
-    if needs.is_nothing() {
-        return Facts {
-            inventory,
-            writers,
-            problems,
-        };
+    let mut facts = Facts {
+        problems: context.problems,
+        ..Facts::default()
+    };
+    let asking = Asking {
+        needs: &Needs::of(policies),
+        options,
+        threads,
+    };
+    if asking.needs.is_nothing() {
+        return facts;
     }
-    let read_text = |name: &Arc<str>, text: &[u8], standing: Standing| {
-        read(name, text, standing, &needs, options)
-    };
-    // What ConfigMaps and Secrets of the manifests hold is read when a workload asks for it.
-    let needs_at_once = Needs {
-        data: false,
-        ..needs.clone()
-    };
-    let of_manifests = map_in_order(&sources.manifests, threads, |text| {
-        let (mut found, mut problems) = (Inventory::default(), Vec::new());
-        if needs_at_once.is_nothing() {
-            return (found, problems);
-        }
-        let scanned = text.scan(&mut |part| {
-            let (name, part) = (text.name(), (part.text, part.first_line));
-            let (said, wrong) = read_part(name, part, Standing::Manifest, &needs_at_once, options);
-            found.add(said);
-            problems.extend(wrong);
-        });
-        problems.extend(scanned.err().map(|error| unreadable(text.name(), &error)));
-        (found, problems)
-    });
-    let of_policy_files = sources
-        .policy_files
-        .iter()
-        .map(|file| read_text(&file.name, file.text.as_bytes(), Standing::Context));
-    let of_context = map_in_order(&context, threads, |input| match input.read() {
-        Ok(text) => read_text(&input.name, &text, Standing::Context),
+    let of_manifests = asking.read_manifests(&sources.manifests);
+    let of_policy_files = sources.policy_files.iter();
+    let of_policy_files =
+        of_policy_files.map(|file| asking.read_context(&file.name, file.text.as_bytes()));
+    let of_context = map_in_order(&context.inputs, threads, |input| match input.read() {
+        Ok(text) => asking.read_context(&input.name, &text),
         Err(problem) => (Inventory::default(), vec![problem]),
     });
-    for (found, wrong) in of_manifests
-        .into_iter()
-        .chain(of_policy_files)
-        .chain(of_context)
-    {
-        inventory.add(found);
-        problems.extend(wrong);
+    let all = of_manifests.into_iter().chain(of_policy_files);
+    for (found, wrong) in all.chain(of_context) {
+        facts.inventory.add(found);
+        facts.problems.extend(wrong);
     }
-    if needs.data && !sources.is_stream {
-        inventory.index = Some(DataIndex::of(sources.manifests, options)).into();
+    if asking.needs.data && !sources.is_stream {
+        facts.inventory.index = Some(DataIndex::of(sources.manifests, options)).into();
     }
-    let foreseen = map_in_order(sources.texts, threads, |text| {
-        foresee(
-            NonZeroUsize::MIN,
-            text.name,
-            text.text,
-            policies,
-            options,
-            &inventory,
-        )
-    });
-    for (number, companions) in foreseen.into_iter().enumerate() {
-        for companion in companions {
-            writers.entry(companion.name.clone()).or_insert(number);
-            inventory.add_companion(companion);
+    facts.foresee(texts, policies, options, threads);
+    facts
+}
+
+impl Facts {
+    /// Adds what policies generate beside the workloads of the texts.
+    fn foresee(
+        &mut self,
+        texts: &[InputText<'_>],
+        policies: &[Policy],
+        options: &Options,
+        threads: Option<NonZeroUsize>,
+    ) {
+        let (one, inventory) = (NonZeroUsize::MIN, &self.inventory);
+        let foreseen = map_in_order(texts, threads, |text| {
+            foresee(one, text.name, text.text, policies, options, inventory)
+        });
+        for (number, companions) in foreseen.into_iter().enumerate() {
+            for companion in companions {
+                let writer = self.writers.entry(companion.name.clone());
+                writer.or_insert(number);
+                self.inventory.add_companion(companion);
+            }
         }
     }
-    Facts {
-        inventory,
-        writers,
-        problems,
+}
+
+/// What is asked of every source.
+struct Asking<'a> {
+    needs: &'a Needs,
+    options: &'a Options,
+    threads: Option<NonZeroUsize>,
+}
+
+/// What a source says, and what is wrong with it.
+type Said = (Inventory, Vec<Diagnostic>);
+
+impl Asking<'_> {
+    fn read_context(&self, name: &Arc<str>, text: &[u8]) -> Said {
+        read(name, text, Standing::Context, self.needs, self.options)
+    }
+
+    /// What ConfigMaps and Secrets of the manifests hold is read when a workload asks for it.
+    fn read_manifests(&self, manifests: &[Arc<dyn SourceText>]) -> Vec<Said> {
+        let needs = Needs {
+            data: false,
+            ..self.needs.clone()
+        };
+        if needs.is_nothing() {
+            return Vec::new();
+        }
+        map_in_order(manifests, self.threads, |text| {
+            let (mut found, mut problems) = Said::default();
+            let scanned = text.scan(&mut |part| {
+                let (name, part) = (text.name(), (part.text, part.first_line));
+                let (said, wrong) = read_part(name, part, Standing::Manifest, &needs, self.options);
+                found.add(said);
+                problems.extend(wrong);
+            });
+            problems.extend(scanned.err().map(|error| unreadable(text.name(), &error)));
+            (found, problems)
+        })
     }
 }

@@ -109,12 +109,11 @@ fn run(test: &PolicyTest, is_update: bool) -> Result<(Ran, Option<String>), Vec<
     let context: Vec<PathBuf> = spec.context.iter().map(|path| folder.join(path)).collect();
     let sources = Sources {
         manifests: texts.iter().map(source_text).collect(),
-        texts: &named(&texts),
         policy_files: &files,
         context: &context,
         is_stream: false,
     };
-    let facts = gather(sources, &policies, &options, None);
+    let facts = gather(sources, &named(&texts), &policies, &options, None);
     problems.extend(facts.problems);
     let mut ran = Ran::default();
     if !problems.iter().any(Diagnostic::is_error) {

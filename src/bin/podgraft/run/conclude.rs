@@ -1,0 +1,159 @@
+//! How a run ends: its result is written, or it is said why there is none.
+
+use podgraft::debug;
+use podgraft::diagnostic::{Code, Diagnostic, Severity};
+use podgraft::outcome::FileReport;
+use podgraft::report::json::Verdict;
+use podgraft::report::{json, text};
+
+use super::{Grafted, Purpose, Wish, graft_all};
+use crate::args::{self, DebugFormat};
+use crate::output::{Target, check_apart, print, release_piped, write_result};
+use crate::pipeline::Piped;
+use crate::show::Voice;
+use crate::threads::number;
+use crate::write::write_whole;
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done, and nothing to report.
+    Done = 0,
+    /// `diff` found differences.
+    Differences = 1,
+    /// Refused or failed; nothing was written.
+    Refused = 2,
+    /// A bug of podgraft; nothing was written.
+    Internal = 70,
+}
+
+/// Writes the result, or says why there is none.
+pub fn conclude(mut grafted: Grafted, output: &args::Output, target: Target<'_>) -> Exit {
+    let voice = Voice::new(output);
+    grafted.problems.extend(check_apart(
+        target,
+        output.report.as_deref(),
+        &grafted.files,
+    ));
+    if let Some(exit) = refuse(&grafted, output, voice) {
+        return exit;
+    }
+    let written = match grafted.piped.take() {
+        Some(piped) => release_piped(piped, &grafted.files, number(output.threads)),
+        None => write_result(target, &grafted),
+    };
+    if let Err(problems) = written {
+        write_report(output, &grafted, &problems, Verdict::Refused)
+            .unwrap_or_else(|problem| voice.show(&[problem]));
+        voice.show(&problems);
+        voice.conclude(&problems, "what failed is not written");
+        return Exit::Refused;
+    }
+    voice.show(&grafted.problems);
+    if !output.quiet {
+        voice.tell(
+            &[
+                grafted.named_configuration(),
+                text::render(&grafted.reported()),
+            ]
+            .concat(),
+        );
+    }
+    Exit::Done
+}
+
+/// `podgraft debug`.
+pub fn debug(args: &args::Debug) -> Result<Exit, clap::Error> {
+    let run = args::Run {
+        ephemeral_containers: true,
+        ..args.run.clone()
+    };
+    let mut grafted = graft_all(&run, Wish::of(&Purpose::Elsewhere))?;
+    grafted
+        .problems
+        .extend(grafted.without_ephemeral_containers());
+    let voice = Voice::new(&run.output);
+    if let Some(exit) = refuse(&grafted, &run.output, voice) {
+        return Ok(exit);
+    }
+    let reports: Vec<&FileReport> = grafted.files.iter().map(|file| &file.report).collect();
+    let shown = match args.output {
+        DebugFormat::Yaml => debug::yaml(&reports),
+        DebugFormat::Json => debug::json(&reports),
+        DebugFormat::Kubectl => debug::kubectl(&reports),
+    };
+    if let Err(problem) = print(shown.as_bytes()) {
+        voice.show(&[problem]);
+        return Ok(Exit::Refused);
+    }
+    voice.show(&grafted.problems);
+    voice.tell(
+        &[
+            grafted.named_configuration(),
+            text::skipped(&grafted.reported()),
+        ]
+        .concat(),
+    );
+    Ok(Exit::Done)
+}
+
+/// Shows the problems and ends the run, where there are any that do not let it go on.
+pub fn refuse(grafted: &Grafted, output: &args::Output, voice: Voice) -> Option<Exit> {
+    let worst = grafted
+        .problems
+        .iter()
+        .map(|problem| problem.severity)
+        .max();
+    let is_refused = worst == Some(Severity::Error)
+        || (output.strict || grafted.demands.is_strict) && worst == Some(Severity::Warning);
+    let verdict = if is_refused {
+        Verdict::Refused
+    } else {
+        Verdict::Succeeded
+    };
+    let reported = write_report(output, grafted, &[], verdict);
+    if !is_refused && reported.is_ok() {
+        return None;
+    }
+    let mut problems = grafted.problems.clone();
+    problems.extend(reported.err());
+    voice.show(&problems);
+    let is_strict = !problems.iter().any(Diagnostic::is_error);
+    let is_gone = grafted.piped.as_ref().is_some_and(Piped::is_gone);
+    voice.conclude(
+        &problems,
+        match (is_gone, is_strict) {
+            (true, _) => "what came before it is on stdout (--stream)",
+            (false, true) => "nothing was written (--strict)",
+            (false, false) => "nothing was written",
+        },
+    );
+    let is_bug = problems
+        .iter()
+        .any(|problem| problem.code == Code::Internal && problem.is_error());
+    Some(if is_bug {
+        Exit::Internal
+    } else {
+        Exit::Refused
+    })
+}
+
+fn write_report(
+    output: &args::Output,
+    grafted: &Grafted,
+    more: &[Diagnostic],
+    verdict: Verdict,
+) -> Result<(), Diagnostic> {
+    let Some(path) = &output.report else {
+        return Ok(());
+    };
+    grafted.reads.check_report(path)?;
+    let problems = [grafted.problems.as_slice(), more].concat();
+    let report = json::render(&grafted.reported(), &problems, verdict);
+    write_whole(path, report.as_bytes()).map_err(|error| {
+        Diagnostic::error(
+            Code::File,
+            format!("`{}` cannot be written: {error}", path.display()),
+        )
+    })
+}
