@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::change::list;
 use crate::diagnostic::Diagnostic;
-use crate::manifest::object::{Found, find_objects};
+use crate::manifest::object::{Found, Object, find_objects};
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
 use crate::plan::recording::{Earlier, Met, has_twin_containers};
@@ -45,59 +45,74 @@ impl<'a> Document<'a> {
             let Found::Object(object) = found else {
                 continue;
             };
-            if recorded.iter().any(|one| one.node == object.node) {
-                continue;
+            if recorded.iter().all(|one| one.node != object.node) {
+                recorded.extend(self.adopted_object(object, tree, source));
             }
-            let workload = self.read_workload(object, tree, source);
-            let Some(workload) = workload.filter(|workload| self.is_wanted(workload)) else {
-                continue;
-            };
-            let mark = workload.own_annotation(MARKER);
-            if mark.is_none() && !options.adopt {
-                continue;
-            }
-            let Ok(value) = to_value(tree, object.node) else {
-                continue;
-            };
-            if has_twin_containers(&value, &workload.pod_kind.path) {
-                continue;
-            }
-            let planned = self.planned(&workload, None);
-            let paths = Paths::of(&workload.pod_kind.path);
-            let marked: Vec<&str> = mark
-                .and_then(|mark| tree.scalar(mark))
-                .map(|marked| marked.split(',').map(str::trim).collect())
-                .unwrap_or_default();
-            let reports = planned.policies.iter();
-            let mut policies: Vec<PolicyRecord> = reports
-                .filter(|report| options.adopt || marked.contains(&&*report.policy))
-                .filter_map(|report| adopted(report, &planned, &paths, &value))
-                .collect();
-            if policies.is_empty() {
-                continue;
-            }
-            note_originals(&mut policies, &paths, &value);
-            let made = mark.map(|_| paths.in_object(&["metadata", "annotations"]));
-            recorded.push(Recorded {
-                node: object.node,
-                at: mark.unwrap_or(object.node),
-                is_annotated: false,
-                from: None,
-                adopted: policies.iter().map(|own| own.policy.clone()).collect(),
-                record: Record {
-                    version: VERSION,
-                    pod: paths.template(),
-                    policies,
-                    marker: Effects {
-                        made: made.into_iter().collect(),
-                        ..Effects::default()
-                    },
-                    ..Record::default()
-                },
-                value,
-            });
         }
         recorded.sort_by_key(|one| tree.span(one.node).start);
+    }
+
+    /// A record for an object that has none.
+    fn adopted_object<'t>(
+        &self,
+        object: &Object,
+        tree: &'t Tree<'t>,
+        source: &'t Source<'t>,
+    ) -> Option<Recorded>
+    where
+        'a: 't,
+    {
+        let workload = self.read_workload(object, tree, source)?;
+        let mark = workload.own_annotation(MARKER);
+        let may_adopt = mark.is_some() || self.setting.options.adopt;
+        if !self.is_wanted(&workload) || !may_adopt {
+            return None;
+        }
+        let value = to_value(tree, object.node).ok()?;
+        if has_twin_containers(&value, &workload.pod_kind.path) {
+            return None;
+        }
+        let policies = self.adopted_policies(&workload, &value);
+        if policies.is_empty() {
+            return None;
+        }
+        let paths = Paths::of(&workload.pod_kind.path);
+        let made = mark.map(|_| paths.in_object(&["metadata", "annotations"]));
+        Some(Recorded {
+            node: object.node,
+            at: mark.unwrap_or(object.node),
+            is_annotated: false,
+            from: None,
+            adopted: policies.iter().map(|own| own.policy.clone()).collect(),
+            record: Record {
+                version: VERSION,
+                pod: paths.template(),
+                policies,
+                marker: Effects {
+                    made: made.into_iter().collect(),
+                    ..Effects::default()
+                },
+                ..Record::default()
+            },
+            value,
+        })
+    }
+
+    fn adopted_policies(&self, workload: &Workload<'_>, value: &Value) -> Vec<PolicyRecord> {
+        let planned = self.planned(workload, None);
+        let paths = Paths::of(&workload.pod_kind.path);
+        let mark = workload.own_annotation(MARKER);
+        let marked: Vec<&str> = mark
+            .and_then(|mark| workload.tree.scalar(mark))
+            .map(|marked| marked.split(',').map(str::trim).collect())
+            .unwrap_or_default();
+        let reports = planned.policies.iter();
+        let mut policies: Vec<PolicyRecord> = reports
+            .filter(|report| self.setting.options.adopt || marked.contains(&&*report.policy))
+            .filter_map(|report| adopted(report, &planned, &paths, value))
+            .collect();
+        note_originals(&mut policies, &paths, value);
+        policies
     }
 
     /// Notes in the records what somebody changed to what a given policy wants now, and what `adopt` takes over beside
@@ -122,24 +137,7 @@ impl<'a> Document<'a> {
         self.each_base(source, tree, recorded, stripped, |one, taken, base| {
             let earlier = earlier(one, taken, None);
             let planned = self.planned(base, Some(&earlier));
-            let paths = one.record.paths();
-            for changed in &taken.changed {
-                let is_met = |(policy, met): &&(String, Met)| {
-                    let below = changed.path.strip_prefix(met.path.as_str());
-                    *policy == changed.policy
-                        && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
-                };
-                let Some((_, met)) = planned.met.iter().find(is_met) else {
-                    continue;
-                };
-                let there = paths.get(&taken.value, &changed.path).map(digest);
-                let policies = &mut one.record.policies;
-                let policy = policies.iter_mut().find(|own| own.policy == changed.policy);
-                has_adopted |= policy.is_some_and(|policy| {
-                    let (effects, joined) = (&mut policy.effects, met.joined.as_ref());
-                    note(effects, &changed.path, joined, there)
-                });
-            }
+            has_adopted |= note_changed(one, taken, &planned);
             if !adopts || one.from.is_none() && !one.is_annotated {
                 return;
             }
@@ -147,7 +145,7 @@ impl<'a> Document<'a> {
                 if one.record.policy(&report.policy).is_some() {
                     continue;
                 }
-                let policy = adopted(report, &planned, &paths, &one.value);
+                let policy = adopted(report, &planned, &one.record.paths(), &one.value);
                 one.adopted
                     .extend(policy.as_ref().map(|own| own.policy.clone()));
                 has_adopted |= policy.is_some();
@@ -246,6 +244,30 @@ fn earlier<'r>(one: &'r Recorded, taken: &'r Taken, adopting: Option<Vec<String>
         taken,
         adopting,
     }
+}
+
+/// Notes in a record what somebody changed to what a policy wants. Returns whether there was any.
+fn note_changed(one: &mut Recorded, taken: &Taken, planned: &Planned<'_>) -> bool {
+    let paths = one.record.paths();
+    let mut has_noted = false;
+    for changed in &taken.changed {
+        let is_met = |(policy, met): &&(String, Met)| {
+            let below = changed.path.strip_prefix(met.path.as_str());
+            *policy == changed.policy
+                && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+        };
+        let Some((_, met)) = planned.met.iter().find(is_met) else {
+            continue;
+        };
+        let there = paths.get(&taken.value, &changed.path).map(digest);
+        let policies = &mut one.record.policies;
+        let policy = policies.iter_mut().find(|own| own.policy == changed.policy);
+        has_noted |= policy.is_some_and(|policy| {
+            let (effects, joined) = (&mut policy.effects, met.joined.as_ref());
+            note(effects, &changed.path, joined, there)
+        });
+    }
+    has_noted
 }
 
 /// An object without the mark that podgraft writes.

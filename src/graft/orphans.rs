@@ -9,6 +9,7 @@ use crate::policy::Policy;
 use crate::record::words::undo_command;
 use crate::record::{MARKER, PolicyRecord};
 use crate::undo::{Recorded, read_record};
+use crate::yaml::tree::NodeId;
 
 /// A warning for each policy that is not given. A policy of another set is another run's.
 pub(super) fn orphans(
@@ -21,8 +22,7 @@ pub(super) fn orphans(
         return Vec::new();
     };
     let tree = workload.tree;
-    let marker = workload.own_annotation(MARKER);
-    let Some(marker) = marker else {
+    let Some(marker) = workload.own_annotation(MARKER) else {
         return Vec::new();
     };
     let marked = tree.scalar(marker).unwrap_or_default().split(',');
@@ -45,27 +45,30 @@ pub(super) fn orphans(
         };
         marked.map(named).collect()
     });
+    let renamed = |name: &String| {
+        let mut policies = policies.iter();
+        policies.any(|given| given.renamed_from.as_ref() == Some(name))
+    };
     let is_orphan = |policy: &&PolicyRecord| {
         let name = &policy.policy;
-        let mut renamed = policies
-            .iter()
-            .filter_map(|given| given.renamed_from.as_ref());
-        let is_given = is_given(name) || renamed.any(|old| old == name);
         let goes = has_record && is_dropped(policy, options);
-        !is_given && !goes && policy.set == options.set
+        !is_given(name) && !renamed(name) && !goes && policy.set == options.set
     };
-    let warn = |policy: &PolicyRecord| {
-        let name = &policy.policy;
-        let message = format!(
-            "{} carries what policy `{name}` injected, which is not among the given policies",
-            workload.title()
-        );
-        Diagnostic::warning(Code::Orphaned, message)
-            .at(workload.place(marker), "injected by these")
-            .of_policy(name.as_str())
-            .help(way_out(workload, name, has_record))
-    };
-    found.iter().filter(is_orphan).map(warn).collect()
+    let orphans = found.iter().filter(is_orphan);
+    let help = |policy: &PolicyRecord| way_out(workload, &policy.policy, has_record);
+    orphans
+        .map(|policy| orphan(workload, marker, &policy.policy).help(help(policy)))
+        .collect()
+}
+
+fn orphan(workload: &Workload<'_>, marker: NodeId, policy: &str) -> Diagnostic {
+    let message = format!(
+        "{} carries what policy `{policy}` injected, which is not among the given policies",
+        workload.title()
+    );
+    Diagnostic::warning(Code::Orphaned, message)
+        .at(workload.place(marker), "injected by these")
+        .of_policy(policy)
 }
 
 fn way_out(workload: &Workload<'_>, name: &str, has_record: bool) -> String {

@@ -277,18 +277,8 @@ fn prove_companions(
     if own.iter().any(|(.., report)| report.has_unrecorded) {
         return None;
     }
-    let inputs = own
-        .iter()
-        .map(|(name, text, _)| (Arc::clone(name), text.to_vec()));
-    let has_record = |(name, text, _): &&RunFile<'_>| {
-        memmem::find(text, RECORD.as_bytes()).is_some() || locks.has_file(name)
-    };
-    let before = match own.iter().any(has_record) {
-        true => undone(inputs.collect(), options, Arc::clone(locks)),
-        false => Some(inputs.map(|(_, text)| text).collect()),
-    };
     // What somebody changed since cannot be undone before the run, either.
-    let before = before?;
+    let before = without_records(&own, options, locks)?;
     let outputs = own
         .iter()
         .map(|(name, text, report)| (Arc::clone(name), splice(text, &report.edits)));
@@ -308,6 +298,28 @@ fn prove_companions(
     Some(
         inexact("the bytes differ beside the objects that are generated").at(place, "in this file"),
     )
+}
+
+/// The input of files without what its records say; `None` where that is refused.
+fn without_records(
+    files: &[&RunFile<'_>],
+    options: &Options,
+    locks: &Arc<Locks>,
+) -> Option<Vec<Vec<u8>>> {
+    let has_record = |(name, text, _): &&RunFile<'_>| {
+        memmem::find(text, RECORD.as_bytes()).is_some() || locks.has_file(name)
+    };
+    let inputs = files.iter();
+    match files.iter().any(has_record) {
+        true => undone(
+            inputs
+                .map(|(name, text, _)| (Arc::clone(name), text.to_vec()))
+                .collect(),
+            options,
+            Arc::clone(locks),
+        ),
+        false => Some(inputs.map(|(_, text, _)| text.to_vec()).collect()),
+    }
 }
 
 /// The texts without what their records say; `None` where that is refused.

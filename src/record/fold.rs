@@ -201,9 +201,7 @@ impl Done {
             },
             Step::Remove { path } => drop(paths.remove(value, path)),
             Step::Join { path, joined, .. } if is_joined(value, path, joined, paths) => {
-                let shared = true;
-                let joined = joined.clone();
-                self.twins.insert(path.clone(), Joined { shared, ..joined });
+                self.twins.insert(path.clone(), as_shared(joined));
             }
             Step::Join {
                 path,
@@ -215,6 +213,13 @@ impl Done {
             }
         }
         Ok(())
+    }
+}
+
+fn as_shared(joined: &Joined) -> Joined {
+    Joined {
+        shared: true,
+        ..joined.clone()
     }
 }
 
